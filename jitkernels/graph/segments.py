@@ -246,6 +246,7 @@ class Maker:
             is_delicate=self.units is None and not self.has_flows and _is_delicate(nest, program),
             any_size=self.units is not None,
             halves=own.halves,
+            neighbours=own.neighbours,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
@@ -290,7 +291,8 @@ class InnerMaker(Maker):
         widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else guesses.is_stencil(nest):
-            return Variant(min(32, widest), 1, halves=not reduces and nest.widest >= 8)
+            halves = not reduces and nest.widest >= 8
+            return Variant(min(32, widest), 1, halves=halves, neighbours=not reduces)
         return None
 
     def _function(self) -> Function:

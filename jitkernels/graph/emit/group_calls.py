@@ -53,9 +53,11 @@ class GroupCalls(Elements):
             )
             self.numbers[id(node)] = at
             keep(program.words[id(node)], "ptr", at)
-        if any(call.turns for call, _ in group.calls):
-            self._turn(frame, len(program.words) + len(program.symbols))
+        before: frozenset[int] = frozenset()
         for call, product_node in group.calls:
+            if call.turns and (not before or call.turns & before):
+                self._turn(frame, len(program.words) + len(program.symbols))
+            before = call.turns or before
             behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
             began = call.clock.start(self._new) if call.clock else ""
@@ -80,7 +82,7 @@ class GroupCalls(Elements):
             values[id(given)] = places[id(target)]
 
     def _turn(self, frame: str, word: int) -> None:
-        """Have nests go the other way than the last time."""
+        """Have the nests that follow go the other way than what was there before them, from where that ended."""
         head = self.function.block
         at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
         head.lines.append(f"  store i64 0, ptr {at}")

@@ -3,11 +3,11 @@
 The innermost loop of rows takes two steps at once (unroll and jam), and what rows read at several places that are less
 than half a vector apart comes from one vector and the few elements behind it, moved by some lanes: vectors that lie in
 two lines of the caches are what such loops take their time for. A row ends with a whole vector too, some elements of
-which are of the one before it. It is computed before anything of the row is written, and may be written over what it
-was computed from.
+which are of the one before it. Each vector is computed before the one before it is written, and may be written over
+what it was computed from.
 
-It is done for results of elements alone, whose rows may come in any order: what is reduced has its own ways, and loops
-with a direction write over what other rows read.
+It is done in loops, whose arrays are in the caches since the last round, and for results of elements alone, whose rows
+may come in any order: what is reduced has its own ways, and loops with a direction write over what other rows read.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from typing import Any
 from jitkernels import machine
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Block, Register, memory_type
+from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.loops import least_steps
 from jitkernels.graph.emit.memory import LINE, Array
@@ -26,8 +26,8 @@ from jitkernels.graph.emit.values import Pair
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.native.language.types import NUMBERS
 
-SIMPLE = 24
-"""Nodes of a nest up to which it gets code for two rows: it takes LLVM twice as long and more."""
+CALCULATING = 24
+"""Additions for an element from which on it takes longer to compute it than to read what it is made of."""
 MOVED = (4, 8)
 """Bytes of elements that processors with vectors of a whole line move by some lanes in one instruction."""
 
@@ -47,12 +47,11 @@ class NeighbourRows(LoopWriter):
 
     def are_neighbours(self, loops: Sequence[int], targets: Sequence[Target]) -> bool:
         """Whether rows share what they read, and are as long as code for them asks."""
+        if not self.variant.neighbours or self.variant.any_size or self.nest.cost >= CALCULATING:
+            return False
         if len(loops) < 2 or loops[-1] != self.lane_loop or self.directions or self.scanned or self.streamed:
             return False
-        nodes = [node for cone in self.nest.cones for node in cone.nodes]
-        if self.variant.any_size or len(nodes) > SIMPLE:
-            return False
-        if any(node.operation in ("gather", "placed") for node in nodes):
+        if any(node.operation in ("gather", "placed") for node in self.nest.nodes):
             return False
         count, lanes = self.extents[loops[-1]], self._whole_vector()
         if extents.is_moving(count) or lanes < 2 or extents.value_of(count) < lanes:
@@ -81,29 +80,56 @@ class NeighbourRows(LoopWriter):
         self.counted(block, loop, begin, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets))
 
     def _in_vectors(self, block: Block, loop: int, targets: Sequence[Target]) -> None:
-        """Rows in whole vectors, the last of which is computed first."""
-        lanes = self._whole_vector()
+        """Rows in whole vectors, the last of which may begin within the one before it."""
+        lanes, new, variable = self._whole_vector(), self.function.new, self.function.variable
         begin, end = self._limits(loop)
-        last = self.function.new(block, f"sub nsw i64 {end}, {lanes}")
-        ending = Block(block, loop, last, lanes, lines=block.lines)
-        found = self._computed(ending, targets)
-        self.counted(
-            block, loop, begin, last, lanes, lanes,
-            lambda inside: self._written(inside, self._computed(inside, targets)),
-        )  # fmt: skip
-        self._written(ending, found)
+        last = new(block, f"sub nsw i64 {end}, {lanes}")
+        kinds = [llvm_type(target.node.dtype, lanes) for target in targets]
+        place, values = variable("i64"), [variable(kind) for kind in kinds]
+        inside, after = self.function.label(), self.function.label()
 
-    def _computed(self, block: Block, targets: Sequence[Target]) -> list[tuple[Target, Register]]:
-        """All is read before anything is written: what is written may be what another root reads here."""
-        for run in self._runs(targets):
-            if len(run.reads) > 1:
-                self._load_run(block, run)
-        return [(target, self.values.value(block, target.node, target.place)) for target in targets]
+        def read(at: Block) -> None:
+            """All is read before anything is written: what is written may be what another root reads here."""
+            for run in self._runs(targets):
+                if len(run.reads) > 1:
+                    self._load_run(at, run)
+            found = [self.values.in_lanes(at, target.node, target.place).text for target in targets]
+            for kind, text, value in zip(kinds, found, values, strict=True):
+                at.lines.append(f"  store {kind} {text}, ptr {value}")
+            at.lines.append(f"  store i64 {at.index}, ptr {place}")
 
-    def _written(self, block: Block, values: Sequence[tuple[Target, Register]]) -> None:
-        for target, value in values:
-            assert target.array is not None, "a root's"
-            self.values.store(block, target.array, target.place, value)
+        def write(at: Block, found: list[str]) -> None:
+            for target, text in zip(targets, found, strict=True):
+                assert target.array is not None, "a root's"
+                self.values.store(at, target.array, target.place, Register(text, target.node.dtype, lanes))
+
+        def written(around: Block) -> tuple[str, list[str]]:
+            found = [
+                new(around, f"load {kind}, ptr {value}") for kind, value in zip(kinds, values, strict=True)
+            ]
+            return new(around, f"load i64, ptr {place}"), found
+
+        read(Block(block, loop, begin, lanes, lines=block.lines))
+        following = Block(block, loop, "", lanes)
+        index, found = written(following)
+        following.index = self._least(following, new(following, f"add nsw i64 {index}, {lanes}"), last)
+        read(following)
+        write(Block(block, loop, index, lanes, lines=following.lines), found)
+        more = new(following, f"icmp slt i64 {following.index}, {last}")
+        some = new(block, f"icmp slt i64 {begin}, {last}")
+        block.lines += [
+            f"  br i1 {some}, label %{inside}, label %{after}",
+            f"{inside}:",
+            *following.lines,
+            f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
+            f"{after}:",
+        ]
+        index, found = written(block)
+        write(Block(block, loop, index, lanes, lines=block.lines), found)
+
+    def _least(self, block: Block, one: str, other: str) -> str:
+        is_less = self.function.new(block, f"icmp slt i64 {one}, {other}")
+        return self.function.new(block, f"select i1 {is_less}, i64 {one}, i64 {other}")
 
     def _load_run(self, block: Block, run: Run) -> None:
         """A vector, and those that begin at some of its lanes."""

@@ -44,7 +44,7 @@ class Call:
     `unit`: steps of that loop that are done at once. `checks`: the frame's words of the bools that it computes, none of
     which may be true. `refuses`: its status may say that NumPy refuses what it is given. `clock`: what
     times it, where that is asked for. `touched`: what it reads and writes, where it may be part of a region. `turns`:
-    it goes backwards every second time.
+    the words of the arrays along which it goes backwards every second time.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Call:
     refuses: bool = False
     clock: Clock | None = None
     touched: Touched | None = None
-    turns: bool = False
+    turns: frozenset[int] = frozenset()
 
     @property
     def steps(self) -> Number:

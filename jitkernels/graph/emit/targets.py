@@ -23,6 +23,7 @@ class Variant:
     `is_delicate`: lanes that are off may set no flag of the processor, whatever they compute. `any_size`: no code is
     left out because sizes such as those traced do not want it. `halves`: what whole vectors leave of a row is done by
     half of one, and half of that, which is sooner done for a few lanes than a vector with lanes that are off.
+    `neighbours`: rows that read some of the same elements are computed two at once (see `neighbour_rows`).
     """
 
     vector_bytes: int = 64
@@ -32,6 +33,7 @@ class Variant:
     is_delicate: bool = False
     any_size: bool = False
     halves: bool = False
+    neighbours: bool = False
 
 
 @dataclass
