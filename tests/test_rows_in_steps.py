@@ -247,3 +247,24 @@ def test_the_most_steps_of_a_loop() -> None:
     assert columns < 200
     assert rows == 3
     assert (most_steps(columns), most_steps(rows)) == (199, 3)
+
+
+@pytest.mark.usefixtures("restored")
+def test_rounds_that_threads_share_turn_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def independent(a: Any, x: Any) -> Any:
+        found = np.zeros((x.shape[0], a.shape[0]))
+        for i in range(x.shape[0]):
+            for _ in range(2):
+                found[i] = np.tanh((a * (x[i] + found[i].sum())).sum(axis=1))
+        return found
+
+    monkeypatch.setattr(turning, "LEAST_BYTES", 0)
+    a, _, x = given(70, 70, "float64")
+    many = np.outer(np.linspace(0, 1, 60), x)
+    results = []
+    for threads in (1, 2):
+        jk.set_num_threads(threads)
+        compiled = jk.jit(independent)
+        results += [compiled(a, many), compiled(a, many)]
+    np.testing.assert_allclose(results[0], independent(a, many), rtol=1e-9)
+    assert all(np.array_equal(one, results[0]) for one in results)
