@@ -147,6 +147,7 @@ FUNCTIONS: dict[Any, list[tuple[Any, Any]]] = {
         (lambda x: np.var(x, ddof=1), x), (lambda x: weighed(np.mean(x, axis=0) ** 2), table),
     ],
     np.astype: [(lambda x: weighed(x.astype(np.float64) * np.float32(0.5)), x), (lambda x: weighed(np.sinc(x)), x)],
+    np.sinc: [(lambda x: weighed(np.sinc(x) ** 2), np.array([0.0, 0.1, 1.0])), (lambda x: np.sinc(x[0]) ** 2, x * 0)],
     np.vander: [(lambda x: weighed(np.vander(x, 3)), x), (lambda x: np.polyval(x, 0.7), x)],
 }  # fmt: skip
 NONE = {

@@ -42,7 +42,9 @@ def mutant(kernel: str, old: str, new: str) -> Callable[..., None]:
 class Subjects:
     """Functions of one row by name, each of which is checked until it fails, and what was said of those that did.
 
-    They go through each check one after the other, so that its truth is computed once for all of them.
+    They go through each check one after the other, so that its truth is computed once for all of them. Once the right
+    one is alone there is nothing more to find: what the other checks say of right functions the tests of values ask of
+    every implementation.
     """
 
     def __init__(self, row: Any, functions: Mapping[str, Callable[..., None]]) -> None:
@@ -51,16 +53,23 @@ class Subjects:
         self.wrong: dict[str, str] = {}
 
     def check_all(self) -> None:
-        """What the suite asks of an implementation, at few sizes, which take turns."""
+        """What the suite asks of an implementation, at few sizes, which take turns, until all mistakes are found."""
         attrs = [a for a in testing.attrs_around(self.row, SIZES) if a.operations() <= MOST_OPERATIONS]
         long = [attr for attr in testing.long_attrs(self.row, LONG) if attr.operations() <= MOST_LONG]
         long = [attr for attr in long if attr.fields().get("seq_len", 0) <= MOST_STEPS]
         with np.errstate(all="ignore"):
             for number, attr in enumerate(sorted(attrs, key=lambda attr: attr.operations())):
                 self.check(attr, number, alone=(len(attrs) - 1 - number) % ALONE == 0)
+                if self.is_done:
+                    return
             for number, attr in enumerate(long):
                 one = LONG_KINDS[number % 3] if len(long) > MANY else LONG_KINDS[number % 2]
                 self.check_data(attr, [one] if len(long) > MANY else ["positive", one])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that have mistakes are found."""
+        return [*self.right] == [RIGHT]
 
     def check(self, attr: Any, number: int, *, alone: bool) -> None:
         self.each(attr, testing.check_values, oracles.expected)
@@ -80,6 +89,8 @@ class Subjects:
 
     def each(self, attr: Any, check: Callable[..., object], *more: Any, **options: Any) -> None:
         """One check of all that are right so far."""
+        if self.is_done:
+            return
         for name, function in list(self.right.items()):
             try:
                 check(attr, _bound(attr, function), *more, label=attr.text(), **options)

@@ -47,7 +47,22 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    given, chosen = of_array(arr), of_array(indices)
+    given, key = _key_along(of_array(arr), of_array(indices), axis, "take_along_axis")
+    return given[key]
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    if type(arr) is not Traced:
+        raise UnknownError("put_along_axis of what is no array of the function")
+    if axis is None and arr.ndim != 1:
+        raise UnknownError("put_along_axis without an axis")
+    given, key = _key_along(arr, of_array(indices), 0 if axis is None else axis, "put_along_axis")
+    given[key] = values
+
+
+def _key_along(given: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Traced, Any]:
+    """An array, and the key of those of its elements that numbers pick along an axis."""
     if axis is None:
         given, axis = ravel(given), 0
     if given.ndim != chosen.ndim:
@@ -59,10 +74,10 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
             key.append(chosen)
             continue
         if not extents.same(given.extents[i], chosen.extents[i]) and given.extents[i] != chosen.extents[i]:
-            raise UnknownError("take_along_axis that broadcasts")
+            raise UnknownError(f"{name} that broadcasts")
         numbers = construct.expand_dims(counted(given.extents[i]), [j for j in range(given.ndim) if j != i])
         key.append(fresh(given.tracer, numbers))
-    return given[tuple(key)]
+    return given, tuple(key)
 
 
 @implements(np.repeat, methods="repeat")

@@ -13,6 +13,9 @@ from jitkernels.frontends.shaping import of_array
 from jitkernels.frontends.tables import METHODS, composes
 from jitkernels.graph.construct import UnknownError
 
+SINC_TERMS = 9
+"""Of the series of a sine for numbers below one, without which double precision would see a difference."""
+
 
 def floats(value: Any) -> Any:
     """An array of float64."""
@@ -96,6 +99,19 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         slopes = (heights[behind] - heights[ahead]) / (table[behind] - table[ahead])
         inside = slopes * (values - table[ahead]) + heights[ahead]
     return np.where(values < table[0], lowest, np.where(values > table[-1], highest, inside))
+
+
+@composes(np.sinc)
+def sinc(x: Any) -> Any:
+    """Around zero by its series: of quotients of small numbers, second derivatives are nothing but rounding."""
+    given = np.multiply(np.pi, of_array(x))
+    is_near = np.abs(given) < 1.0
+    square = np.where(is_near, given * given, 0.0)
+    series: Any = 0.0
+    for number in range(SINC_TERMS, -1, -1):
+        series = series * square + (-1) ** number / math.factorial(2 * number + 1)
+    far = np.where(is_near, 1.0, given)
+    return 1.0 * np.where(is_near, series, np.sin(far) / far)  # a number of a number
 
 
 @composes(np.correlate)

@@ -45,7 +45,6 @@ def getitem(given: Traced, key: Any) -> Any:
     if mask is not None:
         return Masked(given, mask)
     picked = take_apart(given, key)
-    _refuse_in_loops(given, picked)
     if not picked.arrays:
         if picked.is_element:
             return result(given.tracer, construct.view(given.node, picked.map, ()))
@@ -55,8 +54,8 @@ def getitem(given: Traced, key: Any) -> Any:
     base, axis, indices = _gathered(given, picked)
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
-    made = Node("gather", (node, *indices), node.dtype, shape, {"axis": axis})
-    given.tracer.picks.append(made)
+    made = Node("gather", (node, *indices), node.dtype, shape, _options(given.tracer, axis))
+    _look_at(given.tracer, made)
     found = fresh(given.tracer, made, is_scalar=picked.is_element and not shape, is_c=base.ndim == 1 or None)
     if len(shape) > 1:
         found.view.storage.lie_like(_strides_of_picked(base, axis, indices, shape))
@@ -82,7 +81,6 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     if type(value) is Masked:
         raise UnknownError("elements chosen by a mask are assigned to elements that are not")
     picked = take_apart(given, key)
-    _refuse_in_loops(given, picked)
     if not picked.arrays:
         target = given.region(picked.map, picked.shape)
         dimensions: int = getattr(operand(tracer, value), "ndim", 0)
@@ -94,8 +92,8 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     values = assigned(tracer, value, node.dtype, shape)
-    made = Node("scatter", (node, values, *indices), node.dtype, node.shape, {"axis": axis})
-    tracer.picks.append(made)
+    made = _placed(node, values, indices, _options(tracer, axis))
+    _look_at(tracer, made)
     base.view.write(made)
 
 
@@ -117,7 +115,7 @@ def _check_range(given: Traced, value: Any) -> None:
 def at_ufunc(tracer: Tracer, ufunc: Any, given: Any, key: Any, value: Any = None, /) -> None:
     """``ufunc.at``, which takes equal indices one after another: sums and differences."""
     picked = take_apart(given, key) if type(given) is Traced and ufunc in (np.add, np.subtract) else None
-    if picked is None or not picked.arrays or tracer.depth or given.dtype == "bool":
+    if picked is None or not picked.arrays or given.dtype == "bool":
         raise UnknownError(f"numpy.{ufunc.__name__}.at")
     base, axis, indices = _gathered(given, picked)
     node = base.node
@@ -127,15 +125,30 @@ def at_ufunc(tracer: Tracer, ufunc: Any, given: Any, key: Any, value: Any = None
     values = assigned(tracer, value, node.dtype, shape)
     if ufunc is np.subtract:
         values = construct.elementwise("negative", values)
-    options = {"axis": axis, "adds": True}
-    made = Node("scatter", (node, values, *indices), node.dtype, node.shape, options)
-    tracer.picks.append(made)
+    made = _placed(node, values, indices, {**_options(tracer, axis), "adds": True})
+    _look_at(tracer, made)
     base.view.write(made)
 
 
-def _refuse_in_loops(given: Traced, picked: Picked) -> None:
-    if given.tracer.depth and picked.arrays:
-        raise UnknownError("parts of arrays that numbers pick, in a loop or branch")
+def _options(tracer: Tracer, axis: int) -> dict[str, Any]:
+    """How numbers pick: in loops and branches, where each is looked at before, none lies beside."""
+    return {"axis": axis, "is_inside": True} if tracer.depth else {"axis": axis}
+
+
+def _placed(array: Node, values: Node, numbers: Sequence[Node], options: dict[str, Any]) -> Node:
+    """An array with values where numbers say, of one dimension: of those for the same element the last counts."""
+    axis, shape = options["axis"], numbers[0].shape
+    if len(shape) > 1:
+        count = extents.product(shape)
+        numbers = [construct.reshape(one, (count,)) for one in numbers]
+        values = construct.reshape(values, (*values.shape[:axis], count, *values.shape[axis + len(shape) :]))
+    return Node("scatter", (array, values, *numbers), array.dtype, array.shape, options)
+
+
+def _look_at(tracer: Tracer, made: Node) -> None:
+    """Have numbers looked at also where nothing needs what they pick."""
+    if not tracer.depth:
+        tracer.picks.append(made)
 
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:
@@ -187,7 +200,7 @@ def take_apart(given: Traced, key: Any) -> Picked:
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
         elif several:
-            arrays.append((len(shape), _inside(one, extent)))
+            arrays.append((len(shape), one if type(one) is Traced else _inside(one, extent)))
             positions.append(position)
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
@@ -293,6 +306,11 @@ def _gathered(given: Traced, picked: Picked) -> tuple[Traced, int, list[Node]]:
         base = base.region(index_map, [base.extents[i] for i in order])
         axis = 0
     nodes = [_indices(tracer, one) for _, one in picked.arrays]
+    if tracer.depth:
+        nodes = [
+            elements.inside(tracer, node, extent)
+            for node, extent in zip(nodes, base.extents[axis:], strict=False)
+        ]
     shape = construct.broadcast_shapes([node.shape for node in nodes])
     return base, axis, [construct.broadcast_to(node, shape) for node in nodes]
 

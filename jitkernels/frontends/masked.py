@@ -69,11 +69,22 @@ class Masked:
         if type(value) is Masked:
             if not self._same(value):
                 raise UnknownError("elements chosen by different masks")
-            return value._now()
+            return self._alone(value._now())
         is_array = value.ndim > 0 if type(value) is Traced else isinstance(value, np.ndarray | list | tuple)
         if is_array:
             raise UnknownError("elements chosen by a mask meet an array")
-        return value
+        return self._alone(value) if type(value) is Traced else value
+
+    def _alone(self, value: Traced) -> Traced:
+        """An operand of which derivatives are by what is chosen alone: others may have none."""
+        tracer = value.tracer
+        if not tracer.differentiates or value.dtype.kind != "f":
+            return value
+        mask, like = self._chosen().node, self._node
+        if mask.ndim < like.ndim:
+            mask = construct.expand_dims(mask, range(mask.ndim, like.ndim))
+        dtype = like.dtype if value.is_weak and np.dtype(like.dtype).kind == "f" else value.node.dtype
+        return fresh(tracer, construct.chosen(mask, construct.cast(value.node, dtype)))
 
     def _now(self) -> Traced:
         """All elements, as they were."""
@@ -106,6 +117,11 @@ class Masked:
     def sum(self) -> Any:
         return self._reduced(np.add, {})
 
+    def mean(self) -> Any:
+        if self._node.dtype not in ("float32", "float64"):
+            raise UnknownError("the mean of elements chosen by a mask that are no floats")
+        return self.sum() / np.sum(self._chosen()).astype(self._node.dtype)
+
     def any(self) -> Any:
         return self._reduced(np.logical_or, {})
 
@@ -113,7 +129,7 @@ class Masked:
         return self._reduced(np.logical_and, {})
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        if function in (np.sum, np.any, np.all) and len(arguments) == 1 and not keywords:
+        if function in (np.sum, np.mean, np.any, np.all) and len(arguments) == 1 and not keywords:
             return getattr(self, function.__name__)()
         raise UnknownError(f"numpy.{function.__name__} of elements chosen by a mask")
 

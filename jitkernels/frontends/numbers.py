@@ -47,9 +47,15 @@ def careful(tracer: Tracer, ufunc: Any, *given: Any) -> Any:
     if not _is_positive(floats, ufunc):
         fine = elementwise(tracer, np.isfinite, [fresh(tracer, node)])[0]
         if tracer.differentiates and ufunc not in (np.floor_divide, np.remainder):
-            # Nothing is raised for NaN, and there is no plain function that could tell.
+            # Nothing is raised for NaN, nor where infinity gives it, and there is no plain function that could tell.
+            is_infinite = construct.elementwise("isinf", node)
             for one in floats:
-                fine = construct.elementwise("logical_or", fine, construct.elementwise("isnan", one.node))
+                from_one = construct.elementwise("isinf", one.node)
+                for fits in (
+                    construct.elementwise("isnan", one.node),
+                    construct.elementwise("logical_and", is_infinite, from_one),
+                ):
+                    fine = construct.elementwise("logical_or", fine, fits)
         tracer.checks.append(construct.elementwise("logical_not", fine))
     return weak(tracer, fresh(tracer, node, is_scalar=True))
 

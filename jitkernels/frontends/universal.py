@@ -198,7 +198,10 @@ def call_ufunc(
     casting = keywords.get("casting", "same_kind")
     dtype = _dtype_of(ufunc, keywords)
     operands = [operand(tracer, one) for one in inputs]
-    nodes = elementwise(tracer, ufunc, operands, dtype, casting)
+    taken = (
+        _where_chosen(tracer, operands, where) if tracer.differentiates and where is not True else operands
+    )
+    nodes = elementwise(tracer, ufunc, taken, dtype, casting)
     laid_out = [one for one in operands if type(one) is Traced]
     if where is not True:
         tracer.computes_in_part(nodes, [one.node for one in laid_out])
@@ -209,6 +212,19 @@ def call_ufunc(
         for node, given in zip(nodes, outputs, strict=True)
     ]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _where_chosen(tracer: Tracer, operands: Sequence[Any], where: Any) -> list[Any]:
+    """Operands of which derivatives are by what is computed alone: others may have none."""
+    mask = cast_mask(tracer, where)
+    floats = [one for one in operands if type(one) is Traced and one.dtype.kind == "f"]
+    wide = [one.dtype for one in floats if not one.is_weak] or [np.dtype(np.float64)]
+    widest, found = max(wide, key=lambda dtype: dtype.itemsize).name, list(operands)
+    for place, one in enumerate(operands):
+        if any(one is other for other in floats):
+            node = construct.cast(one.node, widest if one.is_weak else one.node.dtype)
+            found[place] = fresh(tracer, construct.chosen(mask, node))
+    return found
 
 
 KEYWORDS = ("out", "where", "dtype", "casting", "order", "subok", "signature")

@@ -120,7 +120,7 @@ def _add(
 def _strides_of(node: Node, strides: Mapping[int, Strides | None]) -> Strides | None:
     if id(node) in strides:
         return strides[id(node)]
-    if node.operation == "scatter":
+    if node.operation == "scatter" and is_direct(node):
         return strides[id(node.inputs[0])]
     if node.operation == "item" and node.ndim:
         place = place_of_base(node)
@@ -270,5 +270,5 @@ def ordered(graph: Graph, into: Mapping[int, Node] | None = None) -> list[Node]:
 def overwritten(node: Node) -> list[Node]:
     """The arrays whose memory a node changes."""
     if node.operation == "scatter":
-        return [node.inputs[0]]
+        return [node.inputs[0]] if is_direct(node) else []
     return [node.inputs[place] for place in changed(node)] if is_flow(node) else []

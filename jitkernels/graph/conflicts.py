@@ -6,6 +6,7 @@ and behind it the element can be read once, so that LLVM takes several rounds at
 
 from collections.abc import Collection
 
+from jitkernels.graph.flows import is_direct
 from jitkernels.graph.ir import Node
 from jitkernels.graph.regions import regions_of
 from jitkernels.records import record
@@ -37,7 +38,7 @@ def of(loop: Node, moving: Collection[int]) -> Conflict | None:
         versions, writes = _writes(parameter, body.outputs[i])
         along = [d for d in range(parameter.ndim) if all(write.inputs[2 + d] is count for write in writes)]
         for node in nodes if writes and along else ():
-            if node.operation != "gather" or id(node.inputs[0]) not in versions:
+            if node.operation != "gather" or node.ndim or id(node.inputs[0]) not in versions:
                 continue
             indices = node.inputs[1:]
             index = indices[along[0]]
@@ -57,7 +58,7 @@ def _writes(parameter: Node, output: Node) -> tuple[set[int], list[Node]]:
     versions, writes = {id(parameter)}, []
     node = output
     while node is not parameter:
-        if node.operation != "scatter":
+        if node.operation != "scatter" or not is_direct(node):
             return set(), []
         versions.add(id(node))
         writes.append(node)

@@ -174,6 +174,12 @@ def copy(node: Node) -> Node:
     return Node("view", (node,), node.dtype, node.shape, {"map": tuple(identity_map(node.ndim))})
 
 
+def chosen(mask: Node, node: Node) -> Node:
+    """Floats as an operation takes them whose result counts where a mask is true: elsewhere, nothing flows back."""
+    shape = broadcast_shapes([mask.shape, node.shape])
+    return Node("where", (mask, node, constant(1.0, node.dtype)), node.dtype, shape)
+
+
 def composed(inner: IndexMap, outer: IndexMap) -> IndexMap:
     """The map of a view by `outer` of a view by `inner`."""
     result = []

@@ -16,11 +16,13 @@ IN_NESTS = frozenset(
         "concatenate",
         "constant",
         "extent",
+        "gather",
         "iota",
         "matmul",
         "reduce",
         "reshape",
         "scan",
+        "scatter",
         "update",
         "view",
     }
@@ -113,7 +115,11 @@ def base_of(node: Node) -> Node:
 
 def laid_in(node: Node, first: Node | None = None) -> Node:
     """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
-    while node is not first and (node.operation == "scatter" or (is_result(node) and node.ndim)):
+    while (
+        node is not first
+        and is_direct(node)
+        and (node.operation == "scatter" or (is_result(node) and node.ndim))
+    ):
         place = place_of_base(node) if node.operation == "item" else 0
         if place is None:
             return node

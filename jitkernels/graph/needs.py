@@ -50,6 +50,8 @@ class Needs:
             return node.operation != "parameter"
         if node.operation == "gather" and is_direct(node):
             return not self.keeps_elements and id(node.inputs[0]) in self.free
+        if node.operation == "gather":
+            return id(node.inputs[0]) in self.free
         if node.operation == "view":
             source = node.inputs[0]
             return id(source) in self.free or node.ndim >= source.ndim

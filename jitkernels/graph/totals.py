@@ -99,10 +99,10 @@ class Totals:
 
 
 def _is_deposit(part: Node) -> bool:
-    """Whether a part is zero but for an element, or for a slice."""
+    """Whether a part is zero but for some elements, or for a slice."""
     if part.operation == "scatter":
-        is_one = not part.options.get("adds")
-        return is_one and is_zeros(part.inputs[0]) and all(not one.ndim for one in part.inputs[1:])
+        adds = part.options.get("adds") or all(not one.ndim for one in part.inputs[1:])
+        return bool(adds) and is_zeros(part.inputs[0])
     return part.operation == "update" and is_zeros(part.inputs[0])
 
 
@@ -132,6 +132,8 @@ def _deposited(total: Node, part: Node) -> Node:
     options: dict[str, Any] = dict(part.options)
     if _fills(total, part):
         return part.with_inputs([total.inputs[0], value])
+    if options.get("adds"):
+        return part.with_inputs([total, value, *indices])
     if part.operation == "scatter":
         here = Node("gather", (total, *indices), part.dtype, value.shape, options)
     else:

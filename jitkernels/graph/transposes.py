@@ -175,6 +175,7 @@ def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
 
 def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
     array, *indices = node.inputs
+    indices = _known_inside(indices)
     given = (zeros(array.dtype, array.shape), cotangent, *indices)
     options: dict[str, Any] = {**node.options, "adds": any(one.ndim for one in indices)}
     return Node("scatter", given, array.dtype, array.shape, options), *[None] * len(indices)
@@ -182,6 +183,7 @@ def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
 
 def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
     _, values, *indices = node.inputs
+    indices = _known_inside(indices)
     hidden = cotangent
     if not node.options.get("adds"):
         given = (cotangent, zeros(values.dtype, values.shape), *indices)
@@ -192,13 +194,22 @@ def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
     return hidden, summed_to(picked, values.shape), *[None] * len(indices)
 
 
+def _known_inside(indices: Sequence[Node]) -> list[Node]:
+    """Numbers that were looked at on the way there, in loops and branches: without the zero that waits for that."""
+    return [
+        one.inputs[0] if one.operation == "add" and one.inputs[1].operation == "bounded" and one.ndim else one
+        for one in indices
+    ]
+
+
 def _stays(node: Node, indices: Sequence[Node], values: Node) -> Node:
     """Whether each of the values is the last one that is written to its place."""
     axis, shape = node.options["axis"], construct.broadcast_shapes([one.shape for one in indices])
     count = extents.product(shape)
     numbers = construct.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
     room = zeros("int64", node.shape[axis : axis + len(indices)])
-    last = Node("scatter", (room, numbers, *indices), "int64", room.shape, {"axis": 0})
+    options = {"axis": 0, "is_inside": True}
+    last = Node("scatter", (room, numbers, *indices), "int64", room.shape, options)
     found = elementwise("equal", _picked(last, indices, 0), numbers)
     return construct.expand_dims(found, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
 
@@ -206,7 +217,7 @@ def _stays(node: Node, indices: Sequence[Node], values: Node) -> Node:
 def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:
     around = construct.broadcast_shapes([one.shape for one in indices])
     shape = (*array.shape[:axis], *around, *array.shape[axis + len(indices) :])
-    return Node("gather", (array, *indices), array.dtype, shape, {"axis": axis})
+    return Node("gather", (array, *indices), array.dtype, shape, {"axis": axis, "is_inside": True})
 
 
 def call(node: Node, cotangent: Node) -> Sequence[Node | None]:

@@ -281,6 +281,13 @@ class Counted:
         ends = [construct.view(self.ends.node, ((which, ()),), ()) for which in (END, BEGIN)]
         return elementwise("greater", *ends)
 
+    def inside(self) -> Node:
+        """For all places for which there is room whether there is an element."""
+        numbers = Node("iota", (), "int64", (self.room,), {"axis": 0})
+        begin, end = (construct.view(self.ends.node, ((which, ()),), ()) for which in (BEGIN, END))
+        is_behind = elementwise("greater_equal", numbers, begin)
+        return elementwise("logical_and", is_behind, elementwise("less", numbers, end))
+
     def fill(self, values: Sequence[Any]) -> None:
         """The first elements."""
         for place, value in enumerate(values):

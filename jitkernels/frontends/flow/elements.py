@@ -79,6 +79,19 @@ def _inside(tracer: Tracer, value: Any, extent: Number) -> Node:
     return made
 
 
+def inside(tracer: Tracer, numbers: Node, extent: Number) -> Node:
+    """Numbers of elements in a loop or branch: what is picked by them waits until each is found to be in bounds."""
+    below = elementwise("less", numbers, construct.extent(-extent))
+    above = elementwise("greater_equal", numbers, construct.extent(extent))
+    beside = elementwise("logical_or", below, above)
+    found = construct.cast(
+        construct.reduce("any", beside, range(beside.ndim)) if beside.ndim else beside, "int64"
+    )
+    none = Node("bounded", (found,), "int64", (), {"extent": 1, "counts_back": False})
+    tracer.checks.append(elementwise("less", none, 0))  # as of an element
+    return elementwise("add", numbers, none)
+
+
 def _placed(tracer: Tracer, view: View, places: list[Node]) -> tuple[View, list[Node]]:
     """The array that a view is of, and the places there."""
     while view.parent is not None:

@@ -129,12 +129,10 @@ class Listed(list[Any], Undecided):
             except GrowsError:
                 raise
             except UnknownError as error:
-                self._count(tracer, error, value)
+                self._count(error, value)
 
-    def _count(self, tracer: Tracer, error: UnknownError, *values: Any, is_queue: bool = False) -> None:
+    def _count(self, error: UnknownError, *values: Any, is_queue: bool = False) -> None:
         """Have the running code count the elements, one of which has such values; if that cannot be, raise an error."""
-        if tracer.differentiates:
-            raise error
         elements = None
         try:
             for one in (*list.__iter__(self), *values):
@@ -226,7 +224,7 @@ class Listed(list[Any], Undecided):
         if not self.is_growing:
             return self.count
         if sum(one.depth > self.depth for one in tracer.loops) != 1:
-            self._count(tracer, UnknownError("a list that grows in a loop in a loop is looked at"))
+            self._count(UnknownError("a list that grows in a loop in a loop is looked at"))
         return self._position(tracer) + self.added
 
     def item(self, index: Any) -> Any:
@@ -237,7 +235,7 @@ class Listed(list[Any], Undecided):
         if self.is_growing:
             behind = -index if type(index) is int else 0
             if not 0 < behind <= list.__len__(self) + self.added:
-                self._count(self.array.tracer, UnknownError("an element of a list that grows"))
+                self._count(UnknownError("an element of a list that grows"))
             index = self.length - behind
         elif type(index) not in (int, Whole) and kind_of(index) is not int:
             if type(index) is slice and index == slice(None, None, -1):
@@ -286,7 +284,7 @@ class Listed(list[Any], Undecided):
         ):
             super().__setitem__(index, value)
         else:
-            self._count(tracer, UnknownError("an element of a list that grows is assigned to"), value)
+            self._count(UnknownError("an element of a list that grows is assigned to"), value)
 
     def pop(self, index: Any = -1) -> Any:
         tracer = current()
@@ -298,7 +296,7 @@ class Listed(list[Any], Undecided):
             return self.counted.pop(index)
         if tracer is None or (tracer.depth == self.depth and self.array is None):
             return super().pop(index)
-        self._count(tracer, UnknownError("list.pop of a list that grows"), is_queue=index == 0)
+        self._count(UnknownError("list.pop of a list that grows"), is_queue=index == 0)
         return None
 
     def extend(self, values: Any) -> None:
@@ -330,7 +328,7 @@ class Listed(list[Any], Undecided):
     def truth(self, of: Callable[[Any], Node]) -> Node:  # noqa: ARG002  # for numbers
         if self.counted is None:
             assert self.array is not None, "it grows"
-            self._count(self.array.tracer, UnknownError("whether there are elements in a list that grows"))
+            self._count(UnknownError("whether there are elements in a list that grows"))
         assert self.counted is not None, "else it is traced again"
         return self.counted.truth()
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.graph.flows import is_direct
 from jitkernels.graph.ir import Node, sorted_nodes
 
 
@@ -40,7 +41,7 @@ def hoisted(
             continue
         versions = {id(array.parameter), *map(id, writes)}
         for node in nodes:
-            if node.operation != "gather" or id(node.inputs[0]) not in versions:
+            if node.operation != "gather" or node.ndim or id(node.inputs[0]) not in versions:
                 continue
             indices = node.inputs[1:]
             if all(one.serial < start or one.operation == "constant" for one in indices) and all(
@@ -55,7 +56,7 @@ def _writes(array: Carried) -> list[Node]:
     found = []
     node = array.output
     while node is not array.parameter:
-        if node.operation != "scatter":
+        if node.operation != "scatter" or not is_direct(node):
             return []
         found.append(node)
         node = node.inputs[0]

@@ -7,7 +7,11 @@ import numpy as np
 
 from jitkernels.frontends.flow.counted import Later
 from jitkernels.frontends.flow.growing import Listed, is_grown
+from jitkernels.frontends.flow.structures import Leaf
+from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
+from jitkernels.frontends.traced import fresh
+from jitkernels.frontends.tracer import current
 from jitkernels.graph.construct import UnknownError
 
 WHOLE = frozenset({
@@ -23,6 +27,10 @@ def as_arrays(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> A
     if not any(is_grown(one) or type(one) is Later for one in (*given, *named.values())):
         return function, given, named
     if given and (type(given[0]) is Later or (type(given[0]) is Listed and given[0].counted is not None)):
+        found = _masked(given[0])
+        if found is not None:
+            is_copy = function in (np.array, np.asarray) and len(given) == 1 and not named
+            return (lambda: found, (), {}) if is_copy else (function, (found, *given[1:]), named)
         return partial(_later, function, given, named), (), {}
     if not given or not is_grown(given[0]) or any(map(is_grown, (*given[1:], *named.values()))):
         raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
@@ -41,6 +49,19 @@ def as_arrays(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> A
     if function not in WHOLE:
         raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
     return function, (array, *given[1:]), named
+
+
+def _masked(grown: Any) -> Masked | None:
+    """The numbers of a list, which derivatives hang on before it is known how many there are; None of others."""
+    found, tracer = grown.counted if type(grown) is Listed else None, current()
+    if found is None or tracer is None or not tracer.differentiates:
+        return None
+    if found.tracer.depth != found.depth or found.is_reversed or len(found.columns) != 1:
+        return None
+    (column,) = found.columns
+    if type(found.elements.form) is not Leaf or column.dtype.kind != "f":
+        return None
+    return Masked(fresh(found.tracer, column.node), fresh(found.tracer, found.inside()))
 
 
 def _later(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Later:

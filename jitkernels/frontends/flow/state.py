@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.places import line_of
 from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer, user_frame
+from jitkernels.frontends.tracer import Tracer, current, user_frame
 from jitkernels.frontends.universal import cast_to, common
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
@@ -20,6 +20,8 @@ from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node
 from jitkernels.graph.scalars import is_known
 
+WIDER = ("float16", "float32", "float64")
+"""Floats of which derivatives take the wider for numbers that are one or the other."""
 Kind = Any
 """What a variable holds: int, float or bool, the dtype of a NumPy scalar, None for all else, `Unset` for nothing."""
 
@@ -128,6 +130,9 @@ def joined(name: str, one: Kind, other: Kind, line: int = 0) -> Kind:
             found = common(python, dtype)
             if found == dtype and (python is not bool or dtype == "bool"):
                 return dtype
+        tracer = current()
+        if tracer is not None and tracer.differentiates and one in WIDER and other in WIDER:
+            return max(one, other, key=WIDER.index)
     raise UnknownError(
         f"{told(name)} is {_told(one)} here and {_told(other)} there: expected one type, as it has before",
         line_of(name, line) if line else 0,

@@ -6,6 +6,7 @@ import dis
 import functools
 import linecache
 import types
+from collections.abc import Iterable
 
 from jitkernels.errors import BuildError
 from jitkernels.frontends.rewriting.calls import FLOW, PART, Calls, of_flow
@@ -97,9 +98,18 @@ def _inside(code: types.CodeType, name: str) -> types.CodeType:
 
 def _is_text_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
     """Whether Python makes the same of a text as what it runs: the file may have changed since then."""
-    plain = _bare(tree)  # a method of what is imported is called by other instructions
-    imported = _imported("".join(linecache.getlines(code.co_filename)))
-    return any(_are_alike(_compiled(plain, code, *names), code) for names in ((), imported, code.co_names))
+    plain = _bare(tree)
+
+    def is_with(names: Iterable[str]) -> bool:
+        """Whether it is the same where these are imported: methods of such are called by other instructions."""
+        return _are_alike(_compiled(plain, code, *names), code)
+
+    # To read the whole file takes longer than all else.
+    return (
+        is_with(())
+        or is_with(_imported("".join(linecache.getlines(code.co_filename))))
+        or is_with(code.co_names)
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -312,3 +312,18 @@ def least_steps(extent: Number) -> int:
         if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
             found = max(found, int(beyond) + (guard.sign == ">"))
     return found
+
+
+def most_steps(extent: Number) -> int | None:
+    """The most that the extent of a loop is where code runs, by what was decided about it alone; None if any."""
+    if not isinstance(extent, Extent):
+        return int(extent)
+    bounds = []
+    for guard in extent.scope.guards.values():
+        beyond = extent + guard.extent
+        if guard.sign in (">", ">=", "==") and not isinstance(beyond, Extent):
+            bounds.append(int(beyond) - (guard.sign == ">"))
+        apart = extent - guard.extent
+        if guard.sign == "==" and not isinstance(apart, Extent):
+            bounds.append(int(apart))
+    return min(bounds, default=None)

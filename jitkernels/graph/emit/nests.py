@@ -13,6 +13,7 @@ from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted, spread
+from jitkernels.graph.emit.loops import most_steps
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.neighbour_rows import NeighbourRows
 from jitkernels.graph.emit.parts import Steps, whole_steps
@@ -26,6 +27,8 @@ from jitkernels.native.language.types import NUMBERS
 
 CHUNK = 4096
 """Elements of which a sum of floats is one part."""
+PART = CHUNK // 16
+"""The same where its steps are added up one by one, each lane for itself."""
 ROWS = 128
 """Short rows that are one."""
 AHEAD = 1 << 18
@@ -238,7 +241,8 @@ class Emitter(ShortRows, NeighbourRows):
                 self._store(inside, target, value)
 
         if self.lane_loop not in loops or not reductions:
-            self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=True)
+            is_long = self._is_long(loops, reductions)
+            self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=is_long)
             self._inner(block, loops, step)
         elif len(loops) > 1:
             self.accumulators = self._begun(block, reductions, wide, is_long=True)
@@ -247,6 +251,12 @@ class Emitter(ShortRows, NeighbourRows):
         else:
             is_alone = len(reductions) == len(targets) and not stashes
             self._in_two_widths(block, loops[0], reductions, narrow, wide, step, is_alone=is_alone)
+
+    def _is_long(self, loops: list[int], reductions: list[Target]) -> bool:
+        """Whether so much may be reduced step by step that it is done in parts."""
+        most = most_steps(self.extents[loops[0]]) if len(loops) == 1 else None
+        finds = any(self._accumulator(target, 1).is_index for target in reductions)
+        return finds or most is None or most > PART
 
     def _in_two_widths(
         self,
@@ -323,7 +333,7 @@ class Emitter(ShortRows, NeighbourRows):
             self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step))
         elif loop != self.lane_loop:
             self._in_parts(
-                block, self.accumulators, (begin, end), CHUNK // 16,
+                block, self.accumulators, (begin, end), PART,
                 lambda inside, first, last: self.counted(inside, loop, first, last, 1, 1, step),
             )  # fmt: skip
         elif self.accumulators:  # which are as wide through all loops

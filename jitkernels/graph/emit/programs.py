@@ -24,8 +24,10 @@ from jitkernels.records import record
 LONG, OFTEN = 1500, 6
 """Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
 
-NESTS, MANY = "; what is written as it should run:\n", 100_000
-"""What stands before nests that go through the passes that they need alone; the characters from which on they do."""
+NESTS, MANY = "; what is written as it should run:\n", 150_000
+"""What stands before nests that go through the passes that they need alone, as they do in much code, where LLVM hurries
+besides: each loop is a small part of the time. From so many characters on it is much.
+"""
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
 
@@ -77,7 +79,9 @@ class Fused:
             if apart:
                 link.link_in(self.name, module, apart, [symbol])
 
-        return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, self.level)
+        return codegen.finished(
+            module, symbol, self.externals, self.vector_bytes, improve, self.level, reduces=not apart
+        )
 
 
 def fused(
@@ -166,7 +170,7 @@ def segment_text(
     nests = [text for text in nests if not _is_inlined(text)]
     if openmp.SHARE_RUN in entry:
         own = [f"declare i64 @{openmp.SHARE_RUN}(ptr, ptr, i64)", *own]
-    if flows and sum(map(len, nests)) > MANY:
+    if flows and sum(map(len, (*nests, *flows))) > MANY:
         shown = [text.replace("define internal ", "define ") for text in nests]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
         return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
