@@ -63,6 +63,7 @@ class NeighbourRows(LoopWriter):
 
     def in_neighbours(self, block: Block, loops: Sequence[int], targets: Sequence[Target]) -> None:
         """Loops one in another: two rows at once, then one that is left."""
+        self.nest.variant = f"1 x {machine.target().vector_bytes} bytes, neighbouring rows"
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
