@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends.flow import elements, moving
+from jitkernels.frontends.flow import elements, fitting, moving
 from jitkernels.frontends.flow.rows import Row
 from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
@@ -72,6 +72,7 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     """``given[key] = value``."""
     tracer = given.tracer
     _check_range(given, value)
+    fitting.check_assigned(given, value)
     parts = elements.key_of(given, key)
     if parts is not None:
         elements.refuse(given, value)
@@ -203,12 +204,12 @@ def take_apart(given: Traced, key: Any) -> Picked:
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
         elif several:
-            arrays.append((len(shape), one if type(one) is Traced else _inside(one, extent)))
+            arrays.append((len(shape), one if type(one) is Traced else _inside(one, extent, dimension - 1)))
             positions.append(position)
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
         else:
-            index_map.append((_inside(one, extent), ()))
+            index_map.append((_inside(one, extent, dimension - 1), ()))
     is_split = bool(positions) and positions != list(range(positions[0], positions[0] + len(positions)))
     is_element = not dots and len(arrays) == len(shape)
     return Picked(tuple(index_map), tuple(shape), tuple(arrays), is_split, is_element)
@@ -227,22 +228,21 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | list)
 
 
-def _inside(value: Any, extent: Number) -> Number:
+def _inside(value: Any, extent: Number, axis: int) -> Number:
     """An int index, from 0 on."""
     if isinstance(value, bool | np.bool_):
         raise UnknownError("a bool as an index")
     if isinstance(value, float) or (type(value) is Traced and value.dtype.kind not in "iu"):
         raise IndexError(INVALID)
     try:
-        index = moving.as_number(value)
+        index = given = moving.as_number(value)
     except TypeError:
         raise IndexError(INVALID) from None
     if index < 0:
         index = index + extent
     if index < 0 or index >= extent:
-        raise IndexError(
-            f"index {extents.value_of(index)} is out of bounds for axis with size {extents.value_of(extent)}"
-        )
+        found, size = extents.value_of(given), extents.value_of(extent)
+        raise IndexError(f"index {found} is out of bounds for axis {axis} with size {size}")
     return index
 
 

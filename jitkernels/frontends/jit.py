@@ -18,7 +18,7 @@ from jitkernels.errors import (
 from jitkernels.frontends import alarms, direct, given_results, left, links
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.arguments import Flattener, constant, patterns
+from jitkernels.frontends.arguments import Flattener, constant, flattened, patterns
 from jitkernels.frontends.checked import Check
 from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.signatures import Signature, names_in
@@ -232,18 +232,17 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         positional, named = self._ordered(args, kwargs)
-        flattener = Flattener(self.static_argnames)
-        part = self._traced_part(flattener)
         statics = self._signature.statics
-        parts = [
-            constant(one) if i in statics else flattener.argument(one) for i, one in enumerate(positional)
-        ]
-        named_parts = [
-            constant(one) if name in self.static_argnames else flattener.argument(one)
-            for name, one in named.items()
-        ]
-        structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
-        return structure, flattener.leaves
+
+        def taken(flattener: Flattener) -> Any:
+            part, take = self._traced_part(flattener), flattener.argument
+            parts = [constant(one) if i in statics else take(one) for i, one in enumerate(positional)]
+            named_parts = [
+                constant(one) if name in self.static_argnames else take(one) for name, one in named.items()
+            ]
+            return part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
+
+        return flattened(self.static_argnames, taken)
 
     def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
         kept = self._specialisations.get(key, [])

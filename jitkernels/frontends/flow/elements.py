@@ -11,7 +11,6 @@ from jitkernels.frontends.flow.rows import Row
 from jitkernels.frontends.storage import View
 from jitkernels.frontends.traced import Traced, result
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import kind_of
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
@@ -47,11 +46,6 @@ def refuse(given: Traced, value: Any) -> None:
         raise UnknownError("an assignment to what is read-only")
     if getattr(value, "ndim", 0):
         raise UnknownError("an array is assigned to one element")
-    dtype = given.node.dtype
-    if kind_of(value) is int and dtype != "int64" and given.dtype.kind in "iu":
-        raise UnknownError(f"a Python int of the running code is assigned to an element of {dtype}")
-    if kind_of(value) is float and given.dtype.kind in "iub":
-        raise UnknownError(f"a float of the running code is assigned to an element of {dtype}")
 
 
 def write(given: Traced, parts: tuple[Any, ...], node: Node) -> None:

@@ -20,6 +20,7 @@ from jitkernels.frontends.flow.sides import SidesError
 from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind_of, node_of, number
 from jitkernels.frontends.flow.structures import FormError
 from jitkernels.frontends.flow.tracing import ChangesError
+from jitkernels.frontends.flow.unbound import bound, bound_around, caught
 from jitkernels.frontends.flow.unrolling import unrolled
 from jitkernels.frontends.places import place_of, placed
 from jitkernels.frontends.standin import CALLED
@@ -35,7 +36,10 @@ __all__ = [
     "State",
     "and_",
     "both",
+    "bound",
+    "bound_around",
     "called",
+    "caught",
     "chain",
     "chosen",
     "either",
@@ -293,6 +297,11 @@ def is_(one: Any, other: Any) -> Any:
     for value, constant in ((one, other), (other, one)):
         if type(value) is Chosen and (constant is None or type(constant) is str):
             return value.is_one(constant)
+    leaves = [
+        value.view.storage.leaf for value in (one, other) if type(value) is Traced and not value.is_scalar
+    ]
+    if one is not other and len(leaves) == 2 and None not in leaves:
+        raise UnknownError("whether two arguments are the same array")
     return one is other
 
 
