@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.along import Along, along, enumerate_, product_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import EmptyError, GrowsError, Listed, finished, is_grown
@@ -54,6 +54,7 @@ __all__ = [
     "listed",
     "not_",
     "or_",
+    "product_",
     "range_",
     "reversed_",
     "while_",
@@ -88,7 +89,10 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
 def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any, state: State) -> None:
     """The same in a trace."""
     if found is None:
-        _run(tracer, values, test, body, state)
+        reason = UnknownError(
+            "a loop is written out round by round, and has too many: go along a range or an array"
+        )
+        _run(tracer, _within_patience(values, reason, 2 * MOST_WRITTEN), test, body, state)
         return
     rounds = found.count.rounds
     if rounds is not None and rounds <= SHORT:
@@ -155,11 +159,11 @@ def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Ch
         raise
 
 
-def _within_patience(values: Any, reason: UnknownError) -> Iterator[Any]:
+def _within_patience(values: Any, reason: UnknownError, most: int = MOST_WRITTEN) -> Iterator[Any]:
     """Rounds that are written out one after another, until these would take too long to compile."""
     begun = serial()
     for value in values:
-        if serial() - begun > MOST_WRITTEN:
+        if serial() - begun > most:
             raise reason
         yield value
 
