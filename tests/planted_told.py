@@ -43,17 +43,6 @@ def growing_dict(x: Any, n: Any) -> Any:
     return len(seen)
 
 
-@left("try")
-def tried(x: Any, n: Any) -> Any:
-    s = 0.0
-    for i in range(n):
-        try:  # here
-            s += x[i]
-        except IndexError:
-            s -= 1.0
-    return s
-
-
 @left("yield")
 def yielding(x: Any, n: Any) -> Any:
     for i in range(n):
@@ -139,12 +128,12 @@ def complex_numbers(x: Any, n: Any) -> Any:
 
 @left("`del`")
 def deleted(x: Any, n: Any) -> Any:
-    y = x * 2
+    y, parts = x * 2, [1.0, 2.0]
     for i in range(n):
-        y[0] += i
-    z = y + 1
-    del y  # here
-    return z
+        if y[i % 9] > 0:
+            y[0] += i
+    del parts[0]  # here
+    return y * parts[0]
 
 
 @left("'store'", "list")
@@ -184,12 +173,12 @@ def an_int_of_the_running_code(x: Any, n: Any) -> Any:
 
 
 @left("`try`", "another function")
-def tried_as_values_say(x: Any, n: Any) -> Any:
+def left_by_finally(x: Any, n: Any) -> Any:
     s = 0.0
     for i in range(n):
         try:  # here
-            if x[i] > 0.5:
+            if x[i % 9] > 0.5:
                 s += 1.0
-        except IndexError:
-            break
+        finally:
+            continue  # noqa: B012
     return s

@@ -16,7 +16,7 @@ import pytest
 from jitted import array
 
 import jitkernels as jk
-from jitkernels.bundles.description import in_c
+from jitkernels.bundles.description import checksum, in_c
 from jitkernels.bundles.objects import OF_SYSTEM
 from jitkernels.bundles.running import Bundle
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, JitKernelsError
@@ -241,10 +241,12 @@ def test_broken_bundles(tmp_path: Path) -> None:
 
     refused("mlp.o", None, "expected a folder with one bundle, got 0")
     refused("mlp.weights", None, "missing")
-    refused("mlp.weights", b"123", "the weights are 3 bytes of")
+    refused("mlp.weights", b"123", "mlp.weights: the file is damaged")
+    weights = whole[tmp_path / "mlp.weights"]
+    refused("mlp.weights", weights[:-1] + bytes([weights[-1] ^ 1]), "expected SHA-256")
     refused("mlp.json", b"{}", "describes no bundle")
     refused("mlp.json", b"\xa0{}", "describes no bundle")
-    refused("mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 1', b'"format": 9'), "format 9")
+    refused("mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 2', b'"format": 9'), "format 9")
     refused(
         "mlp.json",
         whole[tmp_path / "mlp.json"].replace(b'"features": [', b'"features": ["x86-64-v9", '),
@@ -252,7 +254,14 @@ def test_broken_bundles(tmp_path: Path) -> None:
     )
     code = whole[tmp_path / "mlp.o"]
     for cut in (0, 3, 100, len(code) // 2):
-        refused("mlp.o", code[:cut], "object file")
+        refused("mlp.o", code[:cut], "mlp.o: the file is damaged")
+    refused("mlp.o", code[:-9] + bytes([code[-9] ^ 16]) + code[-8:], "mlp.o: the file is damaged")
+    about = whole[tmp_path / "mlp.json"]
+    whole[tmp_path / "mlp.o"] = code[:100]
+    (tmp_path / "mlp.o").write_bytes(code[:100])
+    known = about.replace(checksum(code).encode(), checksum(code[:100]).encode())
+    refused("mlp.json", known, "object file")
+    (tmp_path / "mlp.o").write_bytes(code)
     assert Bundle(tmp_path)
 
 

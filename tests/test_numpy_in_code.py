@@ -1,6 +1,7 @@
 """Functions of NumPy that compiled code calls: in loops, beside kernels, with their errors and warnings."""
 
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -157,6 +158,34 @@ def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
     assert told(compiled, x) == told(reduced, x)
     assert told(compiled, x * 0) == told(reduced, x * 0)
     assert told(compiled, x) == told(reduced, x)
+
+
+def test_each_thread_is_told_of_its_own_errors() -> None:
+    def reduced(x: Any) -> Any:
+        return np.logaddexp2.reduce(x * 1e300 * 1e10) + np.spacing(x).sum()
+
+    compiled, rounds = jk.jit(reduced), 50
+    bad, good = np.array([1.0, 2.0]), np.array([1e-9, 2e-9])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compiled(bad)
+        each = len(caught)
+        compiled(good)
+        assert len(caught) == each > 0
+        threads = [
+            threading.Thread(target=lambda x=x: [compiled(x) for _ in range(rounds)])
+            for x in (bad, good, bad, good)
+        ]
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()
+        finally:
+            sys.setswitchinterval(before)
+        assert len(caught) == each * (1 + 2 * rounds)
 
 
 def test_threads() -> None:

@@ -1,5 +1,6 @@
 """What a bundle says of itself: its arrays by name, dtype and shape, its memory, and the processor that it is for."""
 
+import hashlib
 import json
 import math
 import re
@@ -11,8 +12,10 @@ import numpy as np
 
 from jitkernels.errors import BundleError, shown
 
-FORMAT = 1
+FORMAT = 2
 LINE = 64
+CHECKED = (".o", ".weights")
+"""The ends of the names of files that are compared with their checksums before they are used."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,10 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Description:
-    """A bundle. `name`: the prefix of its files and of its names in C. `written`: of inputs, those that are changed."""
+    """A bundle. `name`: the prefix of its files and of its names in C. `written`: of inputs, those that are changed.
+
+    `checksums`: of the files of code and of weights, by the ends of their names.
+    """
 
     name: str
     inputs: tuple[Tensor, ...]
@@ -44,6 +50,7 @@ class Description:
     arena_bytes: int
     target: str
     features: tuple[str, ...]
+    checksums: Mapping[str, str]
 
     @property
     def weights_bytes(self) -> int:
@@ -69,6 +76,7 @@ def described(text: str) -> Description:
             arena_bytes=int(found["arena_bytes"]),
             target=str(found["target"]),
             features=tuple(found["features"]),
+            checksums={end: str(found["checksums"][end]) for end in CHECKED},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"this describes no bundle: {type(error).__name__}: {error}") from error
@@ -81,6 +89,11 @@ def _tensor(found: Mapping[str, Any]) -> Tensor:
         tuple(map(int, found["shape"])),
         int(found["offset"]),
     )
+
+
+def checksum(content: bytes) -> str:
+    """What tells a file from a damaged one."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def in_c(names: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels import machine
-from jitkernels.bundles.description import LINE, Tensor, described
+from jitkernels.bundles.description import CHECKED, LINE, Tensor, checksum, described
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.native.placing import place
 
@@ -17,7 +17,7 @@ OUT_OF_BOUNDS = 2
 class Bundle:
     """A bundle as a function of NumPy arrays. Threads may call it at once.
 
-    Raises BundleError where the folder has none or several, or one for another processor.
+    Raises BundleError where the folder has none or several, a damaged one, or one for another processor.
     """
 
     def __init__(self, directory: Path | str) -> None:
@@ -27,14 +27,19 @@ class Bundle:
             raise BundleError(f"{folder}: expected a folder with one bundle, got {len(found)}")
         try:
             self.about = described(found[0].read_text(errors="replace"))
-            code, weights = (found[0].with_suffix(end).read_bytes() for end in (".o", ".weights"))
+            files = {end: found[0].with_suffix(end).read_bytes() for end in CHECKED}
         except OSError as error:
             raise BundleError(f"{folder}: a file of the bundle is missing: {error}") from error
         missing = set(self.about.features) - set(machine.target().features)
         if missing:
             raise BundleError(f"{folder}: this processor has no {', '.join(sorted(missing))}")
-        if len(weights) < self.about.weights_bytes:
-            raise BundleError(f"{folder}: the weights are {len(weights)} bytes of {self.about.weights_bytes}")
+        for end, content in files.items():
+            if checksum(content) != self.about.checksums[end]:
+                raise BundleError(
+                    f"{found[0].with_suffix(end)}: the file is damaged, or of another export: expected SHA-256 "
+                    f"{self.about.checksums[end]}, got {checksum(content)}"
+                )
+        code, weights = (files[end] for end in CHECKED)
         self._weights = _aligned(len(weights))
         self._weights[:] = np.frombuffer(weights, np.uint8)
         try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels import machine
 from jitkernels.bundles import texts
-from jitkernels.bundles.description import LINE, Description, Tensor, laid_out
+from jitkernels.bundles.description import CHECKED, LINE, Description, Tensor, checksum, laid_out
 from jitkernels.bundles.entry import entry_source
 from jitkernels.bundles.objects import object_of
 from jitkernels.errors import ArgumentError, BundleError, shown
@@ -59,6 +59,17 @@ def write(
     changed = {id(target) for target, _ in program.graph.writes}
     labels = [label for label, _, _ in given]
     begins, arena_bytes = program.arena.places(value)
+    source = entry_source(
+        f"{name}_run",
+        segment.source,
+        len(program.words) + len(program.symbols) + 1,
+        [(word, i) for i, (word, _, _) in enumerate(inputs)],
+        [(word, i) for i, (word, _) in enumerate(outputs)],
+        [(word, one.offset) for (word, _, _), one in zip(weights, tensors, strict=True)],
+        [(buffer.word, begin) for buffer, begin in zip(program.arena.buffers, begins, strict=True)],
+        {word: values[symbol] for symbol, word in program.symbols.items()},
+    )
+    files = {".o": object_of(name, source, f"{name}_run"), ".weights": content}
     host = machine.target()
     description = Description(
         name=name,
@@ -71,23 +82,13 @@ def write(
         arena_bytes=-(-arena_bytes // LINE) * LINE,
         target=host.name,
         features=tuple(sorted(host.features)),
-    )
-    source = entry_source(
-        f"{name}_run",
-        segment.source,
-        len(program.words) + len(program.symbols) + 1,
-        [(word, i) for i, (word, _, _) in enumerate(inputs)],
-        [(word, i) for i, (word, _) in enumerate(outputs)],
-        [(word, one.offset) for (word, _, _), one in zip(weights, tensors, strict=True)],
-        [(buffer.word, begin) for buffer, begin in zip(program.arena.buffers, begins, strict=True)],
-        {word: values[symbol] for symbol, word in program.symbols.items()},
+        checksums={end: checksum(files[end]) for end in CHECKED},
     )
     _put(
         directory,
         {
-            f"{name}.o": object_of(name, source, f"{name}_run"),
+            **{f"{name}{end}": files[end] for end in CHECKED},
             f"{name}.h": texts.header(description).encode(),
-            f"{name}.weights": content,
             f"{name}.json": description.text.encode(),
             "example.c": texts.c_example(description).encode(),
             "example.py": texts.python_example(description).encode(),

@@ -101,7 +101,7 @@ def emptied(
     return Called(function, *given, kinds), nodes
 
 
-STEADY = frozenset(
+OF_KNOWN_SHAPE = frozenset(
     {
         np.linalg.inv, np.linalg.solve, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky, np.linalg.qr,
         np.linalg.svd, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.pinv, np.linalg.matrix_rank, np.linalg.cond,
@@ -125,8 +125,8 @@ def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords
     """A call as a node, for the shapes of the arrays that it has now."""
     name = getattr(function, "__name__", "function")
     call, nodes = emptied(function, arguments, keywords)
-    is_steady = function in STEADY
-    given = [_example(node) if is_steady else tracer.value(node) for node in nodes]
+    is_known_shape = function in OF_KNOWN_SHAPE
+    given = [_example(node) if is_known_shape else tracer.value(node) for node in nodes]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # which are given when the code runs
         found = call(*given)

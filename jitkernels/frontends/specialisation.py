@@ -17,7 +17,7 @@ from jitkernels.frontends.rebuilt import Rebuilder
 from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, pop, push
+from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, is_ours, pop, push
 from jitkernels.frontends.watching import Watch
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import flows
@@ -27,6 +27,7 @@ from jitkernels.graph.extents import Guard, Scope
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.graph.program import FullError
 from jitkernels.graph.serving import served
+from jitkernels.graph.unknown import unswallowed
 from jitkernels.kept import kept_property
 from jitkernels.locks import making
 
@@ -88,9 +89,8 @@ class Specialisation:
             return -1
         if self._is_numpy:
             return MANY_ELEMENTS
-        if self.plan.is_tuple is not None or self.has_flows:
-            return -1
-        if self.plan.itself is not None:
+        plan = self.plan
+        if plan.is_tuple is not None or self.has_flows or plan.itself is not None or plan.recipe is not None:
             return -1
         return self._elements(SECONDS_OF_RESULT * (1 + 4 * self.plan.views))
 
@@ -283,7 +283,7 @@ def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]
     remaining = iter(given)
     rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, operators)
     function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
-    with Watch(rebuilder.tables) as watch:
+    with Watch(rebuilder.tables) as watch, unswallowed(is_ours):
         found = function(*positional, **keywords)
     rebuilder.check(getattr(function, "__code__", None), positional, keywords)
     if watch.refused:

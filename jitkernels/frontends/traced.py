@@ -2,6 +2,7 @@
 
 import importlib
 import operator
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from jitkernels.errors import TracingError
 from jitkernels.frontends.frozen import Frozen
 from jitkernels.frontends.storage import Storage, View
 from jitkernels.frontends.tables import METHODS, SERVICES, TABLE
-from jitkernels.frontends.tracer import Tracer, no_operand, refuse
+from jitkernels.frontends.tracer import NUMPY, Tracer, is_ours, no_operand, refuse
 from jitkernels.frontends.whole import Whole, as_whole
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
@@ -145,6 +146,9 @@ class Traced:
         return map(self.__getitem__, range(count))  # each as it is by then
 
     def __repr__(self) -> str:
+        caller = sys._getframe(1).f_code.co_filename
+        if self.tracer.is_open and not is_ours(caller) and not caller.startswith(NUMPY):
+            raise UnknownError("the text of an array or number")
         return f"<traced {self.dtype} [{', '.join(map(str, self._view.shape))}]>"
 
     # Indexing

@@ -125,14 +125,14 @@ METHODS: dict[Any, Any] = {
     np.searchsorted: np.ndarray.searchsorted,
 }
 """What these functions come to for arrays."""
-STEADY = frozenset({np.sort, np.partition, np.lexsort, np.digitize, *METHODS})
+SILENT = frozenset({np.sort, np.partition, np.lexsort, np.digitize, *METHODS})
 """Functions that NumPy never warns of."""
 
 
 def may_warn(function: Any) -> bool:
     """Whether floating-point errors of a function are warned of."""
     function = function.function if type(function) is Called else getattr(function, "func", function)
-    return function not in STEADY
+    return function not in SILENT
 
 
 def _bare(function: Any) -> Any:

@@ -11,6 +11,8 @@ programs. Floating-point errors are left in the flags of the processor, if it `h
 """
 
 import functools
+import itertools
+from _thread import _local
 from functools import partial
 from typing import Any
 
@@ -29,14 +31,32 @@ MOST = 16
 """Arguments of a call."""
 REFUSED, INTERRUPTED = 2, 4
 NAME = "jk_numpy_call"
-_told = np.zeros(1, np.int64)
+_heard = np.zeros(1, np.int64)
+"""The number of the latest time that NumPy told of errors in any thread: a call after which it is the same had none."""
+_numbers = itertools.count(1)
+
+
+class _Told(_local):
+    """The errors that NumPy told of in a thread, as flags of the processor."""
+
+    flags = 0
+
+
+_told = _Told()
 
 
 def _hear(_: str, number: int) -> None:
     """NumPy tells of errors."""
     for bit, kind in floating_errors.BITS.items():
         if number & bit:
-            _told[0] |= processor_flags.bits()[kind]
+            _told.flags |= processor_flags.bits()[kind]
+    _heard[0] = next(_numbers)
+
+
+def _take() -> int:
+    """The flags of this thread, which it has not from now on."""
+    flags, _told.flags = _told.flags, 0
+    return flags
 
 
 @functools.cache
@@ -50,12 +70,16 @@ TEXT = f"""@jk_ndarray = external global i8
 @jk_exception = external global i8
 @jk_errors = external global i8
 @jk_hearing = external global i8
-@jk_told = external global i64
+@jk_heard = external global i64
+@jk_take = external global i8
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_ExceptionMatches(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_Clear()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare i64 @PyLong_AsLong(ptr)
 declare ptr @PyFloat_FromDouble(double)
 declare ptr @PyBool_FromLong(i64)
 declare ptr @PyLong_FromLong(i64)
@@ -73,12 +97,13 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 define i64 @entry(ptr %callee, i64 %count, ptr %inputs, i64 %results, ptr %outputs, i64 %hears) nounwind {{
 start:
   %objects = alloca [{MOST} x ptr]
+  %pending = alloca [3 x ptr]
   %gil = call i32 @PyGILState_Ensure()
   %before = call i32 @flags_now()
   %quiet = icmp eq i64 %hears, 0
+  %heard.before = load i64, ptr @jk_heard
   br i1 %quiet, label %next, label %listen
 listen:
-  store i64 0, ptr @jk_told
   %token = call ptr @PyContextVar_Set(ptr @jk_errors, ptr @jk_hearing)
   %deaf = icmp eq ptr %token, null
   br i1 %deaf, label %leave.told, label %next
@@ -256,11 +281,30 @@ told:
 forget:
   %ignored = call i32 @PyContextVar_Reset(ptr @jk_errors, ptr %held)
   call void @Py_DecRef(ptr %held)
+  %heard.after = load i64, ptr @jk_heard
+  %none.heard = icmp eq i64 %heard.after, %heard.before
+  br i1 %none.heard, label %flag, label %ask
+ask:
+  %pending.value = getelementptr ptr, ptr %pending, i64 1
+  %pending.trace = getelementptr ptr, ptr %pending, i64 2
+  call void @PyErr_Fetch(ptr %pending, ptr %pending.value, ptr %pending.trace)
+  %taken = call ptr @PyObject_Vectorcall(ptr @jk_take, ptr %objects, i64 0, ptr null)
+  %untaken = icmp eq ptr %taken, null
+  br i1 %untaken, label %restore, label %asked
+asked:
+  %taken.wide = call i64 @PyLong_AsLong(ptr %taken)
+  %taken.flags = trunc i64 %taken.wide to i32
+  call void @Py_DecRef(ptr %taken)
+  br label %restore
+restore:
+  %heard = phi i32 [ 0, %ask ], [ %taken.flags, %asked ]
+  %first = load ptr, ptr %pending
+  %second = load ptr, ptr %pending.value
+  %third = load ptr, ptr %pending.trace
+  call void @PyErr_Restore(ptr %first, ptr %second, ptr %third)
   br label %flag
 flag:
-  %heard.wide = load i64, ptr @jk_told
-  %heard = trunc i64 %heard.wide to i32
-  %heard.now = select i1 %quiet, i32 0, i32 %heard
+  %heard.now = phi i32 [ 0, %told ], [ 0, %forget ], [ %heard, %restore ]
   %own.flags = or i32 %before, %heard.now
   call void @flags_become(i32 %own.flags)
   br i1 %good, label %leave, label %why
@@ -292,7 +336,8 @@ def _source() -> IRSource:
         link("jk_exception", partial(id, Exception)),
         link("jk_errors", partial(id, floating_errors.variable)),
         link("jk_hearing", lambda: id(_hearing())),
-        link("jk_told", lambda: _told.ctypes.data),
+        link("jk_heard", lambda: _heard.ctypes.data),
+        link("jk_take", partial(id, _take)),
     )
     return IRSource("numpy_call", f"{STRAIGHT}{processor_flags.text()}{TEXT}", (*c_api.externals(), *own))
 

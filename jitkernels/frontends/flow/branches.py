@@ -12,7 +12,6 @@ from jitkernels.frontends.flow.state import (
     Unset,
     dtype_of,
     is_number,
-    is_of_function,
     joined,
     kind_of,
     may_lack,
@@ -104,7 +103,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
         kinds.append(
             None
             if place in same or all(one is before[place] for one in found)
-            else _kind(name, found, before[place], state.line)
+            else _kind(name, found, before[place], state.line, joins=state.may_join(place))
         )
     _refuse_shared(kinds)
     storages: dict[int, Storage] = {}
@@ -189,7 +188,9 @@ def _taken_apart(tracer: Tracer, state: State, sides: Sequence[Side]) -> State:
             before = (*before[:place], UNSET, *before[place + 1 :])
     if not forms:
         return state
-    apart = structures.Apart(tracer, State(state.names, lambda: before, state.put, state.line), forms)
+    apart = structures.Apart(
+        tracer, State(state.names, lambda: before, state.put, state.line, state.guarded), forms
+    )
     for side in sides:
         side.values = apart.leaves(side.values)
     return apart
@@ -212,14 +213,14 @@ def refuse_unsupported(tracer: Tracer, options: dict[str, Any]) -> None:
     tracer.has_flows = True
 
 
-def _kind(name: str, values: list[Any], before: Any, line: int) -> Any:
-    """The kind of a variable behind a branch. What has a value on one side only has none, unless it is ours."""
+def _kind(name: str, values: list[Any], before: Any, line: int, *, joins: bool) -> Any:
+    """The kind of a variable behind a branch. What has a value on one side only has none, unless nobody reads that."""
     kinds = [kind_of(one) for one in values]
-    if Unset in kinds and is_of_function(name):
+    if Unset in kinds and not joins:
         return Unset
     if None in kinds and any(one is not before for one in values):
         try:
-            return sides_of(name, values)
+            return sides_of(name, values, joins=joins)
         except SidesError as error:
             error.line = line_of(name, line)
             raise

@@ -58,7 +58,10 @@ class Loop:
         self.given = state.read()
         self.before = list(self.given)
         self.own = rebinding.own(self.given, self.given)
-        self.lacking = [may_lack(tracer, one) for one in self.given]
+        self.lacking = [
+            may_lack(tracer, one) and state.names[place] not in state.guarded
+            for place, one in enumerate(self.given)
+        ]
         self.kinds = [kind_of(one) for one in self.before]
         self.storages: list[Storage] = []
         rounds = ranges.most_rounds(tracer, *count) if count is not None else None

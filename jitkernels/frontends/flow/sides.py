@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.frontends.flow import rebinding
-from jitkernels.frontends.flow.state import UNSET, is_of_function, kind_of, told
+from jitkernels.frontends.flow.state import UNSET, kind_of, told
 from jitkernels.frontends.traced import Traced, fresh
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
@@ -45,11 +45,14 @@ class Sides:
         return made
 
 
-def sides_of(name: str, values: Sequence[Any]) -> Sides:
-    """The arrays of a variable. Raises SidesError where they are none, or different ones."""
+def sides_of(name: str, values: Sequence[Any], *, joins: bool) -> Sides:
+    """The arrays of a variable. Raises SidesError where they are none, or different ones.
+
+    `joins`: nobody reads it where it has no value.
+    """
     arrays = [one for one in values if one is not UNSET]
     like = arrays[0]
-    if len(arrays) < len(values) and is_of_function(name):
+    if len(arrays) < len(values) and not joins:
         raise SidesError(f"{told(name)} has a value on one side of a branch only")
     for one in arrays:
         if type(one) is not Traced or kind_of(one) is not None or not one.ndim:

@@ -4,7 +4,7 @@ Numbers are carried; a Python number becomes a NumPy scalar if that is what roun
 has to be the same object after a round.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,10 @@ def unset() -> str:
 
 
 class State:
-    """Names of variables, and how their values are read and set. `line`: where the loop or branch is."""
+    """Names of variables, and how their values are read and set. `line`: where the loop or branch is.
+
+    `guarded` are those that are asked for their values wherever they may have none (`rewriting.unbound`).
+    """
 
     def __init__(
         self,
@@ -59,8 +62,10 @@ class State:
         read: Callable[[], tuple[Any, ...]],
         put: Callable[[tuple[Any, ...]], None],
         line: int,
+        guarded: Iterable[str] = (),
     ) -> None:
         self.names, self.read, self.put, self.line = names, read, put, line
+        self.guarded = frozenset(guarded)
         self.entries: tuple[tuple[Any, Any], ...] = ()
 
     def with_entries(self, container: Any, keys: Sequence[Any]) -> "State":
@@ -76,9 +81,13 @@ class State:
                 container[key] = one
 
         named = tuple(f"{type(container).__name__}[{key!r}]" for key in keys)
-        found = State((*self.names, *named), read, put, self.line)
+        found = State((*self.names, *named), read, put, self.line, self.guarded)
         found.entries = (*self.entries, *((container, key) for key in keys))
         return found
+
+    def may_join(self, place: int) -> bool:
+        """Whether a variable may have anything where it has no value: nobody reads it there."""
+        return self.names[place] in self.guarded or not is_of_function(self.names[place])
 
 
 def kind_of(value: Any) -> Kind:

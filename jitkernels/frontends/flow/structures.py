@@ -256,7 +256,13 @@ class Apart(State):
             for place, name in enumerate(base.names)
             for one in names_of(name, forms.get(place, Leaf(UNSET)))
         ]
-        super().__init__(tuple(names), self._read, self._put, base.line)
+        guarded = [
+            one
+            for place, name in enumerate(base.names)
+            if name in base.guarded
+            for one in names_of(name, forms.get(place, Leaf(UNSET)))
+        ]
+        super().__init__(tuple(names), self._read, self._put, base.line, guarded)
         self.entries = base.entries
 
     def _read(self) -> tuple[Any, ...]:

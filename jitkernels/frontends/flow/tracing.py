@@ -1,7 +1,7 @@
 """One region while it is traced: what it writes and checks is its own, and undone behind it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ from jitkernels.frontends.storage import Storage, watched
 from jitkernels.frontends.tracer import Tracer, is_ours
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.ir import Node, serial
+from jitkernels.graph.unknown import note_raised
 
 
 class ChangesError(UnknownError):
@@ -38,10 +39,20 @@ class Attempt:
         self._outer, self.tracer.checks = self.tracer.checks, self.checks
         self._logs, watched.logs = watched.logs, (*watched.logs, self.writes)
         self.tracer.depth += 1
-        self._content = [(one, _content(one)) for one in _containers()]
+        values = variables()
+        self._content = [(one, _content(one)) for one in _containers(values)]
+        iterator = next((one for one in values if isinstance(one, Iterator)), None)
+        if iterator is not None:  # what a round takes of it, the next one would take again
+            self.__exit__(None, None, None)
+            raise UnknownError(
+                f"the {type(iterator).__name__} {name_of(iterator)!r} may be advanced in a loop or branch: "
+                "make a list of it"
+            )
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, Exception):
+            note_raised(error)  # what was done before it is undone here: nobody may catch it, and go on
         self.tracer.depth -= 1
         self.tracer.checks, watched.logs = self._outer, self._logs
         for storage, node in self.writes.values():
@@ -123,9 +134,9 @@ def owners() -> list[tuple[str, Any]]:
     return [*found, *inside.items()]
 
 
-def _containers() -> list[Any]:
+def _containers(values: Sequence[Any]) -> list[Any]:
     """The lists, dicts and sets among them, which functions may change."""
-    return list({id(one): one for one in variables() if type(one) in (list, dict, set)}.values())
+    return list({id(one): one for one in values if type(one) in (list, dict, set)}.values())
 
 
 def _content(container: Any) -> list[Any]:

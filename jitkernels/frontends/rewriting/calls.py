@@ -18,6 +18,7 @@ from typing import Any
 from jitkernels.frontends.rewriting import comprehensions
 from jitkernels.frontends.rewriting.jumps import STOPS, VALUE, none_of, without_jumps
 from jitkernels.frontends.rewriting.liveness import STATE, note_states
+from jitkernels.frontends.rewriting.unbound import GUARDED
 
 FLOW, PART = "_jk_flow", "_jk_part"
 """The name by which rewritten functions know what their loops and branches call; that of their bodies, with numbers."""
@@ -159,7 +160,14 @@ class Builtins(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name(id=name) as named, args=given, keywords=options) if name in ALONG:
                 return ast.Call(of_flow(f"{name}_"), [named, *map(self.visit, given)], options)
+            case ast.Call(func=ast.Name(id="product") | ast.Attribute(attr="product") as named):
+                given = [self.visit(one) if _is_range(one) else one for one in node.args]
+                return ast.Call(of_flow("product_"), [named, *given], node.keywords)
         return node
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
 TYPES = ("int", "float")
@@ -175,6 +183,7 @@ class Calls:
         self.count = 0
         self.waiting: list[ast.stmt] = []
         self.appended: set[str] = set()
+        self.guarded: frozenset[str] = frozenset()
 
     def name(self) -> str:
         """A new name for a function."""
@@ -195,10 +204,11 @@ class Calls:
 
     def function(self, tree: ast.FunctionDef) -> None:
         """A function whose states are noted."""
-        outside, self.appended = self.appended, _appended(tree)
+        outside, self.appended = (self.appended, self.guarded), _appended(tree)
+        self.guarded = getattr(tree, GUARDED, frozenset())
         parameters = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
         tree.body = self.scope(tree.body, parameters)
-        self.appended = outside
+        self.appended, self.guarded = outside
 
     def scope(self, nodes: Sequence[ast.stmt], known: set[str]) -> list[ast.stmt]:
         """The body of a function in which some names are variables already: others get no value at first."""
@@ -252,6 +262,8 @@ class Calls:
                 body, inside = self.statements(node.body)
                 used |= inside
                 return [ast.With([Expressions(self).visit(one) for one in node.items], body)]
+            case ast.Try():
+                return [self._try(node, used)]
             case ast.FunctionDef():
                 self.inner(node)
                 return [node]
@@ -271,6 +283,19 @@ class Calls:
                 if name.startswith(VALUE):
                     made.value = _called("given_back", made.value)
         return [made]
+
+    def _try(self, node: ast.Try, used: set[str]) -> ast.stmt:
+        blocks = []
+        for nodes in (node.body, node.orelse, node.finalbody, *(one.body for one in node.handlers)):
+            block, inside = self.statements(nodes)
+            used |= inside
+            blocks.append(block)
+        body, orelse, last, *caught = blocks
+        handlers = [
+            ast.ExceptHandler(one.type and Expressions(self).visit(one.type), one.name, block or [ast.Pass()])
+            for one, block in zip(node.handlers, caught, strict=True)
+        ]
+        return ast.Try(body, handlers, orelse, last)
 
     def _for(self, node: ast.For, used: set[str]) -> list[ast.stmt]:
         state, stops = getattr(node, STATE), getattr(node, STOPS)
@@ -320,6 +345,7 @@ class Calls:
                 ast.Name(reads.name, ast.Load()),
                 ast.Name(sets.name, ast.Load()),
                 ast.Constant(node.lineno),
+                ast.Tuple([ast.Constant(one) for one in state if one in self.guarded], ast.Load()),
             ),
         ]
         where = node.iter if isinstance(node, ast.For) else node.test  # which errors are to name

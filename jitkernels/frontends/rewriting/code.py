@@ -13,11 +13,12 @@ from jitkernels.frontends.rewriting.calls import FLOW, PART, Calls, of_flow
 from jitkernels.frontends.rewriting.jumps import without_jumps
 from jitkernels.frontends.rewriting.liveness import note_states
 from jitkernels.frontends.rewriting.simpler import Simpler
+from jitkernels.frontends.rewriting.unbound import guard
 from jitkernels.native.parsing import unproven
 
 REFUSED = (
-    ast.Try, ast.TryStar, ast.Match, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
-    ast.Nonlocal, ast.NamedExpr, ast.ClassDef, ast.Delete, ast.AsyncFunctionDef,
+    ast.TryStar, ast.Match, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
+    ast.Nonlocal, ast.NamedExpr, ast.ClassDef, ast.AsyncFunctionDef,
 )  # fmt: skip
 """What is left as it is, with all of its function: it is traced as it runs."""
 
@@ -46,19 +47,30 @@ def _rewritten(code: types.CodeType, file: str) -> tuple[types.CodeType | None, 
         if not _is_text_of(tree, code):
             return None, f"{head}: its text is not what Python runs ({file}:{code.co_firstlineno})"
         Simpler().visit(tree)
-        refused = next((one for one in ast.walk(tree) if isinstance(one, REFUSED)), None)
-        if refused is not None:
+        refused = next((one for one in ast.walk(tree) if _is_refused(one)), None)
+        if isinstance(refused, ast.stmt | ast.expr):
             word = ":=" if isinstance(refused, ast.NamedExpr) else ast.unparse(refused).split()[0].rstrip(":")
             return (
                 None,
                 f"{head}, because of `{word}`: move it into another function ({file}:{refused.lineno})",
             )
+        guard(tree, ast.Name(FLOW, ast.Load()))
         without_jumps(tree, of_flow("UNSET"))
         note_states(tree.body)
         Calls().function(tree)
     except (BuildError, RecursionError) as error:
         return None, f"{head}: {error}"
     return _compiled(_bare(tree), code), ""
+
+
+def _is_refused(node: ast.AST) -> bool:
+    match node:
+        case ast.Delete(targets=targets):
+            return not all(isinstance(one, ast.Name) for one in targets)
+        case ast.Try(finalbody=last):  # jumps there end exceptions, too
+            inside = [inner for one in last for inner in ast.walk(one)]
+            return any(isinstance(one, ast.Return | ast.Break | ast.Continue) for one in inside)
+    return isinstance(node, REFUSED)
 
 
 def _jumps(code: types.CodeType) -> bool:

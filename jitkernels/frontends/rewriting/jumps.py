@@ -180,10 +180,33 @@ class Jumps:
                 body, leaving = self.block(node.body, loop)
                 made.append(ast.copy_location(ast.With(items, body), node))
                 return leaving
+            case ast.Try():
+                return self._try(node, loop, made)
             case ast.For() | ast.While():
                 return self._loop(node, loop, made)
         made.append(node)
         return NO
+
+    def _try(self, node: ast.Try, loop: str, made: list[ast.stmt]) -> Leaving:
+        """A block that exceptions may leave for a handler: then no bool that it would have set is true."""
+        body, leaving = self.block(node.body, loop)
+        orelse: list[ast.stmt] = []
+        if node.orelse and leaving.kind != Left.ALWAYS:
+            orelse, then = self.block(node.orelse, loop)
+            if leaving.flags:
+                orelse = [ast.copy_location(guarded(sorted(leaving.flags), orelse), node)]
+            leaving = Leaving(max(leaving.kind, then.kind), leaving.flags | then.flags)
+        parts, handlers = [leaving], []
+        for one in node.handlers:
+            inside, left = self.block(one.body, loop)
+            handlers.append(ast.copy_location(ast.ExceptHandler(one.type, one.name, inside), one))
+            parts.append(left)
+        last, _ = self.block(node.finalbody, loop)
+        made.append(ast.copy_location(ast.Try(body or [ast.Pass()], handlers, orelse, last), node))
+        flags = frozenset().union(*(one.flags for one in parts))
+        if all(one.kind == Left.ALWAYS for one in parts):
+            return Leaving(Left.ALWAYS, flags)
+        return Leaving(Left.MAYBE, flags) if flags else NO
 
     def _loop(self, node: ast.For | ast.While, around: str, made: list[ast.stmt]) -> Leaving:
         self.loops += 1

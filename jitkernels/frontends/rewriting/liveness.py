@@ -7,6 +7,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jitkernels.frontends.rewriting.assigned import never_suppresses
 from jitkernels.frontends.rewriting.jumps import STOPS
 
 STATE, PASSING = "jk_state", "jk_passing"
@@ -93,11 +94,15 @@ def note_states(body: Sequence[ast.stmt]) -> None:
             setattr(one, STATE, sorted({*getattr(one, STATE), *found}))
 
 
-def before(nodes: Sequence[ast.stmt], after: Names) -> Names:
-    """The names that statements, or what comes after them, read of what was there before. States are noted."""
+def before(nodes: Sequence[ast.stmt], after: Names, always: Names = NONE) -> Names:
+    """The names that statements, or what comes after them, read of what was there before. States are noted.
+
+    `always`: what is read where an exception leaves them, at any place.
+    """
+    after |= always
     for node in reversed(nodes):
-        _note(node, after)
-        after = _passing(node).before(after)
+        _note(node, after, always)
+        after = _passing(node).before(after) | always
     return after
 
 
@@ -131,7 +136,12 @@ def _passing_of(node: ast.stmt) -> Passing:
             made = NONE.union(*(stored_in(item.optional_vars) for item in node.items))
             read = NONE.union(*(read_in(item.context_expr) for item in node.items))
             inside_with = _passing_all(node.body)
-            return Passing((inside_with.read - made) | read, inside_with.made | made)
+            behind = inside_with.made if never_suppresses(node) else NONE
+            return Passing((inside_with.read - made) | read, behind | made)
+        case ast.Try():
+            parts = [node.body, *(one.body for one in node.handlers), node.orelse, node.finalbody]
+            asked = NONE.union(*(read_in(one.type) for one in node.handlers))
+            return Passing(asked.union(*(_passing_all(one).read for one in parts)), NONE)
     return Passing(read_in(node), stored_in(node))
 
 
@@ -141,20 +151,27 @@ def _asked(node: ast.For | ast.While) -> Names:
     return own | frozenset(getattr(node, STOPS, ()))
 
 
-def _note(node: ast.stmt, after: Names) -> None:
+def _note(node: ast.stmt, after: Names, always: Names) -> None:
     """Note the states of loops and branches in a statement."""
     match node:
         case ast.If():
-            inside = before(node.body, after) | before(node.orelse, after)
+            inside = before(node.body, after, always) | before(node.orelse, after, always)
             _set(node, stored_in(node.body) | stored_in(node.orelse), after | inside)
         case ast.While() | ast.For():
             target = stored_in(node.target) if isinstance(node, ast.For) else NONE
             # What is read at the beginning of a round may be what the round before has made.
             head = after | _asked(node) | (_passing_all(node.body).read - target)
-            before(node.body, head)
+            before(node.body, head, always)
             _set(node, stored_in(node.body) | target, head)
         case ast.With():
-            before(node.body, after)
+            before(node.body, after, NONE if never_suppresses(node) else after | always)
+        case ast.Try():
+            last = before(node.finalbody, after, always)
+            behind = last.union(
+                *(before(one.body, last, always) | read_in(one.type) for one in node.handlers),
+                before(node.orelse, last, always),
+            )
+            before(node.body, behind, behind | always)
 
 
 def _set(node: ast.stmt, stored: Names, live: Names) -> None:
