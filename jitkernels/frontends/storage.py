@@ -34,6 +34,7 @@ class Storage:
 
     __slots__ = (
         "born",
+        "choices",
         "doubts",
         "is_c",
         "is_frozen",
@@ -52,6 +53,7 @@ class Storage:
         self.order: tuple[int, ...] | None = None
         self.written = self.is_frozen = self.is_read = False
         self.doubts: list[Storage] = []
+        self.choices: list[Storage] = []
         self.born = serial()
 
     def change(self, node: Node) -> None:
@@ -81,6 +83,18 @@ class Storage:
         self.order = order_like(self.node.shape, strides)
         self.is_c = self.order is None
         self.strides = construct.contiguous(self.node.shape, self.order)
+
+    def may_be(self, others: "Sequence[Storage]") -> bool:
+        """Whether this is, or stands for by the choice of a branch or loop, one of some others."""
+        waiting, seen = [self], set[int]()
+        while waiting:
+            one = waiting.pop()
+            if any(one is other for other in others):
+                return True
+            if id(one) not in seen:
+                seen.add(id(one))
+                waiting += one.choices
+        return False
 
     def doubt(self, other: "Storage") -> None:
         """Remember that the other may be a view of this."""

@@ -71,6 +71,7 @@ class Loop:
         self.now: Any = None
         self.lists: list[Any] = []
         self.doubts: dict[int, list[Storage]] = {}
+        self.stays: dict[int, Storage] = {}
         self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
 
@@ -189,6 +190,9 @@ class Loop:
                 for one, kind in zip(after, self.kinds, strict=True)
                 if is_number(kind)
             ]
+            begun = [values[i].view.storage for i in self.rebound]
+            ends = {i: after[i].view.storage for i in self.rebound}
+            self.stays = {i: one for i, one in ends.items() if one.may_be(begun)}
             self.doubts = {i: after[i].view.storage.doubts for i in self.rebound}
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
@@ -350,6 +354,15 @@ class Loop:
             for other in self.doubts.get(place, ()):
                 if all(other is not one for one in grown):
                     values[place].view.storage.doubt(other)
+            for other_place in self.rebound if place in self.stays else ():
+                # What it, or another one that it had by turns, was before the loop: it is not written to.
+                before, end, now = self.before[other_place].view.storage, self.stays[place], values[place]
+                now.view.storage.choices.append(before)
+                if not self.own[other_place] and end.choices:
+                    now.view.storage.doubt(before)
+                elif not self.own[other_place]:
+                    now.view.storage.doubts.append(end)
+                    before.doubts.append(end)
             # Without a round it has no value, or is still an array that others have as well.
             if self.lacking[place] or not self.own[place]:
                 if not tracer.differentiates:

@@ -39,6 +39,7 @@ class Sides:
             if type(one) is not Traced:
                 continue
             storage = one.view.storage
+            made.view.storage.choices.append(storage)
             if storage.born < start and not rebinding.own([one], before)[0]:
                 made.view.storage.doubt(storage)
         return made

@@ -1,0 +1,80 @@
+"""Arrays that variables have by turns: what is written to one after a loop reaches the array that it is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from jitted import reasons, same
+
+import jitkernels as jk
+
+
+def _in_a_branch(a: Any, b: Any, n: int) -> Any:
+    for i in range(len(a)):
+        if i != n:
+            a, b = b, a
+    b[:] = a * 0.5
+    return a, b
+
+
+def _in_a_while_loop(a: Any, b: Any, n: int) -> Any:
+    i = 0
+    while i < len(a):
+        i += 1
+        if i % 3 == n:
+            a, b = b, a
+    b[0] = 7
+
+
+def _in_two_loops(a: Any, b: Any, n: int) -> Any:
+    for i in range(10):
+        for j in range(len(a)):
+            if (i + j) % 5 == n:
+                a, b = b, a
+    a[1] = 9
+    return b
+
+
+def _results(a: Any, b: Any, n: int) -> Any:
+    for i in range(len(a)):
+        if i != n:
+            a, b = b, a
+    return a, b
+
+
+def _best(a: Any, b: Any, n: int) -> Any:
+    best = a
+    for i in range(20):
+        tried = best * 0.5 + i
+        if tried.sum() < n:
+            best = tried
+    best[0] = 5
+    return best
+
+
+@pytest.mark.parametrize("function", [_in_a_branch, _in_a_while_loop, _in_two_loops, _results, _best])
+def test_arrays_that_are_exchanged(function: Any) -> None:
+    compiled = jk.jit(function)
+    for n in (0, 2, 100):
+        given, others = ((x[:1000], x[1000:], n) for x in (np.arange(2000.0), np.arange(2000.0)))  # no copies
+        found, expected = compiled(*given), function(*others)
+        same(found, expected)
+        same(given[:2], others[:2])
+        results = found if isinstance(found, tuple) else (found,)
+        right = expected if isinstance(expected, tuple) else (expected,)
+        for one, other in zip(results, right, strict=True):
+            assert [one is x for x in given[:2]] == [other is x for x in others[:2]]
+
+
+def test_what_is_copied_before_stays_code() -> None:
+    @jk.jit
+    def best(a: Any) -> Any:
+        found = a.copy()
+        for i in range(20):
+            tried = found * 0.5 + i
+            if tried.sum() < 100:
+                found = tried
+        return found
+
+    best(np.ones(100_000))
+    assert not reasons(best)
