@@ -32,34 +32,10 @@ from jitkernels.graph.ir import Node
 from jitkernels.graph.unknown import AskedError
 
 __all__ = [
-    "UNSET",
-    "State",
-    "and_",
-    "both",
-    "bound",
-    "bound_around",
-    "called",
-    "caught",
-    "chain",
-    "chosen",
-    "either",
-    "enumerate_",
-    "extreme",
-    "finished",
-    "folded",
-    "for_",
-    "given_back",
-    "if_",
-    "is_",
-    "listed",
-    "not_",
-    "or_",
-    "product_",
-    "range_",
-    "reversed_",
-    "while_",
-    "zip_",
-]
+    "UNSET", "State", "and_", "both", "bound", "bound_around", "called", "caught", "chain", "chosen",
+    "either", "enumerate_", "extreme", "finished", "folded", "for_", "given_back", "if_", "is_", "listed",
+    "not_", "or_", "product_", "range_", "reversed_", "while_", "zip_",
+]  # fmt: skip
 SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
 CURE = (
@@ -180,9 +156,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
     except GrowsError:
         raise
     except UnknownError as error:
-        if isinstance(
-            error, EmptyError
-        ):  # of a loop around: later rounds have elements, or this one has none
+        if isinstance(error, EmptyError):  # later rounds of a loop around have elements, or this one has none
             asked = test()
             if is_decided(asked) and not asked:
                 return
