@@ -28,7 +28,7 @@ SIGNALS = (
 )  # fmt: skip
 """What long loops ask whether somebody wants them to end by."""
 CALLING = (
-    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches",
+    "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches", "PyErr_Fetch", "PyErr_Restore",
     "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
 )  # fmt: skip
 """What calls from compiled code need beside what calls of it do."""
