@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.frontends.flow import elements, fitting, moving
+from jitkernels.frontends.flow.rows import Row
 from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
@@ -52,6 +53,8 @@ def getitem(given: Traced, key: Any) -> Any:
             return fresh(given.tracer, construct.view(given.node, picked.map, picked.shape))
         return given.region(picked.map, picked.shape)
     base, axis, indices = _gathered(given, picked)
+    if given.tracer.depth and not indices[0].ndim:
+        return Traced(given.tracer, Row(base.view, axis, indices))
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     made = Node("gather", (node, *indices), node.dtype, shape, _options(given.tracer, axis))
@@ -215,7 +218,7 @@ def take_apart(given: Traced, key: Any) -> Picked:
 def _is_array(value: Any) -> bool:
     if type(value) is Traced:
         if value.tracer.depth and moving.is_counted(value):
-            return False
+            return moving.is_computed(value)
         return (
             value.ndim > 0
             or value.node.operation != "input"
@@ -308,8 +311,8 @@ def _gathered(given: Traced, picked: Picked) -> tuple[Traced, int, list[Node]]:
     nodes = [_indices(tracer, one) for _, one in picked.arrays]
     if tracer.depth:
         nodes = [
-            elements.inside(tracer, node, extent)
-            for node, extent in zip(nodes, base.extents[axis:], strict=False)
+            elements.inside(tracer, one, node, extent)
+            for (_, one), node, extent in zip(picked.arrays, nodes, base.extents[axis:], strict=False)
         ]
     shape = construct.broadcast_shapes([node.shape for node in nodes])
     return base, axis, [construct.broadcast_to(node, shape) for node in nodes]

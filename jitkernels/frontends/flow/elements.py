@@ -7,6 +7,7 @@ from typing import Any
 
 from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.flow.ints import as_int
+from jitkernels.frontends.flow.rows import Row
 from jitkernels.frontends.storage import View
 from jitkernels.frontends.traced import Traced, result
 from jitkernels.frontends.tracer import Tracer
@@ -73,14 +74,14 @@ def _inside(tracer: Tracer, value: Any, extent: Number) -> Node:
     return made
 
 
-def inside(tracer: Tracer, numbers: Node, extent: Number) -> Node:
+def inside(tracer: Tracer, value: Any, numbers: Node, extent: Number) -> Node:
     """Numbers of elements in a loop or branch: what is picked by them waits until each is found to be in bounds."""
+    if not numbers.ndim:
+        return _inside(tracer, value, extent)
     below = elementwise("less", numbers, construct.extent(-extent))
     above = elementwise("greater_equal", numbers, construct.extent(extent))
     beside = elementwise("logical_or", below, above)
-    found = construct.cast(
-        construct.reduce("any", beside, range(beside.ndim)) if beside.ndim else beside, "int64"
-    )
+    found = construct.cast(construct.reduce("any", beside, range(beside.ndim)), "int64")
     none = Node("bounded", (found,), "int64", (), {"extent": 1, "counts_back": False})
     tracer.checks.append(elementwise("less", none, 0))  # as of an element
     return elementwise("add", numbers, none)
@@ -88,7 +89,11 @@ def inside(tracer: Tracer, numbers: Node, extent: Number) -> Node:
 
 def _placed(tracer: Tracer, view: View, places: list[Node]) -> tuple[View, list[Node]]:
     """The array that a view is of, and the places there."""
-    while view.parent is not None:
+    while (above := view.parent) is not None:
+        if isinstance(view, Row):
+            places = [*places[: view.axis], *view.numbers, *places[view.axis :]]
+            view = above
+            continue
         if view.map is None:
             raise UnknownError("an element of a reshaped array")
         found = []
@@ -98,5 +103,5 @@ def _placed(tracer: Tracer, view: View, places: list[Node]) -> tuple[View, list[
                 moved = elementwise("multiply", places[dimension], construct.extent(step))
                 total = elementwise("add", total, moved)
             found.append(total)
-        view, places = view.parent, found
+        view, places = above, found
     return view, places
