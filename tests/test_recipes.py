@@ -157,6 +157,19 @@ def test_without_memory_nothing_is_kept() -> None:
     assert failed > 8
 
 
+def test_numbers_that_are_keys_or_large() -> None:
+    """Keys are numbers, and ints that are computed have all their bits."""
+
+    @jk.jit
+    def made(x: Any, i: Any, j: Any) -> Any:
+        return {i: x[::2], (j, "a"): [i * j, i + j, len(x)]}
+
+    for i, j in ((2**62, 4), (3, 5), (2**62, 2**62)):
+        for size in (3, 100_000):
+            for _ in range(3):
+                alike(made(np.ones(size), i, j), made.__wrapped__(np.ones(size), i, j))
+
+
 def test_what_is_there_twice_is_one() -> None:
     """A list, and an array."""
 

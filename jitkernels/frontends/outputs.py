@@ -136,7 +136,7 @@ class _Planner:
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
-            parts = {name: self.make(one) for name, one in value.items()}
+            parts = {recipes.key_of(name): self.make(one) for name, one in value.items()}
             return lambda known: {name: one(known) for name, one in parts.items()}
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)

@@ -12,6 +12,7 @@ from jitkernels.frontends.flow.growing import Listed
 from jitkernels.frontends.flow.structures import Form, Leaf, Parts
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.whole import Whole
+from jitkernels.graph import extents
 from jitkernels.graph.emit.interface import NUMBERS, Recipe
 
 MOST = 100
@@ -26,6 +27,15 @@ class Made(NamedTuple):
     recipe: Recipe
     held: tuple[Any, ...]
     kinds: Mapping[int, str]
+
+
+def key_of(key: Any) -> Any:
+    """The key that a dict has for what is one in the trace, which knows its value."""
+    if type(key) is Whole:
+        return int(key)
+    if type(key) is Traced:
+        return key.python(key._value()) if key.is_weak else key._value()
+    return tuple(map(key_of, key)) if type(key) is tuple else key
 
 
 class _NoRecipeError(Exception):
@@ -56,7 +66,7 @@ class _Writer:
         if type(value) is Traced:
             return self._array(value)
         if type(value) is Whole:
-            return Recipe("input", value.leaf) if value.leaf is not None else Recipe("extent", value.extent)
+            return self._whole(value)
         if value is None or isinstance(value, self.constants):
             return Recipe("held", self._hold(value))
         if type(value) is Chosen:
@@ -73,9 +83,20 @@ class _Writer:
             return self._rows(value)
         if type(value) in (tuple, list, Listed):
             return Recipe("tuple" if type(value) is tuple else "list", 0, tuple(map(self.of, [*value])))
-        if type(value) is dict and all(type(key) in KEYS for key in value):
-            return Recipe("dict", self._hold(*value), tuple(map(self.of, value.values())))
+        keys = [*map(key_of, value)] if type(value) is dict else []
+        if type(value) is dict and all(type(key) in KEYS for key in keys):
+            return Recipe("dict", self._hold(*keys), tuple(map(self.of, value.values())))
         return self._object(value)
+
+    def _whole(self, value: Whole) -> Recipe:
+        """An int; those that are computed may need more bits than code has."""
+        if value.leaf is not None:
+            return Recipe("input", value.leaf)
+        if type(value.extent) is int:
+            return Recipe("held", self._hold(value.extent))
+        if extents.bare(value.extent) is None:
+            raise _NoRecipeError
+        return Recipe("extent", value.extent)
 
     def _hold(self, *objects: Any) -> int:
         self.held += objects
