@@ -167,7 +167,7 @@ def left_early(c: Any) -> Any:
         if c[i] > 1:
             if c[i] > 3:
                 return k  # noqa: F821  # as it is about
-            k: Any = i + 0.5
+            k = i + 0.5
     return k * 2
 
 
