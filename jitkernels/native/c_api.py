@@ -28,7 +28,7 @@ SIGNALS = (
 """What long loops ask whether somebody wants them to end by."""
 CALLING = (
     "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches",
-    "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
+    "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset", "PyErr_Fetch", "PyErr_Restore",
 )  # fmt: skip
 """What calls from compiled code need beside what calls of it do."""
 METHOD = "_PyObject_GetMethod"
