@@ -166,8 +166,8 @@ def left_early(c: Any) -> Any:
     for i in range(len(c)):
         if c[i] > 1:
             if c[i] > 3:
-                return k  # type: ignore[has-type]  # noqa: F821  # what this is about
-            k = i + 0.5
+                return k  # noqa: F821  # as it is about
+            k: Any = i + 0.5
     return k * 2
 
 

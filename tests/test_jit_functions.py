@@ -7,6 +7,9 @@ import pytest
 from cases import Failures
 from jitted import agree, array, notes
 
+import jitkernels as jk
+from jitkernels.frontends.jit import JitFunction
+
 EXPRESSIONS = (
     "np.exp(x)", "x+1", "x*2.5", "x-x[0]", "x/3", "x//2", "x%3", "x**2", "x**0.5", "x**3", "-x", "abs(x)",
     "~x", "x&1", "x<<1", "x==1", "x>0.5", "np.sqrt(x)", "np.sign(x)", "np.add(x,1,dtype='f8')",
@@ -145,3 +148,45 @@ def test_one_specialisation_serves_all_sizes() -> None:
     for size in range(2, 40):
         compiled(array(size))
     assert sum(map(len, compiled._specialisations.values())) == 1
+
+
+def _made(k: Any, how: Any) -> Any:
+    return lambda t, y: -k * y + how(t)
+
+
+def _doubling() -> Any:
+    return lambda t: t * 2
+
+
+def _stepped(f: Any, y: Any, n: Any) -> Any:
+    for i in range(n):
+        y = y + f(i * 0.1, y) * 0.1
+    return y
+
+
+def test_functions_made_anew_for_each_call_are_reached_without_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By their code: with what is in their cells now, whose functions may be others too."""
+    compiled = jk.jit(_stepped)
+    for k in (1.0, 2.0):
+        for _ in range(3):
+            f = _made(k, _doubling())
+            assert compiled(f, 1.0, 20) == pytest.approx(_stepped(f, 1.0, 20), rel=1e-14)
+    monkeypatch.setattr(JitFunction, "_call", lambda *_: "by Python")
+    f = _made(3.0, _doubling())
+    assert compiled(f, 1.0, 20) == pytest.approx(_stepped(f, 1.0, 20), rel=1e-14)
+    for how in (lambda t: t * 3, None, np.sin):
+        assert compiled(_made(3.0, how), 1.0, 20) == "by Python"
+    assert compiled(np.sin, 1.0, 20) == "by Python"
+
+
+def test_dicts_with_numbers_for_keys_are_reached_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with names that are equal, not the same."""
+    compiled = jk.jit(lambda table: sum(table.values()))
+    for _ in range(3):
+        assert compiled({10**12: 2.0, "name": 3.0}) == 5
+    monkeypatch.setattr(JitFunction, "_call", lambda *_: "by Python")
+    assert compiled({10**12: 2.5, "x name"[2:]: 3.0}) == 5.5
+    assert compiled({10**12 + 1: 2.5, "name": 3.0}) == "by Python"
+    assert compiled({"name": 2.5, 10**12: 3.0}) == "by Python"

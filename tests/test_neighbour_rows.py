@@ -107,6 +107,17 @@ def test_nothing_beside_the_arrays_is_read_or_written() -> None:
                 assert np.isnan(whole).all()
 
 
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_arrays_larger_than_the_first_cache(program: Any) -> None:
+    """Rows of which come from the last one to the first in some rounds, and in some statements."""
+    compiled = jk.jit(program, strict=True)
+    for rows, columns in ((61, 75), (84, 90)):
+        for steps in (1, 2, 5):
+            own, theirs = (_arrays(rows, columns, "int64") for _ in range(2))
+            assert np.array_equal(compiled(*own, steps), program(*theirs, steps))
+            assert all(map(np.array_equal, own, theirs))
+
+
 def test_planes() -> None:
     def heat(a: Any, b: Any, steps: Any) -> Any:
         for _ in range(steps):

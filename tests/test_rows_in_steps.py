@@ -8,6 +8,8 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.graph.emit import short_rows, turning
+from jitkernels.graph.emit.loops import most_steps
+from jitkernels.graph.extents import Scope
 from jitkernels.testing import guarded_arenas, guards
 
 DTYPES = ("float32", "float64")
@@ -210,3 +212,59 @@ def test_what_is_computed_where_it_is_needed() -> None:
     assert COMPILED[overlapping].explain(z, c).kernels == 2
     assert jk.jit(many_parts).explain(z, c).kernels == 2
     np.testing.assert_allclose(jk.jit(many_parts)(z, c), many_parts(z, c), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
+    """Whole numbers, which are exact: where how many there are is known, and where it is not."""
+    free = jk.jit(lambda x: x.sum(axis=0))
+    for steps in (1, 2, 3, 17, 40, 255, 256, 257, 300, 513):
+        for columns in (1, 7, 16, 17, 40, 130):
+            rng = np.random.default_rng(steps)
+            weights, x = (
+                rng.integers(-3, 4, shape).astype(dtype) for shape in ((steps, columns), (1, steps))
+            )
+            assert np.array_equal(free(weights), weights.sum(axis=0))
+            if columns == 130 and steps in (3, 256, 257):
+                fixed = jk.jit(lambda x, w=weights: x @ w, static_argnames=("w",))
+                assert np.array_equal(fixed(x), x @ weights)
+    zeros = np.full((40, 30), -0.0, dtype)
+    assert np.array_equal(np.signbit(free(zeros)), np.signbit(zeros.sum(axis=0)))
+    for special in (np.nan, np.inf, -np.inf):
+        x = np.ones((40, 30), dtype)
+        x[20, 7] = special
+        assert np.array_equal(free(x), x.sum(axis=0), equal_nan=True)
+
+
+def test_the_most_steps_of_a_loop() -> None:
+    """By what was decided about it alone."""
+    scope = Scope()
+    columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
+    assert (most_steps(columns), most_steps(7)) == (None, 7)
+    assert columns <= 300
+    assert rows * columns < 90_000
+    assert (most_steps(columns), most_steps(rows), most_steps(columns * rows)) == (300, None, 89_999)
+    assert columns < 200
+    assert rows == 3
+    assert (most_steps(columns), most_steps(rows)) == (199, 3)
+
+
+@pytest.mark.usefixtures("restored")
+def test_rounds_that_threads_share_turn_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def independent(a: Any, x: Any) -> Any:
+        found = np.zeros((x.shape[0], a.shape[0]))
+        for i in range(x.shape[0]):
+            for _ in range(2):
+                found[i] = np.tanh((a * (x[i] + found[i].sum())).sum(axis=1))
+        return found
+
+    monkeypatch.setattr(turning, "LEAST_BYTES", 0)
+    a, _, x = given(70, 70, "float64")
+    many = np.outer(np.linspace(0, 1, 60), x)
+    results = []
+    for threads in (1, 2):
+        jk.set_num_threads(threads)
+        compiled = jk.jit(independent)
+        results += [compiled(a, many), compiled(a, many)]
+    np.testing.assert_allclose(results[0], independent(a, many), rtol=1e-9)
+    assert all(np.array_equal(one, results[0]) for one in results)

@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,12 +49,14 @@ SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.gener
 class Flattener:
     """Leaves of the arguments of one call, in order. `flatten` gives the structure, which is hashable."""
 
-    def __init__(self, static_names: tuple[str, ...] = ()) -> None:
+    def __init__(self, static_names: tuple[str, ...] = (), attributes: Iterable[str] = ()) -> None:
         self._static_names = static_names
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
-        self.attributes: set[str] | frozenset[str] = set()
+        self.attributes = set(attributes)
+        self._known = -1
         self._open: list[int] = []
+        self._kinds: set[type] = set()
 
     def flatten(self, value: Any) -> Any:
         """Take one value apart. Raises UnknownError for what code cannot be made for."""
@@ -70,6 +72,11 @@ class Flattener:
         if kind in _numbers:
             return self._leaf(value, NUMBER)
         return self._container(value, kind)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether attributes were found that objects before were not asked for."""
+        return 0 <= self._known < len(self.attributes)
 
     def argument(self, value: Any) -> Any:
         """Take an argument apart. Of classes and modules nobody would look again at what the function reads."""
@@ -167,6 +174,10 @@ class Flattener:
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """What a class gives its objects: methods and plain values that the function asks for by name."""
         found: dict[str, Any] = {}
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            for one in captured.operators_of(kind):
+                self._hidden(one)
         while True:
             more = [name for name in sorted(self.attributes) if name not in found and name not in own]
             for name in more:
@@ -179,8 +190,15 @@ class Flattener:
                     raise UnknownError(f"{kind.__name__}.{name}, which all objects of the class share")
                 else:
                     found[name] = None
+                    self._hidden(one)
             if not more:
+                self._known = len(self.attributes) if self._known < 0 else self._known
                 return tuple((name, one) for name, one in found.items() if one is not None)
+
+    def _hidden(self, value: Any) -> None:
+        """What is called without its name reads attributes, too: properties, operators, compiled methods."""
+        for code in captured.called_by(value):
+            self.attributes |= captured.attributes_in(code)
 
     def function(self, value: types.FunctionType) -> Any:
         """The function that is traced: its defaults are among its arguments."""
@@ -253,6 +271,16 @@ class Flattener:
             tuple(parts),
             read,
         )
+
+
+def flattened(static_names: tuple[str, ...], take: Callable[[Flattener], Any]) -> tuple[Any, list[Any]]:
+    """What `take` makes of a flattener, and the leaves: once more where later arguments ask earlier ones for more."""
+    flattener = Flattener(static_names)
+    found = take(flattener)
+    while flattener.is_late:
+        flattener = Flattener(static_names, flattener.attributes)
+        found = take(flattener)
+    return found, flattener.leaves
 
 
 def constant(value: Any) -> Any:

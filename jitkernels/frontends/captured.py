@@ -50,6 +50,7 @@ STANDARD = str(Path(dis.__file__).parent) + "/"
 OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 
 
+OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 READS = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in dis.opmap)
 """What code that reads attributes has among its instructions."""
@@ -108,7 +109,6 @@ def names_of(code: types.CodeType) -> Names:
     """What the code of a function, and of functions in it, refers to."""
     names: dict[str, None] = {}
     chains: dict[tuple[str, ...], None] = {}
-    attributes: set[str] = set()
     assigns = ""
     for one in codes(code):
         chain: tuple[str, ...] = ()
@@ -117,8 +117,7 @@ def names_of(code: types.CodeType) -> Names:
             kind = "a coroutine, with async" if is_async else "a generator, with yield"
             return _refused(kind, next(_yields(code), None), code)
         for step in dis.get_instructions(one):
-            if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                attributes.add(step.argval)
+            if step.opname in OF_ATTRIBUTES:
                 if chain:
                     chain = (*chain, step.argval)
                     chains.setdefault(chain)
@@ -136,7 +135,65 @@ def names_of(code: types.CodeType) -> Names:
                 if step.argval in IMPURE_BUILTINS:
                     return _refused(f"the function calls {step.argval}", step, one)
                 names.setdefault(step.argval)
-    return Names(tuple(names), tuple(chains), frozenset(attributes), assigns=assigns)
+    return Names(tuple(names), tuple(chains), attributes_in(code), assigns=assigns)
+
+
+BY_NAME = {"getattr", "hasattr", "__getattribute__", "attrgetter"}
+"""What reads attributes whose names are strings."""
+UNUSED = {
+    "__new__",
+    "__init__",
+    "__post_init__",
+    "__init_subclass__",
+    "__repr__",
+    "__str__",
+    "__del__",
+    "__reduce__",
+}
+"""Methods that no trace calls: of objects that are made, shown and given up."""
+WRAPPERS = (
+    *(property, staticmethod, classmethod, types.MethodType),
+    *(functools.partial, functools.partialmethod, functools.cached_property),
+)
+"""What functions are wrapped in in classes."""
+
+
+@functools.lru_cache(maxsize=4096)
+def attributes_in(code: types.CodeType) -> frozenset[str]:
+    """All names of attributes that code, and what is written in it, may read."""
+    found: set[str] = set()
+    for one in codes(code):
+        names = {
+            step.argval
+            for step in dis.get_instructions(one)
+            if step.opname in (*OF_ATTRIBUTES, "LOAD_SUPER_ATTR")
+        }
+        found |= names
+        if names & BY_NAME or BY_NAME.intersection(one.co_names):
+            found.update(value for value in one.co_consts if isinstance(value, str))
+    return frozenset(found)
+
+
+def called_by(value: Any) -> Iterator[types.CodeType]:
+    """The code of what stands in a class: that of a function, and of what functions are wrapped in there."""
+    if isinstance(value, types.FunctionType):
+        if not is_library(value):
+            yield value.__code__
+        return
+    inner = getattr(type(value), "__jitkernels_traced__", None)
+    if inner is not None:
+        yield from called_by(inner(value))
+    for name in ("fget", "func", "__func__") if isinstance(value, WRAPPERS) else ():
+        yield from called_by(getattr(value, name, None))
+
+
+def operators_of(kind: type) -> Iterator[Any]:
+    """What a class gives its objects that is called by operators and the like, without its name."""
+    for base in kind.__mro__:
+        if base.__module__ not in ("builtins", "typing", "abc"):
+            for name, one in vars(base).items():
+                if name.startswith("__") and name not in UNUSED:
+                    yield one
 
 
 def _refused(text: str, step: dis.Instruction | None, code: types.CodeType) -> Names:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.reductions import axes_of, tracer_of
+from jitkernels.frontends.reductions import axes_of, is_given, tracer_of
 from jitkernels.frontends.shaping import of_array
 from jitkernels.frontends.tables import METHODS, composes
 from jitkernels.graph.construct import UnknownError
@@ -135,6 +135,16 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     one, other = np.atleast_1d(of_array(a), of_array(v))
     longer, shorter = (other, one) if one.shape[0] < other.shape[0] else (one, other)
     return correlate(longer, shorter[::-1], mode)
+
+
+@composes(np.bincount)
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """Expected `minlength` to be enough: numbers from there on are refused."""
+    if weights is None or not is_given(minlength) or type(minlength) is int and minlength <= 0:
+        raise UnknownError("bincount without weights and minlength=")
+    found: Any = np.zeros_like(floats(weights), shape=(minlength,))
+    np.add.at(found, x, floats(weights))
+    return found
 
 
 @composes(np.kron)

@@ -64,10 +64,12 @@ class Plain:
     """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
 
     Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and
-    flags, with no more elements in each than `most`.
+    flags, with no more elements in each than `most`. Of the types `same` they are the very same.
     """
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int) -> None:
+    def __init__(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int, same: tuple[type, ...]
+    ) -> None:
         names = tuple(map(sys.intern, kwargs))
         held: list[Any] = [type(one) for one in (*args, *kwargs.values())]
         self.kept = (function, names, held)
@@ -77,7 +79,7 @@ class Plain:
             if type(one) is np.ndarray:
                 held.append(one.dtype)
                 words += [id(one.dtype), one.ndim, one.flags.num & plain.FLAGS]
-            elif isinstance(one, CHOICES):
+            elif isinstance(one, same):
                 held.append(one)
                 words += [id(one), 0, 0]
             else:
@@ -190,9 +192,13 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
     if found is None or any(_is_strange(one, objects[one.input]) for one in bounds):
         return None
     reach = Reach(call.steps, tuple(wholes), tuple(bounds))
-    rebuilt = None
+    rebuilt, kinds = None, plan.kinds
     if plan.itself is not None:
         rebuilt = Rebuilt(None, (plan.itself,), ())
+    elif plan.recipe is not None:
+        rebuilt = Rebuilt(len(call.objects), (), (), plan.recipe.recipe)
+        call.objects += plan.recipe.held
+        kinds = tuple(plan.recipe.kinds.get(i, "array") for i in range(len(program.graph.outputs)))
     elif plan.is_tuple is None:
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
@@ -209,7 +215,7 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         reach,
         word=len(call.objects),
         is_tuple=plan.is_tuple is not False,
-        kinds=plan.kinds if rebuilt is None else (),
+        kinds=kinds,
         rebuilt=rebuilt,
     )
     return entry

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends.flow import elements, moving
+from jitkernels.frontends.flow import elements, fitting, moving
+from jitkernels.frontends.flow.rows import Row
 from jitkernels.frontends.masked import Masked
 from jitkernels.frontends.tables import serves
 from jitkernels.frontends.traced import Traced, fresh, result, traced
@@ -52,6 +53,8 @@ def getitem(given: Traced, key: Any) -> Any:
             return fresh(given.tracer, construct.view(given.node, picked.map, picked.shape))
         return given.region(picked.map, picked.shape)
     base, axis, indices = _gathered(given, picked)
+    if given.tracer.depth and not indices[0].ndim:
+        return Traced(given.tracer, Row(base.view, axis, indices))
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     made = Node("gather", (node, *indices), node.dtype, shape, _options(given.tracer, axis))
@@ -69,6 +72,7 @@ def setitem(given: Traced, key: Any, value: Any) -> None:
     """``given[key] = value``."""
     tracer = given.tracer
     _check_range(given, value)
+    fitting.check_assigned(given, value)
     parts = elements.key_of(given, key)
     if parts is not None:
         elements.refuse(given, value)
@@ -200,12 +204,12 @@ def take_apart(given: Traced, key: Any) -> Picked:
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
         elif several:
-            arrays.append((len(shape), one if type(one) is Traced else _inside(one, extent)))
+            arrays.append((len(shape), one if type(one) is Traced else _inside(one, extent, dimension - 1)))
             positions.append(position)
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
         else:
-            index_map.append((_inside(one, extent), ()))
+            index_map.append((_inside(one, extent, dimension - 1), ()))
     is_split = bool(positions) and positions != list(range(positions[0], positions[0] + len(positions)))
     is_element = not dots and len(arrays) == len(shape)
     return Picked(tuple(index_map), tuple(shape), tuple(arrays), is_split, is_element)
@@ -214,7 +218,7 @@ def take_apart(given: Traced, key: Any) -> Picked:
 def _is_array(value: Any) -> bool:
     if type(value) is Traced:
         if value.tracer.depth and moving.is_counted(value):
-            return False
+            return moving.is_computed(value)
         return (
             value.ndim > 0
             or value.node.operation != "input"
@@ -224,22 +228,21 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | list)
 
 
-def _inside(value: Any, extent: Number) -> Number:
+def _inside(value: Any, extent: Number, axis: int) -> Number:
     """An int index, from 0 on."""
     if isinstance(value, bool | np.bool_):
         raise UnknownError("a bool as an index")
     if isinstance(value, float) or (type(value) is Traced and value.dtype.kind not in "iu"):
         raise IndexError(INVALID)
     try:
-        index = moving.as_number(value)
+        index = given = moving.as_number(value)
     except TypeError:
         raise IndexError(INVALID) from None
     if index < 0:
         index = index + extent
     if index < 0 or index >= extent:
-        raise IndexError(
-            f"index {extents.value_of(index)} is out of bounds for axis with size {extents.value_of(extent)}"
-        )
+        found, size = extents.value_of(given), extents.value_of(extent)
+        raise IndexError(f"index {found} is out of bounds for axis {axis} with size {size}")
     return index
 
 
@@ -308,8 +311,8 @@ def _gathered(given: Traced, picked: Picked) -> tuple[Traced, int, list[Node]]:
     nodes = [_indices(tracer, one) for _, one in picked.arrays]
     if tracer.depth:
         nodes = [
-            elements.inside(tracer, node, extent)
-            for node, extent in zip(nodes, base.extents[axis:], strict=False)
+            elements.inside(tracer, one, node, extent)
+            for (_, one), node, extent in zip(picked.arrays, nodes, base.extents[axis:], strict=False)
         ]
     shape = construct.broadcast_shapes([node.shape for node in nodes])
     return base, axis, [construct.broadcast_to(node, shape) for node in nodes]

@@ -15,14 +15,15 @@ from jitkernels.errors import (
     WorkspaceError,
     shown,
 )
-from jitkernels.frontends import alarms, direct, given_results, left, links
+from jitkernels.frontends import alarms, direct, given_results, left, links, varied
 from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
 from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.arguments import Flattener, constant, patterns
+from jitkernels.frontends.arguments import Flattener, constant, flattened, patterns
 from jitkernels.frontends.checked import Check
 from jitkernels.frontends.outputs import Known
 from jitkernels.frontends.signatures import Signature, names_in
 from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
+from jitkernels.frontends.varied import Varied
 from jitkernels.graph.config import JitConfig
 from jitkernels.graph.construct import UnknownError
 from jitkernels.locks import making
@@ -66,7 +67,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._signature = Signature(function, static_argnames)
         self._specialisations: dict[Any, list[Specialisation]] = {}
         self._plain_calls: dict[str, int] = {}
-        self._hits = 0
+        self._varied, self._hits = Varied(), 0
         self._takes_out = self._signature.takes("out")
         self._links = links.Links(self, self._from_python, takes_out=self._takes_out)
 
@@ -109,21 +110,21 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
             with left.Left(self, self._reason(found), has_raised=found is not None and found.has_raised):
-                self._link_plain(args, kwargs, out, MANY_ELEMENTS)
+                self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
                 return self._plain(args, kwargs, out)
         if found.written and not found.may_write(leaves):
             return self._plain(args, kwargs, out)
         found.calls += 1
         largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
         if largest <= found.plain_at_once and not self.config.sees_calls:
-            self._link_plain(args, kwargs, out, found.plain_at_once)
+            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.plain_at_once, found)
             return self._plain(args, kwargs, out)
         if self._link(found, args, kwargs):
             # By the compiled function, which is in front of this one now.
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
         if largest <= found.plain_up_to and not self.config.sees_calls:
-            self._link_plain(args, kwargs, out, found.plain_up_to)
+            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.plain_up_to, found)
             return self._plain(args, kwargs, out)
         return self._computed(found, leaves, values, args, kwargs, out)
 
@@ -151,15 +152,6 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         found.tell(heard.kinds, args, kwargs)
         result = found.plan.make(Known(leaves, arrays, values))
         return result if out is None else given_results.given_to(out, result)
-
-    def _link_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, most: int) -> None:
-        """Let calls like this one be the plain function's without more ado, up to so many elements of an array."""
-        if _base is _Unlinked or out is not None or self._links.are_many or not direct.has_plain_links():
-            return
-        kinds = {type(one) for one in (*args, *kwargs.values())}
-        if most == MANY_ELEMENTS or kinds <= direct.NUMBERS:
-            with making:
-                self._links.enter(direct.Plain(self.__wrapped__, args, kwargs, most))
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Let calls like this one go without Python from now on, if they can; whether they do."""
@@ -232,18 +224,17 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         positional, named = self._ordered(args, kwargs)
-        flattener = Flattener(self.static_argnames)
-        part = self._traced_part(flattener)
         statics = self._signature.statics
-        parts = [
-            constant(one) if i in statics else flattener.argument(one) for i, one in enumerate(positional)
-        ]
-        named_parts = [
-            constant(one) if name in self.static_argnames else flattener.argument(one)
-            for name, one in named.items()
-        ]
-        structure = part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
-        return structure, flattener.leaves
+
+        def taken(flattener: Flattener) -> Any:
+            part, take = self._traced_part(flattener), flattener.argument
+            parts = [constant(one) if i in statics else take(one) for i, one in enumerate(positional)]
+            named_parts = [
+                constant(one) if name in self.static_argnames else take(one) for name, one in named.items()
+            ]
+            return part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
+
+        return flattened(self.static_argnames, taken)
 
     def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
         kept = self._specialisations.get(key, [])
@@ -255,6 +246,9 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             self._refused(
                 f"the function is made anew for each number that it is given: {len(kept)} are enough"
             )
+            return None, leaves, None
+        if not kept and self._varied.are_enough(key):
+            self._refused(varied.REASON)
             return None, leaves, None
         new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
         new.alarm = alarms.of(self.__wrapped__, new, lambda *given: self._structure(*given)[1])
@@ -332,7 +326,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         """Forget all code that was made, and let go of memory that is kept for calls, of other functions too."""
         arenas.release()
         with making:
-            self._specialisations = {}
+            self._specialisations, self._varied = {}, Varied()
             self._unlink()
 
     def _unlink(self) -> None:

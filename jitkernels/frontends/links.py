@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from jitkernels.frontends import direct
+from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
+from jitkernels.locks import making
 from jitkernels.native import call_table, vectorcall
 
-MOST_LINKS = 4096
+MOST_LINKS, MOST_CHOICES = 4096, 64
+"""Links; and those to the plain function that ask what is chosen: later ones of the same types take anything."""
 base = vectorcall.base()
 """The type of what can have links; None where Python serves all calls."""
 
@@ -17,6 +21,7 @@ class Links:
         self.entered: list[Any] = []
         self._old: list[Any] = []
         self._slow = slow
+        self._plain: dict[Any, int] = {}
         if base is not None:
             self._table = call_table.new_table(slow, takes_out=takes_out)
             vectorcall.attach(target, self._table)
@@ -31,12 +36,28 @@ class Links:
         self.entered.append(link)
         call_table.enter(self._table, link.link)
 
+    def enter_plain(
+        self, function: Any, args: Any, kwargs: Any, out: Any, most: int, found: Specialisation | None = None
+    ) -> None:
+        """Let calls like one be the plain function's without more ado, up to so many elements of an array."""
+        if base is None or out is not None or self.are_many or not direct.has_plain_links():
+            return
+        kinds = [type(one) for one in (*args, *kwargs.values())]
+        if most != MANY_ELEMENTS and not direct.NUMBERS.issuperset(kinds):
+            return
+        form = (tuple(kinds), tuple(kwargs))
+        with making:
+            count = self._plain[form] = self._plain.get(form, 0) + 1
+            choices = direct.CHOICES if found is None or not found.value_guards else (*direct.CHOICES, int)
+            same = choices if count <= MOST_CHOICES else ()
+            self.enter(direct.Plain(function, args, kwargs, most, same))
+
     def clear(self) -> None:
         """Take all out. They live on while calls are under way."""
         if base is not None:
             call_table.clear(self._table)
             self._old += self.entered
-            self.entered = []
+            self.entered, self._plain = [], {}
             self._forget()
 
     def _forget(self) -> None:

@@ -80,11 +80,9 @@ class Masked:
         tracer = value.tracer
         if not tracer.differentiates or value.dtype.kind != "f":
             return value
-        mask, like = self._chosen().node, self._node
-        if mask.ndim < like.ndim:
-            mask = construct.expand_dims(mask, range(mask.ndim, like.ndim))
-        dtype = like.dtype if value.is_weak and np.dtype(like.dtype).kind == "f" else value.node.dtype
-        return fresh(tracer, construct.chosen(mask, construct.cast(value.node, dtype)))
+        like = self._node.dtype
+        dtype = like if value.is_weak and np.dtype(like).kind == "f" else value.node.dtype
+        return fresh(tracer, construct.chosen(self._full(), construct.cast(value.node, dtype)))
 
     def _now(self) -> Traced:
         """All elements, as they were."""
@@ -102,34 +100,42 @@ class Masked:
         return self
 
     def _reduced(self, ufunc: Any, keywords: dict[str, Any]) -> Any:
-        if set(keywords) - {"axis", "dtype"} or self._was.ndim != self._node.ndim:
+        axis = keywords.get("axis") if "axis" in keywords else 0  # the default of `ufunc.reduce`
+        if set(keywords) - {"axis", "dtype"} or (axis not in (None, 0)):
             raise UnknownError("a reduction of elements chosen by a mask with options")
-        if keywords.get("axis") not in (None, 0) or ufunc not in (
-            np.add,
-            np.multiply,
-            np.logical_or,
-            np.logical_and,
-        ):
+        if ufunc not in (np.add, np.multiply, np.logical_or, np.logical_and):
             raise UnknownError("a reduction of elements chosen by a mask")
-        now = self._now()
-        return ufunc.reduce(now, axis=None, dtype=keywords.get("dtype"), where=self._chosen())
+        over = None if axis is None else tuple(range(self._was.ndim))
+        chosen = fresh(self._array.tracer, self._full())
+        return ufunc.reduce(self._now(), axis=over, dtype=keywords.get("dtype"), where=chosen)
 
-    def sum(self) -> Any:
-        return self._reduced(np.add, {})
+    def _full(self) -> Node:
+        """The mask as it was, with all dimensions of the array."""
+        mask, ndim = self._was, self._node.ndim
+        return construct.expand_dims(mask, range(mask.ndim, ndim)) if mask.ndim < ndim else mask
 
-    def mean(self) -> Any:
+    def sum(self, axis: Any = None) -> Any:
+        return self._reduced(np.add, {"axis": axis})
+
+    def mean(self, axis: Any = None) -> Any:
         if self._node.dtype not in ("float32", "float64"):
             raise UnknownError("the mean of elements chosen by a mask that are no floats")
-        return self.sum() / np.sum(self._chosen()).astype(self._node.dtype)
+        count = np.sum(self._chosen())
+        if axis is None:
+            for extent in self._now().shape[self._was.ndim :]:
+                count = count * extent
+        return self.sum(axis) / count.astype(self._node.dtype)
 
     def any(self) -> Any:
-        return self._reduced(np.logical_or, {})
+        return self._reduced(np.logical_or, {"axis": None})
 
     def all(self) -> Any:
-        return self._reduced(np.logical_and, {})
+        return self._reduced(np.logical_and, {"axis": None})
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        if function in (np.sum, np.mean, np.any, np.all) and len(arguments) == 1 and not keywords:
+        if function in (np.sum, np.mean) and len(arguments) == 1 and not {*keywords} - {"axis"}:
+            return getattr(self, function.__name__)(**keywords)
+        if function in (np.any, np.all) and len(arguments) == 1 and not keywords:
             return getattr(self, function.__name__)()
         raise UnknownError(f"numpy.{function.__name__} of elements chosen by a mask")
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends import counted_results
+from jitkernels.frontends import counted_results, recipes
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.counted import Finished, Later
 from jitkernels.frontends.flow.growing import Listed
@@ -50,7 +50,8 @@ class Plan:
     `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
     needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
     that is given back as it is. `kinds` says of the outputs what they are given back as: "array", "scalar" for NumPy's
-    numbers, or the name of Python's type. `are_arguments`: whether nothing but arguments is given back.
+    numbers, or the name of Python's type. `are_arguments`: whether nothing but arguments is given back. `recipe`: how
+    compiled calls make them, where they can.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class Plan:
         views: int = 0,
         itself: int | None = None,
         are_arguments: bool = False,
+        recipe: recipes.Made | None = None,
     ) -> None:
         self.make, self.kinds, self.is_tuple, self.itself = make, kinds, is_tuple, itself
-        self.are_arguments = are_arguments
+        self.are_arguments, self.recipe = are_arguments, recipe
         self.leaves, self.views = tuple(sorted(leaves)), views
 
     def finisher(self, count: int, symbols: Sequence[str]) -> Callable[[tuple[Any, ...]], Any]:
@@ -91,6 +93,7 @@ class _Planner:
         self.made: dict[int, int] = {}
         self.counts: dict[int, int] = {}
         self.storages: list[Storage] = []
+        self.finished: dict[int, Finished] = {}
         self.kept: list[Any] = []
         self.leaves: set[int] = set()
         self.views = 0
@@ -142,7 +145,9 @@ class _Planner:
     def _listed(self, value: Listed) -> Make:
         """A list, whose elements may be the rows of an array."""
         if value.counted is not None:
-            return counted_results.finished(value.counted.finished(), self.output, self.in_rows)
+            self.finished[id(value)] = value.counted.finished()
+            self.kept.append(value)
+            return counted_results.finished(self.finished[id(value)], self.output, self.in_rows)
         if value.array is None:
             return self._sequence([*value])
         number, storage = self.output(value.array.node, value.array), value.array.view.storage
@@ -348,11 +353,27 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or id(value) in planner.arguments
             or planner.made.get(id(value.view.storage)) != i
         ):
-            return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments)
+            return _put_together(planner, make, found, are_arguments=are_arguments)
         kinds.append(value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array")
         if value.is_weak and NUMBERS.get(kinds[-1]) != value.node.dtype:
-            return Plan(make, (), None, planner.leaves, views=planner.views)
+            return _put_together(planner, make, found)
     is_plain = all(
         view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
     )
-    return Plan(make, tuple(kinds), several if is_plain else None)
+    if not is_plain:
+        return _put_together(planner, make, found)
+    return Plan(make, tuple(kinds), several)
+
+
+def _put_together(planner: _Planner, make: Make, found: Any, *, are_arguments: bool = False) -> Plan:
+    """The plan of a result that is more than outputs in a tuple."""
+    recipe = recipes.written(found, planner.arguments, planner.made, planner.finished, IMMUTABLE)
+    return Plan(
+        make,
+        (),
+        None,
+        planner.leaves,
+        views=planner.views,
+        are_arguments=are_arguments,
+        recipe=recipe,
+    )

@@ -34,6 +34,8 @@ FUNCTION_PARTS = 56, 64
 """Bytes from the start of a function to its defaults."""
 FUNCTION_CODE = 48
 """And to its code, which those who reload modules change in place."""
+FUNCTION_GLOBALS, FUNCTION_CELLS = 16, 72
+"""And to the table of its names and the tuple of its cells."""
 HAVE_METHODS = hasattr(ctypes.pythonapi, METHOD)
 
 
@@ -69,19 +71,34 @@ class Reaching:
         else:
             self._look(self._held(value), structure, value)
 
-    def captured(self, structure: Any, function: types.FunctionType) -> None:
-        """What a function refers to by name, which is looked up again. Raises UnreachableError."""
+    def captured(self, structure: Any, function: types.FunctionType, at: int | None = None) -> None:
+        """What a function refers to by name, which is looked up again. Raises UnreachableError.
+
+        `at`: the step that gives it, if others of the same code will do.
+        """
         if structure[0] == "static":
             return  # of NumPy, Python's library or this package, where no name is bound anew
         _, _, _, cells, defaults, keywords, names, read = structure
         code = function.__code__
         if not has_parts(function, (FUNCTION_CODE,), (code,)):
             raise UnreachableError
-        self._step("same", self._step("part", self._held(function), FUNCTION_CODE), word=self._word(code))
+        held = self._held(function) if at is None else at
+        self._step("same", self._step("part", held, FUNCTION_CODE), word=self._word(code))
         around = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        for cell, part in zip(around.values(), cells, strict=True):
-            self._look(self._step("cell", word=self._word(cell)), part, cell.cell_contents)
-        self._defaults(function, defaults, keywords)  # behind the cells, as where arguments are taken apart
+        if at is not None:
+            self._step(
+                "same", self._step("part", held, FUNCTION_GLOBALS), word=self._word(function.__globals__)
+            )
+            held_cells = self._step("part", held, FUNCTION_CELLS)
+        for i, (cell, part) in enumerate(zip(around.values(), cells, strict=True)):
+            if at is None:
+                inner = self._step("cell", word=self._word(cell))
+            else:
+                inner = self._step("content", self._step("item", held_cells, i))
+            self._look(inner, part, cell.cell_contents)
+        self._defaults(
+            function, held, defaults, keywords
+        )  # behind the cells, as where arguments are taken apart
         table = function.__globals__
         for name in names_of(code).names:
             if name not in table:  # one of Python's own, until there is a global of this name
@@ -105,13 +122,15 @@ class Reaching:
                 # Instead of the version there is an address at first, which no version comes to.
                 self._word(table.table)
 
-    def _defaults(self, function: types.FunctionType, given: Sequence[Any], named: Sequence[Any]) -> None:
+    def _defaults(
+        self, function: types.FunctionType, held: int, given: Sequence[Any], named: Sequence[Any]
+    ) -> None:
         """Defaults of a function that is called: a tuple and a dict, which it has as long as nobody gives it others."""
         if not given and not named:
             return
         if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
             raise UnreachableError
-        held, (values, keywords) = self._held(function), FUNCTION_PARTS
+        values, keywords = FUNCTION_PARTS
         if given:
             self._step("same", self._step("part", held, values), word=self._word(function.__defaults__))
             for part, one in zip(given, function.__defaults__ or (), strict=True):
@@ -186,7 +205,10 @@ class Reaching:
             return
         kind = structure[0]
         inner = getattr(type(value), "__jitkernels_traced__", None)
-        if inner is not None or kind == "function":
+        if kind == "function" and self._is_alike(structure, value):
+            self._step("type", step, word=self._word(types.FunctionType))
+            self.captured(structure, value, step)
+        elif inner is not None or kind == "function":
             self._step("same", step, word=self._word(value))
             called = value if inner is None else inner(value)
             if kind == "function":
@@ -209,6 +231,17 @@ class Reaching:
             self._parts(step, structure, value)
         else:
             self._object(step, structure, value)
+
+    def _is_alike(self, structure: Any, value: Any) -> bool:
+        """Whether another function of the same code does as well, as where each call is given a new one."""
+        if type(value) is not types.FunctionType or id(value) in self._seen:
+            return False
+        self._seen[id(value)] = value
+        parts = value.__globals__, value.__code__, value.__closure__
+        around, read = value.__code__.co_freevars, structure[-1]
+        return has_parts(value, (FUNCTION_GLOBALS, FUNCTION_CODE, FUNCTION_CELLS), parts) and not any(
+            chain[0] in around for chain, _ in read
+        )
 
     def _typed(self, step: int, kind: type, count: int) -> None:
         self._step("type", step, word=self._word(kind))
@@ -311,8 +344,8 @@ def _version(one: dict[str, int]) -> int:
 
 
 def _own(value: dict[Any, Any], key: Any) -> Any:
-    """The very key that a dict has; a name, which others are the same as."""
-    if type(key) is not str:
+    """The very key that a dict has; a name or a number, which others are the same as."""
+    if type(key) not in (str, int):
         raise UnreachableError
     return next(one for one in value if one == key)
 

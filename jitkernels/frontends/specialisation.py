@@ -89,9 +89,8 @@ class Specialisation:
             return -1
         if self._is_numpy:
             return MANY_ELEMENTS
-        if self.plan.is_tuple is not None or self.has_flows:
-            return -1
-        if self.plan.itself is not None:
+        plan = self.plan
+        if plan.is_tuple is not None or self.has_flows or plan.itself is not None or plan.recipe is not None:
             return -1
         return self._elements(SECONDS_OF_RESULT * (1 + 4 * self.plan.views))
 

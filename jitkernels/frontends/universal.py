@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.frontends.flow import fitting
 from jitkernels.frontends.tables import SERVICES, TABLE, serves
 from jitkernels.frontends.traced import Traced, fresh, known_array, result, scalar_node, traced
 from jitkernels.frontends.tracer import Tracer, no_operand
@@ -58,6 +59,8 @@ def kind_of(value: Any) -> Any:
 def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
     """An operand as a node of a dtype."""
     if type(value) is Traced:
+        if value.python is int:
+            fitting.check(tracer, value.node, dtype)
         return construct.cast(value.node, dtype)
     if type(value) is Whole:
         return value.cast(dtype, np.dtype(dtype))
@@ -115,6 +118,8 @@ def elementwise(
 ) -> list[Node]:
     """The results of a universal function, each a node."""
     loop = loop_of(ufunc, tuple(map(kind_of, operands)), dtype, casting)
+    if ufunc in fitting.COMPARISONS:
+        loop = fitting.compared(tracer, operands, loop)
     nodes = [cast_to(tracer, one, kind) for one, kind in zip(operands, loop, strict=False)]
     shape = construct.broadcast_shapes([one.shape for one in nodes])
     if ufunc in COMPOSED:

@@ -1,6 +1,7 @@
 """A graph made ready to run: segments of compiled nests, and between them what NumPy or a kernel computes."""
 
 import ctypes
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -154,18 +155,20 @@ class Program:
             frame[word] = values[name]
         return frame
 
-    def _point(self, frame: "np.ndarray[Any, np.dtype[np.int64]]", known: Mapping[int, Any]) -> None:
-        """Have a frame point to arrays."""
-        for key, word in self.words.items():
-            if key in known and isinstance(known[key], np.ndarray):
-                frame[word] = known[key].ctypes.data
+    def _point(self, frame: "np.ndarray[Any, np.dtype[np.int64]]", new: Mapping[int, Any]) -> None:
+        """Have a frame point to arrays that it does not point to yet."""
+        for key, array in new.items():
+            if key in self.words and isinstance(array, np.ndarray):
+                frame[self.words[key]] = array.ctypes.data
 
-    def _share(self, known: dict[int, Any]) -> None:
-        """Add what lies in the memory of others."""
+    def _share(self, known: dict[int, Any]) -> dict[int, Any]:
+        """Add what lies in the memory of others; gives what was added."""
+        added: dict[int, Any] = {}
         for key, base in self.shared.items():
             memory = id(memory_of(base, self.shared))
             if key not in known and memory in known:
-                known[key] = known[memory]
+                known[key] = added[key] = known[memory]
+        return added
 
     def bound(self, arrays: Sequence[Any], values: Mapping[str, int]) -> Callable[[], list[Any]]:
         """A call with these arrays, whose memory is found once where it is one segment; it gives the outputs."""
@@ -200,7 +203,7 @@ class Program:
         """
         value = limits.Values(values)
         known = self._arrays(arrays, value, out)
-        frame = self._frame(values)
+        frame, new = self._frame(values), dict(known)
         taken = None
         if self.profile is not None:
             taken = self.profile.of(values)
@@ -223,11 +226,11 @@ class Program:
                         found = np.asarray(found)  # nests read memory
                     elif isinstance(found, np.ndarray) and found.ndim:
                         found = np.ascontiguousarray(found)
-                    known[id(step)] = found
+                    known[id(step)] = new[id(step)] = found
                 continue
-            self._point(frame, known)
+            self._point(frame, new)
             step.run(frame)
-            self._share(known)
+            new = self._share(known)
         if taken is not None and self.profile is not None:
             self.profile.done(taken, arrays)
         results = [known[id(node)] for node in self.graph.outputs]
@@ -255,7 +258,8 @@ class Program:
         numbers of Python's where `kinds` has the names of their types. From `word` on, the context has the words of
         the segment.
         """
-        if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self._writes_before_checks():
+        steps = self.steps or [_nothing()]
+        if len(steps) != 1 or not isinstance(steps[0], Segment) or self._writes_before_checks():
             return None
         given = {id(node) for node in self.graph.inputs}
         results = []
@@ -264,11 +268,13 @@ class Program:
             if id(node) in given:
                 return None
             size = np.dtype(node.dtype).itemsize
-            kind = kinds[number] if kinds and kinds[number] in interface.NUMBERS else ""
+            told = kinds[number] if kinds else ""
+            is_number = told in interface.NUMBERS or (told == "scalar" and rebuilt is not None)
+            kind = told if is_number else ""
             results.append(interface.Result(self.words[id(node)], node.dtype, size, node.shape, order, kind))
         if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
             return None
-        segment = self.steps[0]
+        segment = steps[0]
         arguments = [
             replace(self._argument(node, segment), source=source, number=number)
             for node, (source, number) in zip(self.graph.inputs, sources, strict=True)
@@ -337,6 +343,13 @@ class Program:
         """Whether there is anything in it but calls of NumPy."""
         steps = [one for step in self.steps for one in (step.nests if isinstance(step, Segment) else [step])]
         return not all(isinstance(one, NumpyCall | Node) for one in steps)
+
+
+@functools.cache
+def _nothing() -> Segment:
+    """What is done where results are arguments and constants."""
+    source = programs.fused("nothing", "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n", 64, ())
+    return Segment([], source, 0)
 
 
 def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":

@@ -12,13 +12,14 @@ from jitkernels.native.source import External
 
 NUMPY_API = {
     "PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_NewFromDescr": 94, "PyArray_Return": 76,
-    "PyArray_DescrFromType": 45, "PyArray_CopyInto": 50,
+    "PyArray_DescrFromType": 45, "PyArray_CopyInto": 50, "PyArray_Scalar": 60,
 }  # fmt: skip
 """Places in NumPy's table of C functions."""
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
-    "PyFloat_FromDouble", "PyBool_FromLong",
+    "PyFloat_FromDouble", "PyBool_FromLong", "PyList_New", "PyDict_New", "PyDict_SetItem", "PyType_GenericAlloc",
+    "PyObject_GenericSetAttr",
     "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
 )  # fmt: skip
 SIGNALS = (

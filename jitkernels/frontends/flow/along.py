@@ -1,6 +1,7 @@
 """What loops go along: ranges, arrays, ``enumerate`` and ``zip`` of these, whose length only the running code knows."""
 
 import builtins
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from jitkernels.frontends.flow.ints import as_int, plain
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.whole import Whole, as_extent, as_whole
+from jitkernels.graph.construct import elementwise
 from jitkernels.graph.extents import Number
 
 
@@ -70,11 +72,30 @@ def range_(function: Any, *limits: Any, **options: Any) -> Any:
         return function(*limits, **options)
     step = limits[2] if len(limits) == 3 else 1
     limits = tuple(as_python_int(one) for one in limits)
+    if len(limits) == 3 and type(limits[2]) is Traced and all(map(_is_int, limits)):
+        return _in_steps(*limits)
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return function(*limits)
     return Along(
         Count(0, limits[0], 1) if len(limits) == 1 else Count(limits[0], limits[1], step), lambda i: i
     )
+
+
+def _in_steps(begin: Any, end: Any, step: Any) -> Along:
+    """``range(begin, end, step)`` where the running code alone knows it: no call is served where that is below 1."""
+    tracer = step.tracer
+    first, last, known = (ranges.interval(tracer, one) for one in (begin, end, step))
+    if known is None or not ranges.is_at_least(known[0], 1):
+        tracer.checks.append(elementwise("less", step.node, 1))
+    nodes = [as_int(tracer, one) for one in (begin, step)]
+
+    def at(i: Any) -> Any:
+        """No sum or product of these is beyond what is between the limits."""
+        place = elementwise("add", nodes[0], elementwise("multiply", as_int(tracer, i), nodes[1]))
+        ranges.note(tracer, place, ranges.counted(first, last, 1))
+        return plain(tracer, place)
+
+    return Along(Count(0, (end - begin + (step - 1)) // step, 1), at)
 
 
 def as_python_int(value: Any) -> Any:
@@ -155,6 +176,29 @@ def _ndenumerate(array: Any) -> Any:
 
 
 CALLED.update({np.ndindex: _ndindex, np.ndenumerate: _ndenumerate})
+
+
+def product_(function: Any, *values: Any, repeat: Any = 1, **options: Any) -> Any:
+    """``itertools.product`` of ranges and arrays that begin with 0; others are written out round by round."""
+    if function is not itertools.product or type(repeat) is not int or options:
+        known = [range(*one.count) if type(one) is Along else one for one in values]
+        return function(*known, **({} if repeat == 1 else {"repeat": repeat}), **options)
+    inner = [along(one) for one in values] * repeat
+    found = [one for one in inner if one is not None and (one.count.begin, one.count.step) == (0, 1)]
+    sizes = [one.count.end for one in found]
+    if (
+        len(found) < len(inner)
+        or not any(type(one) is Whole for one in sizes)
+        or not all(
+            type(one) in (int, Whole) and ranges.guarded_at_least_zero(as_extent(one)) for one in sizes
+        )
+    ):
+        return itertools.product(*values, repeat=repeat)
+
+    def at(place: tuple[Any, ...]) -> Any:
+        return tuple([one.at(i) for one, i in zip(found, place, strict=True)])
+
+    return places(sizes, at, [array for one in found for array in one.arrays])
 
 
 def _are_alike(counts: Sequence[Count]) -> bool:

@@ -38,6 +38,9 @@ class Undecided:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        raise UnknownError("the text of what only the running code knows")
+
     @property
     def is_decided(self) -> bool:
         """Whether the trace knows it, after all."""

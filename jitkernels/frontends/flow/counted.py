@@ -139,6 +139,9 @@ class Later(Compound):
     def __len__(self) -> int:
         raise UnknownError("the length of an array of a list that has grown")
 
+    def __repr__(self) -> str:
+        raise UnknownError("the text of a list that has grown")
+
 
 class Counted:
     """The elements of a list, of which the running code knows how many there are."""

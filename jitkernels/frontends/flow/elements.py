@@ -7,10 +7,10 @@ from typing import Any
 
 from jitkernels.frontends.flow import ranges
 from jitkernels.frontends.flow.ints import as_int
+from jitkernels.frontends.flow.rows import Row
 from jitkernels.frontends.storage import View
 from jitkernels.frontends.traced import Traced, result
 from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import kind_of
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import construct
 from jitkernels.graph.construct import UnknownError, elementwise
@@ -46,11 +46,6 @@ def refuse(given: Traced, value: Any) -> None:
         raise UnknownError("an assignment to what is read-only")
     if getattr(value, "ndim", 0):
         raise UnknownError("an array is assigned to one element")
-    dtype = given.node.dtype
-    if kind_of(value) is int and dtype != "int64" and given.dtype.kind in "iu":
-        raise UnknownError(f"a Python int of the running code is assigned to an element of {dtype}")
-    if kind_of(value) is float and given.dtype.kind in "iub":
-        raise UnknownError(f"a float of the running code is assigned to an element of {dtype}")
 
 
 def write(given: Traced, parts: tuple[Any, ...], node: Node) -> None:
@@ -79,14 +74,14 @@ def _inside(tracer: Tracer, value: Any, extent: Number) -> Node:
     return made
 
 
-def inside(tracer: Tracer, numbers: Node, extent: Number) -> Node:
+def inside(tracer: Tracer, value: Any, numbers: Node, extent: Number) -> Node:
     """Numbers of elements in a loop or branch: what is picked by them waits until each is found to be in bounds."""
+    if not numbers.ndim:
+        return _inside(tracer, value, extent)
     below = elementwise("less", numbers, construct.extent(-extent))
     above = elementwise("greater_equal", numbers, construct.extent(extent))
     beside = elementwise("logical_or", below, above)
-    found = construct.cast(
-        construct.reduce("any", beside, range(beside.ndim)) if beside.ndim else beside, "int64"
-    )
+    found = construct.cast(construct.reduce("any", beside, range(beside.ndim)), "int64")
     none = Node("bounded", (found,), "int64", (), {"extent": 1, "counts_back": False})
     tracer.checks.append(elementwise("less", none, 0))  # as of an element
     return elementwise("add", numbers, none)
@@ -94,7 +89,11 @@ def inside(tracer: Tracer, numbers: Node, extent: Number) -> Node:
 
 def _placed(tracer: Tracer, view: View, places: list[Node]) -> tuple[View, list[Node]]:
     """The array that a view is of, and the places there."""
-    while view.parent is not None:
+    while (above := view.parent) is not None:
+        if isinstance(view, Row):
+            places = [*places[: view.axis], *view.numbers, *places[view.axis :]]
+            view = above
+            continue
         if view.map is None:
             raise UnknownError("an element of a reshaped array")
         found = []
@@ -104,5 +103,5 @@ def _placed(tracer: Tracer, view: View, places: list[Node]) -> tuple[View, list[
                 moved = elementwise("multiply", places[dimension], construct.extent(step))
                 total = elementwise("add", total, moved)
             found.append(total)
-        view, places = view.parent, found
+        view, places = above, found
     return view, places

@@ -271,6 +271,10 @@ class Listed(list[Any], Undecided):
         self._plain()
         return super().__iter__()
 
+    def __repr__(self) -> str:
+        self._plain()
+        return list.__repr__(self)
+
     def __getitem__(self, index: Any) -> Any:
         return self.item(index) if is_grown(self) else super().__getitem__(index)
 

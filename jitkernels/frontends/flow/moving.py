@@ -39,6 +39,13 @@ def is_counted(value: Any) -> bool:
     return type(value) is Traced and not value.ndim and value.is_scalar and value.dtype == "int64"
 
 
+def is_computed(value: Any) -> bool:
+    """Whether a value is an int of a loop or branch that is no extent."""
+    if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:
+        return False
+    return known(value.tracer, value.node) is None
+
+
 def as_number(value: Any) -> Number:
     """An int, also one of a loop, as an extent. Raises UnknownError for what is computed in other ways."""
     if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:

@@ -2,7 +2,7 @@
 
 import builtins
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.frontends.flow import first_round
 from jitkernels.frontends.flow import numbers as _numbers  # noqa: F401  # the table of what traced functions call
-from jitkernels.frontends.flow.along import Along, along, enumerate_, range_, reversed_, zip_
+from jitkernels.frontends.flow.along import Along, along, enumerate_, product_, range_, reversed_, zip_
 from jitkernels.frontends.flow.alternatives import Chosen
 from jitkernels.frontends.flow.branches import as_bool, choose, is_decided, truth, value_of
 from jitkernels.frontends.flow.growing import EmptyError, GrowsError, Listed, finished, is_grown
@@ -21,14 +21,14 @@ from jitkernels.frontends.flow.state import UNSET, State, dtype_of, joined, kind
 from jitkernels.frontends.flow.structures import FormError
 from jitkernels.frontends.flow.tracing import ChangesError
 from jitkernels.frontends.flow.unbound import bound, bound_around, caught
-from jitkernels.frontends.flow.unrolling import unrolled
+from jitkernels.frontends.flow.unrolling import MOST_WRITTEN, unrolled, within_patience
 from jitkernels.frontends.places import place_of, placed
 from jitkernels.frontends.standin import CALLED
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer, current
 from jitkernels.frontends.watching import resting
 from jitkernels.graph.construct import UnknownError, elementwise
-from jitkernels.graph.ir import Node, serial
+from jitkernels.graph.ir import Node
 from jitkernels.graph.unknown import AskedError
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "listed",
     "not_",
     "or_",
+    "product_",
     "range_",
     "reversed_",
     "while_",
@@ -61,8 +62,6 @@ __all__ = [
 ]
 SHORT, MOST_ROUNDS = 8, 4096
 """Rounds of a loop that are always, and at most, run one after another while tracing."""
-MOST_WRITTEN = 1000
-"""Operations that all of them may have together: LLVM takes a millisecond or two for each."""
 CURE = (
     "expected numbers, or arrays of one dtype and shape, where the condition is known only when the compiled code "
     "runs. Write `np.where(condition, a, b)` for a choice between elements, or take the branch outside of the "
@@ -88,7 +87,10 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
 def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any, state: State) -> None:
     """The same in a trace."""
     if found is None:
-        _run(tracer, values, test, body, state)
+        reason = UnknownError(
+            "a loop is written out round by round, and has too many: go along a range or an array"
+        )
+        _run(tracer, within_patience(values, reason, 2 * MOST_WRITTEN), test, body, state)
         return
     rounds = found.count.rounds
     if rounds is not None and rounds <= SHORT:
@@ -114,7 +116,7 @@ def _for(tracer: Tracer, values: Any, found: Along | None, test: Any, body: Any,
             raise reason from None
         tracer.note(f"a loop is run round by round: {reason}")
         try:
-            _run(tracer, _within_patience(found, reason), test, body, state)
+            _run(tracer, within_patience(found, reason), test, body, state)
         except AskedError:
             raise reason from None
 
@@ -153,15 +155,6 @@ def _grown(tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Ch
         for one in lists:
             one.restore()
         raise
-
-
-def _within_patience(values: Any, reason: UnknownError) -> Iterator[Any]:
-    """Rounds that are written out one after another, until these would take too long to compile."""
-    begun = serial()
-    for value in values:
-        if serial() - begun > MOST_WRITTEN:
-            raise reason
-        yield value
 
 
 def _run(tracer: Tracer | None, values: Any, test: Any, body: Any, state: State) -> None:
@@ -297,6 +290,11 @@ def is_(one: Any, other: Any) -> Any:
     for value, constant in ((one, other), (other, one)):
         if type(value) is Chosen and (constant is None or type(constant) is str):
             return value.is_one(constant)
+    leaves = [
+        value.view.storage.leaf for value in (one, other) if type(value) is Traced and not value.is_scalar
+    ]
+    if one is not other and len(leaves) == 2 and None not in leaves:
+        raise UnknownError("whether two arguments are the same array")
     return one is other
 
 

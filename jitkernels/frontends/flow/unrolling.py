@@ -1,12 +1,26 @@
 """Rounds of a loop one after another, each only if the loop is not left before."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jitkernels.frontends.flow.branches import choose
 from jitkernels.frontends.flow.state import State
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
+from jitkernels.graph.construct import UnknownError
+from jitkernels.graph.ir import serial
+
+MOST_WRITTEN = 1000
+"""Operations that all of them may have together: LLVM takes a millisecond or two for each."""
+
+
+def within_patience(values: Any, reason: UnknownError, most: int = MOST_WRITTEN) -> Iterator[Any]:
+    """Rounds that are written out one after another, until these would take too long to compile."""
+    begun = serial()
+    for value in values:
+        if serial() - begun > most:
+            raise reason
+        yield value
 
 
 def unrolled(

@@ -160,7 +160,14 @@ class Builtins(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name(id=name) as named, args=given, keywords=options) if name in ALONG:
                 return ast.Call(of_flow(f"{name}_"), [named, *map(self.visit, given)], options)
+            case ast.Call(func=ast.Name(id="product") | ast.Attribute(attr="product") as named):
+                given = [self.visit(one) if _is_range(one) else one for one in node.args]
+                return ast.Call(of_flow("product_"), [named, *given], node.keywords)
         return node
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
 TYPES = ("int", "float")

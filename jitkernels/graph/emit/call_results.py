@@ -3,20 +3,15 @@
 from typing import Any
 
 from jitkernels.graph import construct, extents
-from jitkernels.graph.emit.call_text import CallText
+from jitkernels.graph.emit.call_objects import MadeObjects
 from jitkernels.graph.emit.interface import Argument, Rebuilt, Result
 from jitkernels.graph.extents import same
 from jitkernels.native import arenas
 from jitkernels.native.layout import ALIGNED, WRITEABLE, Offset
 
 
-class GivenResults(CallText):
+class GivenResults(MadeObjects):
     """The part of the function that makes and gives results."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.places: list[str] = []
-        self.given: list[str] = []
 
     def _outs(self) -> str:
         """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
@@ -69,14 +64,21 @@ class GivenResults(CallText):
     def _for_python(self, rebuilt: Rebuilt) -> str:
         """Results, and what else Python needs to put them together; nothing is given as ``out``."""
         self.require(self.new("icmp eq ptr %out, null"))
+        if rebuilt.recipe is not None:
+            self.prepare(rebuilt.recipe)
+            rebuilt = Rebuilt(rebuilt.word, (), ())
         count = len(self.results) + len(rebuilt.inputs) + len(rebuilt.symbols)
         self.places = [self.function.variable("ptr") for _ in range(count)]
         places = iter(self.places)
         self.block.lines += [f"  store ptr null, ptr {place}" for place in self.places]
         for result in self.results:
+            place = next(places)
+            if result.kind:
+                self.keep(result.word, "ptr", self.function.variable("i64"))
+                continue
             array = self._empty(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
-            self.line(f"  store ptr {array}, ptr {next(places)}")
+            self.line(f"  store ptr {array}, ptr {place}")
         for number in rebuilt.inputs:
             self.line(f"  call void @Py_IncRef(ptr {self.given[number]})")
             self.line(f"  store ptr {self.given[number]}, ptr {next(places)}")
@@ -171,9 +173,12 @@ class GivenResults(CallText):
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
         for number, result in enumerate(self.results):
             if result.kind:
-                loaded[number] = self._number_of(result)
+                loaded[number] = self.number_of(result.kind, result.dtype, self.memory_of(number))
                 self.line(f"  store ptr {loaded[number]}, ptr {self.places[number]}")
                 self.require(self.new(f"icmp ne ptr {loaded[number]}, null"), "undo")
+        if self.rebuilt is not None and self.rebuilt.recipe is not None:
+            self.follow(self.rebuilt, self.rebuilt.recipe)
+            return
         if self.rebuilt is not None and self.rebuilt.word is None:
             self.line(f"  ret ptr {loaded[0]}")
             return
@@ -206,17 +211,6 @@ class GivenResults(CallText):
             return
         self.block.lines.append(f"  ret ptr {whole}")
 
-    def _number_of(self, result: Result) -> str:
-        """A number of Python's."""
-        at = self.new(f"getelementptr i64, ptr %frame, i64 {result.word}")
-        memory = self.new(f"load ptr, ptr {at}")
-        if result.kind == "float":
-            return self.new(f"call ptr @PyFloat_FromDouble(double {self.load('double', memory, 0)})")
-        if result.kind == "bool":
-            text = self.new(f"zext i8 {self.load('i8', memory, 0)} to i64")
-            return self.new(f"call ptr @PyBool_FromLong(i64 {text})")
-        return self.new(f"call ptr @PyLong_FromLong(i64 {self.load('i64', memory, 0)})")
-
     def _undone(self) -> str:
         """What becomes of results that were made, or of those given, where memory is short."""
         lines = ["undo:"]
@@ -226,7 +220,7 @@ class GivenResults(CallText):
                 "  br i1 %undo.given, label %undo.out, label %undo.made",
             ]
             lines += ["undo.out:", "  call void @Py_DecRef(ptr %out)", "  br label %no", "undo.made:"]
-        for number, place in enumerate(self.places):
+        for number, place in enumerate((*self.places, *self.owned)):
             lines += [
                 f"  %undo.{number} = load ptr, ptr {place}",
                 f"  call void @Py_DecRef(ptr %undo.{number})",

@@ -8,7 +8,7 @@ What is computed has no part in its text: expressions of the same arguments and 
 long as a segment. So three words of the context are the segment's (see `SEGMENT`).
 """
 
-from jitkernels.graph.emit import objects
+from jitkernels.graph.emit import call_objects, objects
 from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
@@ -198,7 +198,7 @@ DECLARED = (
     "i64 @llvm.abs.i64(i64, i1)", f"ptr @{arenas.LENT}(i64)", f"void @{arenas.GIVEN_BACK}(ptr)",
     "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyFloat_FromDouble(double)",
     "ptr @PyBool_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
-    *objects.DECLARED,
+    *call_objects.OBJECTS, *objects.DECLARED,
 )  # fmt: skip
 """What the function may call."""
 KNOWN = (

@@ -43,7 +43,7 @@ NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
 class Result:
     """An array that is given back; `order`: its dimensions from the outermost in memory on, None for C order.
 
-    `kind`: the name of Python's type, if it is given back as a number of that.
+    `kind`: the name of Python's type, if it is given back as a number of that, or "scalar" for one of NumPy's.
     """
 
     word: int
@@ -86,15 +86,40 @@ class Bound:
 
 
 @record
-class Rebuilt:
-    """What is given back is what Python makes of a tuple: the results, then inputs, then values of symbols.
+class Recipe:
+    """How compiled code makes an object of Python's, of `parts`.
 
-    `word`: of the context, where the callable is that takes the tuple; None where the one input is given back itself.
+    ``held`` is an object of the context, ``input`` a leaf of the arguments, ``output`` a result, by the number
+    `value`; ``extent`` an int. ``tuple`` and ``list`` have parts; so have ``dict``, whose keys are in the context
+    from `value` on, ``named``, whose type is at `value`, and ``object``, whose type is there with the names of its
+    attributes behind it. ``choice`` is one of a tuple at `value`, as the number says that the result `number` is, or
+    else its part, if it has one.
+
+    ``rows`` is a list of as many elements as the extent `value` says; ``grown`` one of which the result `number` has
+    the end and the begin, turned round if `value`. Its part is what an element is: then ``output`` and the number of
+    a choice are those at the element's place, and `like` is the name of Python's type, or "scalar" for NumPy's.
+    """
+
+    kind: str
+    value: Number = 0
+    parts: "tuple[Recipe, ...]" = ()
+    number: int = 0
+    like: str = ""
+
+
+@record
+class Rebuilt:
+    """What is given back is put together, by a recipe if there is one, else by Python.
+
+    Python makes it of a tuple: the results, then inputs, then values of symbols. `word`: of the context, where the
+    callable is that takes the tuple, or from where on are objects of the recipe; None where the one input is given
+    back itself.
     """
 
     word: int | None
     inputs: tuple[int, ...]
     symbols: tuple[str, ...]
+    recipe: Recipe | None = None
 
 
 @record

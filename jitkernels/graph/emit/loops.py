@@ -13,6 +13,8 @@ from jitkernels.native.language.types import NUMBERS
 
 LONG = 16 * LINE
 """Bytes of rows whose whole lines are most of them."""
+MOST_SCATTERED = 16
+"""Lanes whose small elements are written one by one: each is some lines of code."""
 CHEAP = 2.0
 """Additions of an element up to which it takes longer to read and write it."""
 
@@ -172,6 +174,8 @@ class Loops(Targets):
             return 0
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
             return 1  # which vectors are put together of more slowly than they are copied
+        if not reduces and self._scatters_bytes():
+            return 1 if self.nest.cost <= CHEAP else MOST_SCATTERED
         count = self.extents[self.lane_loop]
         if extents.is_moving(count):
             return 0
@@ -183,6 +187,17 @@ class Loops(Targets):
         if isinstance(count, Extent):
             count.guard(FEW - count, ">=", is_choice=True)
         return 1 << (length - 1).bit_length()
+
+    def _scatters_bytes(self) -> bool:
+        """Whether lanes of small elements are written far from one another: no processor does that at once."""
+        for target in self.targets:
+            if target.array is None or NUMBERS[target.array.dtype].size > 2 or self.lane_loop is None:
+                continue
+            where = target.where or target.place
+            step = self.values.coefficients(target.array.strides, where)[1].get(self.lane_loop, 0)
+            if not same(step, 0) and not is_near(step):
+                return True
+        return False
 
     def _picks_bytes(self) -> bool:
         """Whether lanes of some small elements are far from one another."""

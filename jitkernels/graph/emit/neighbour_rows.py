@@ -12,6 +12,7 @@ may come in any order: what is reduced has its own ways, and loops with a direct
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from jitkernels import machine
@@ -28,6 +29,8 @@ from jitkernels.native.language.types import NUMBERS
 
 CALCULATING = 24
 """Additions for an element from which on it takes longer to compute it than to read what it is made of."""
+FEW = 3
+"""Vectors of a row up to which these come one after another, and not in a loop."""
 MOVED = (4, 8)
 """Bytes of elements that processors with vectors of a whole line move by some lanes in one instruction."""
 
@@ -56,16 +59,11 @@ class NeighbourRows(LoopWriter):
         count, lanes = self.extents[loops[-1]], self._whole_vector()
         if extents.is_moving(count) or lanes < 2 or extents.value_of(count) < lanes:
             return False
-        if not (
-            self._rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self._runs(targets))
-        ):
-            return False
-        if isinstance(count, Extent) and least_steps(count) < lanes:
-            count.guard(count - lanes, ">=", is_choice=True)
-        return True
+        return self._rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self._runs(targets))
 
     def in_neighbours(self, block: Block, loops: Sequence[int], targets: Sequence[Target]) -> None:
         """Loops one in another: two rows at once, then one that is left."""
+        self.nest.variant = f"1 x {machine.target().vector_bytes} bytes, neighbouring rows"
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
@@ -80,56 +78,79 @@ class NeighbourRows(LoopWriter):
         self.counted(block, loop, begin, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets))
 
     def _in_vectors(self, block: Block, loop: int, targets: Sequence[Target]) -> None:
-        """Rows in whole vectors, the last of which may begin within the one before it."""
+        """Rows in whole vectors, the last of which may begin within the one before it.
+
+        Each is read before the one before it is written.
+        """
         lanes, new, variable = self._whole_vector(), self.function.new, self.function.variable
         begin, end = self._limits(loop)
         last = new(block, f"sub nsw i64 {end}, {lanes}")
+        vectors = self._vectors(self.extents[loop])
+        if vectors <= FEW:
+            places = [*(str(i * lanes) for i in range(vectors - 1)), last]
+            blocks = [Block(block, loop, one, lanes, lines=block.lines) for one in places]
+            values = self._computed(blocks[0], targets)
+            for here, following in pairwise(blocks):
+                found = self._computed(following, targets)
+                self._written(here, targets, values)
+                values = found
+            self._written(blocks[-1], targets, values)
+            return
         kinds = [llvm_type(target.node.dtype, lanes) for target in targets]
-        place, values = variable("i64"), [variable(kind) for kind in kinds]
+        held = [("i64", variable("i64")), *((kind, variable(kind)) for kind in kinds)]
         inside, after = self.function.label(), self.function.label()
 
-        def read(at: Block) -> None:
-            """All is read before anything is written: what is written may be what another root reads here."""
-            for run in self._runs(targets):
-                if len(run.reads) > 1:
-                    self._load_run(at, run)
-            found = [self.values.in_lanes(at, target.node, target.place).text for target in targets]
-            for kind, text, value in zip(kinds, found, values, strict=True):
-                at.lines.append(f"  store {kind} {text}, ptr {value}")
-            at.lines.append(f"  store i64 {at.index}, ptr {place}")
-
-        def write(at: Block, found: list[str]) -> None:
-            for target, text in zip(targets, found, strict=True):
-                assert target.array is not None, "a root's"
-                self.values.store(at, target.array, target.place, Register(text, target.node.dtype, lanes))
-
-        def written(around: Block) -> tuple[str, list[str]]:
-            found = [
-                new(around, f"load {kind}, ptr {value}") for kind, value in zip(kinds, values, strict=True)
+        def keep(at: Block) -> None:
+            now = [at.index, *self._computed(at, targets)]
+            at.lines += [
+                f"  store {kind} {one}, ptr {place}" for (kind, place), one in zip(held, now, strict=True)
             ]
-            return new(around, f"load i64, ptr {place}"), found
 
-        read(Block(block, loop, begin, lanes, lines=block.lines))
+        def kept(at: Block) -> list[str]:
+            return [new(at, f"load {kind}, ptr {place}") for kind, place in held]
+
+        keep(Block(block, loop, begin, lanes, lines=block.lines))
         following = Block(block, loop, "", lanes)
-        index, found = written(following)
-        following.index = self._least(following, new(following, f"add nsw i64 {index}, {lanes}"), last)
-        read(following)
-        write(Block(block, loop, index, lanes, lines=following.lines), found)
-        more = new(following, f"icmp slt i64 {following.index}, {last}")
-        some = new(block, f"icmp slt i64 {begin}, {last}")
+        index, *values = kept(following)
+        next_one = new(following, f"add nsw i64 {index}, {lanes}")
+        is_whole = new(following, f"icmp slt i64 {next_one}, {last}")
+        following.index = new(following, f"select i1 {is_whole}, i64 {next_one}, i64 {last}")
+        keep(following)
+        self._written(Block(block, loop, index, lanes, lines=following.lines), targets, values)
         block.lines += [
-            f"  br i1 {some}, label %{inside}, label %{after}",
+            f"  br label %{inside}",
             f"{inside}:",
             *following.lines,
-            f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
+            f"  br i1 {is_whole}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
-        index, found = written(block)
-        write(Block(block, loop, index, lanes, lines=block.lines), found)
+        index, *values = kept(block)
+        self._written(Block(block, loop, index, lanes, lines=block.lines), targets, values)
 
-    def _least(self, block: Block, one: str, other: str) -> str:
-        is_less = self.function.new(block, f"icmp slt i64 {one}, {other}")
-        return self.function.new(block, f"select i1 {is_less}, i64 {one}, i64 {other}")
+    def _vectors(self, count: Number) -> int:
+        """How many vectors rows take, up to `FEW`, of which there is code for each number; one more for all others."""
+        lanes = self._whole_vector()
+        found = min(-(-extents.value_of(count) // lanes), FEW + 1)
+        if isinstance(count, Extent):
+            least = max(lanes * (found - 1), lanes - 1)
+            if least_steps(count) <= least:
+                count.guard(count - least, ">", is_choice=True)
+            if found <= FEW:
+                count.guard(lanes * found - count, ">=", is_choice=True)
+        return found
+
+    def _computed(self, block: Block, targets: Sequence[Target]) -> list[str]:
+        """All is read before anything is written: what is written may be what another root reads here."""
+        for run in self._runs(targets):
+            if len(run.reads) > 1:
+                self._load_run(block, run)
+        return [self.values.in_lanes(block, target.node, target.place).text for target in targets]
+
+    def _written(self, block: Block, targets: Sequence[Target], values: Sequence[str]) -> None:
+        for target, text in zip(targets, values, strict=True):
+            assert target.array is not None, "a root's"
+            value = Register(text, target.node.dtype, block.lanes)
+            self.values.store(block, target.array, target.place, value)
 
     def _load_run(self, block: Block, run: Run) -> None:
         """A vector, and those that begin at some of its lanes."""

@@ -15,10 +15,10 @@ class Step(NamedTuple):
     `number`: which argument, part, or how many; `word`: of the context.
 
     ``global`` gives what a dict of the context has under a name. ``cell`` gives what a closure cell of the context
-    holds, ``argument`` an argument, ``item`` one of a tuple, ``element`` one of a list, ``value`` the next of a dict
-    under a key, ``attribute`` one by its name, ``method`` the function behind a method of that name, ``part`` what
-    stands at a place in an object. ``held`` gives an object of the context. ``type``, ``size``, ``same`` and ``equal``
-    require something of an object.
+    holds, and ``content`` what another one does. ``argument`` an argument, ``item`` one of a tuple, ``element`` one
+    of a list, ``value`` the next of a dict under a key, ``attribute`` one by its name, ``method`` the function
+    behind a method of that name, ``part`` what stands at a place in an object. ``held`` gives an object of the
+    context. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
 
     ``bound`` requires of a dict what a tuple says in threes: a name, what it is bound to, or the dict itself for
     nothing, and that again if an equal object of the type will do. ``unchanged`` is the same where dicts tell that
@@ -175,6 +175,9 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
             case "cell":
                 text = writer.load("ptr", word, Offset.CELL_VALUE)
                 writer.expect(writer.new(f"icmp ne ptr {text}, null"))
+            case "content":
+                text = writer.load("ptr", base, Offset.CELL_VALUE)
+                writer.expect(writer.new(f"icmp ne ptr {text}, null"))
             case "argument":
                 text = writer.load("ptr", "%objects", 8 * step.number)
             case "type":
@@ -209,7 +212,20 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
 
 
 LOOKING = frozenset(
-    {"type", "size", "item", "element", "value", "attribute", "method", "part", "equal", "bound", "unchanged"}
+    {
+        "type",
+        "size",
+        "item",
+        "element",
+        "value",
+        "attribute",
+        "method",
+        "part",
+        "equal",
+        "bound",
+        "unchanged",
+        "content",
+    }
 )
 """Steps that look into the object of another one: all that is expected has to hold before they do."""
 WORDED = frozenset(
@@ -235,12 +251,12 @@ def _bound(writer: Writer, step: Step, names: str) -> None:
 
 
 def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:
-    """The next value of a dict, whose key has to be this very one; dicts are in order."""
+    """The next value of a dict, whose key has to be this one; dicts are in order."""
     if step.of not in places:
         places[step.of] = writer.variable("i64")
         writer.line(f"  store i64 0, ptr {places[step.of]}")
     key, value = writer.variable("ptr"), writer.variable("ptr")
     more = writer.new(f"call i32 @PyDict_Next(ptr {base}, ptr {places[step.of]}, ptr {key}, ptr {value})")
     writer.require(writer.new(f"icmp ne i32 {more}, 0"))
-    writer.require(writer.new(f"icmp eq ptr {writer.new(f'load ptr, ptr {key}')}, {word}"))
+    writer.require(writer.new(f"call i1 @jk_equal(ptr {writer.new(f'load ptr, ptr {key}')}, ptr {word})"))
     return writer.new(f"load ptr, ptr {value}")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from jitkernels.errors import BuildError
-from jitkernels.graph.emit import clock, runs
+from jitkernels.graph.emit import alike, clock, runs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.polls import REFUSED
 from jitkernels.graph.emit.runs import Call
@@ -171,7 +171,7 @@ def segment_text(
     if openmp.SHARE_RUN in entry:
         own = [f"declare i64 @{openmp.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, (*nests, *flows))) > MANY:
-        shown = [text.replace("define internal ", "define ") for text in nests]
+        shown = [text.replace("define internal ", "define ") for text in alike.shared(nests)]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
         return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
     texts = [*sharing, *nests, *own]

@@ -1,0 +1,189 @@
+"""Recipes of results: how compiled calls put together what Python would need longer for than all else."""
+
+import dataclasses
+import operator
+import types
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from jitkernels.frontends.flow.alternatives import Choice, Chosen
+from jitkernels.frontends.flow.counted import Finished, Later
+from jitkernels.frontends.flow.growing import Listed
+from jitkernels.frontends.flow.structures import Form, Leaf, Parts
+from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.whole import Whole
+from jitkernels.graph.emit.interface import NUMBERS, Recipe
+
+MOST = 100
+"""Parts of a recipe: each is some instructions of the call."""
+KEYS = (str, int, bool, type(None))
+"""Types of keys that are as good as others that are equal."""
+
+
+class Made(NamedTuple):
+    """A recipe, the objects that it needs, and what outputs are given back as: "array", "scalar" or Python's type."""
+
+    recipe: Recipe
+    held: tuple[Any, ...]
+    kinds: Mapping[int, str]
+
+
+class _NoRecipeError(Exception):
+    """Python puts the result together."""
+
+
+class _Writer:
+    """`outputs`: their numbers by what they are made of; `finished` has the elements of lists that have grown."""
+
+    def __init__(
+        self,
+        arguments: Mapping[int, int],
+        outputs: Mapping[int, int],
+        finished: Mapping[int, Finished],
+        constants: Any,
+    ) -> None:
+        self.arguments, self.outputs, self.finished, self.constants = arguments, outputs, finished, constants
+        self.held: list[Any] = []
+        self.kinds: dict[int, str] = {}
+        self._seen: set[int] = set()
+        self._parts = 0
+
+    def of(self, value: Any) -> Recipe:
+        """The recipe of a part of the result."""
+        self._parts += 1
+        if self._parts > MOST:
+            raise _NoRecipeError
+        if type(value) is Traced:
+            return self._array(value)
+        if type(value) is Whole:
+            return Recipe("input", value.leaf) if value.leaf is not None else Recipe("extent", value.extent)
+        if value is None or isinstance(value, self.constants):
+            return Recipe("held", self._hold(value))
+        if type(value) is Chosen:
+            other = () if value.choice.other is None else (self.of(value.other),)
+            return self._choice(value.choice, self._number_of(value.tag), other)
+        if id(value) in self._seen:
+            raise _NoRecipeError  # the same one is there twice
+        self._seen.add(id(value))
+        if type(value) is Finished or (type(value) is Listed and value.counted is not None):
+            return self._grown(value if type(value) is Finished else self.finished[id(value)])
+        if type(value) is Later:
+            return self._later(value)
+        if type(value) is Listed and value.array is not None:
+            return self._rows(value)
+        if type(value) in (tuple, list, Listed):
+            return Recipe("tuple" if type(value) is tuple else "list", 0, tuple(map(self.of, [*value])))
+        if type(value) is dict and all(type(key) in KEYS for key in value):
+            return Recipe("dict", self._hold(*value), tuple(map(self.of, value.values())))
+        return self._object(value)
+
+    def _hold(self, *objects: Any) -> int:
+        self.held += objects
+        return len(self.held) - len(objects)
+
+    def _output(self, of: Any, kind: str) -> int:
+        number = self.outputs[id(of)]
+        if self.kinds.setdefault(number, kind) != kind:
+            raise _NoRecipeError
+        return number
+
+    def _array(self, value: Traced) -> Recipe:
+        leaf = self.arguments.get(id(value))
+        if leaf is not None:
+            return Recipe("input", leaf)
+        view, storage = value.view, value.view.storage
+        if storage.leaf is not None:
+            raise _NoRecipeError
+        of: Any = storage if view.parent is None else value
+        if id(of) not in self.outputs:
+            raise _NoRecipeError  # a view of another result
+        kind = value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array"
+        if value.is_weak and NUMBERS.get(kind) != value.node.dtype:
+            raise _NoRecipeError
+        return Recipe("output", number=self._output(of, kind))
+
+    def _number_of(self, tag: Any) -> int:
+        found = self.of(tag)
+        if found.kind != "output" or self.kinds[found.number] != "int":
+            raise _NoRecipeError
+        return found.number
+
+    def _choice(self, choice: Choice, number: int, other: tuple[Recipe, ...]) -> Recipe:
+        return Recipe("choice", self._hold(choice.constants), other, number)
+
+    def _rows(self, value: Listed) -> Recipe:
+        assert value.array is not None, "asked before"
+        if value.kind is None or value.array.ndim != 1:
+            raise _NoRecipeError
+        number = self._output(value.array, "array")
+        return Recipe("rows", value.array.extents[0], (self._element(value.kind, number, value.array),))
+
+    def _later(self, value: Later) -> Recipe:
+        """A list turned round."""
+        found = self.of(value.given)
+        if found.kind == "grown" and isinstance(value.function, type):
+            return found
+        if found.kind == "grown" and isinstance(value.function, operator.itemgetter):
+            return dataclasses.replace(found, value=1 - int(found.value))
+        raise _NoRecipeError
+
+    def _element(self, kind: Any, number: int, of: Traced) -> Recipe:
+        like = kind.__name__ if isinstance(kind, type) else "scalar"
+        if like != "scalar" and NUMBERS.get(like) != of.node.dtype:
+            raise _NoRecipeError
+        return Recipe("output", number=number, like=like)
+
+    def _grown(self, value: Finished) -> Recipe:
+        columns = zip(value.columns, value.elements.kinds, strict=True)
+
+        def element(form: Form) -> Recipe:
+            if isinstance(form, Parts):
+                if form.kind is not tuple:
+                    raise _NoRecipeError
+                return Recipe("tuple", 0, tuple(map(element, form.parts)))
+            column, kind = next(columns)
+            number = self._output(column, "array")
+            if isinstance(form, Choice):
+                other = () if form.other is None else (element(form.other),)
+                return self._choice(form, number, other)
+            if not isinstance(form, Leaf):
+                raise _NoRecipeError
+            return self._element(kind, number, column)
+
+        made = element(value.elements.form)
+        return Recipe("grown", int(value.is_reversed), (made,), self._output(value.ends, "array"))
+
+    def _object(self, value: Any) -> Recipe:
+        """A named tuple or a dataclass, if making one is no more than setting what it has."""
+        kind = type(value)
+        new: Any = kind.__new__
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            own = isinstance(new, types.FunctionType) and new.__globals__.get("__name__", "").startswith(
+                "namedtuple_"
+            )
+            if not own or kind.__init__ is not object.__init__:
+                raise _NoRecipeError
+            return Recipe("named", self._hold(kind), tuple(map(self.of, [*value])))
+        if not dataclasses.is_dataclass(value) or isinstance(value, type) or new is not object.__new__:
+            raise _NoRecipeError
+        names = (
+            [*vars(value)] if hasattr(value, "__dict__") else [one.name for one in dataclasses.fields(value)]
+        )
+        return Recipe(
+            "object", self._hold(kind, *names), tuple(self.of(getattr(value, name)) for name in names)
+        )
+
+
+def written(
+    value: Any,
+    arguments: Mapping[int, int],
+    outputs: Mapping[int, int],
+    finished: Mapping[int, Finished],
+    constants: tuple[type, ...],
+) -> Made | None:
+    """The recipe of a result; None where Python puts it together."""
+    writer = _Writer(arguments, outputs, finished, constants)
+    try:
+        return Made(writer.of(value), tuple(writer.held), writer.kinds)
+    except _NoRecipeError:
+        return None
