@@ -19,6 +19,14 @@ class Simpler(ast.NodeTransformer):
     def __init__(self) -> None:
         self.count = 0
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        """Types of variables say nothing, and functions that share a variable could not have it with one."""
+        if not isinstance(node.target, ast.Name):
+            return self.generic_visit(node)
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
     def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         self.count += 1
