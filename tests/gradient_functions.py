@@ -61,6 +61,9 @@ FUNCTIONS: dict[Any, list[tuple[Any, Any]]] = {
     np.correlate: [
         (lambda x: weighed(np.correlate(x, x[:3], "same")), x), (lambda x: weighed(np.correlate(x[:2], x)), x),
     ],
+    np.bincount: [
+        (lambda x: weighed(np.bincount(np.array([1, 0, 3, 1]), x[:4] ** 2, minlength=5) ** 2), x),
+    ],
     np.convolve: [
         (lambda x: weighed(np.convolve(x, x[:3])), x), (lambda x: weighed(np.convolve(x[:2], x, "same")), x),
     ],

@@ -78,3 +78,23 @@ def test_what_is_copied_before_stays_code() -> None:
 
     best(np.ones(100_000))
     assert not reasons(best)
+
+
+def test_an_argument_that_no_round_replaced_is_the_result() -> None:
+    """Code does not know it but for its elements, NaN among them."""
+
+    @jk.jit
+    def lowest(a: Any, n: int) -> Any:
+        for i in range(n):
+            tried = a * 0.5 + i
+            if tried[0] < a[0]:
+                a = tried
+        return a
+
+    plain = lowest.__wrapped__
+    for first in (9.0, -9.0, np.nan):
+        x = np.r_[first, np.nan, np.arange(100.0)]
+        result, expected = lowest(x, 3), plain(x, 3)
+        same(result, expected)
+        assert (result is x) == (expected is x) == (not first > 0)
+    assert not reasons(lowest)

@@ -297,6 +297,15 @@ def _children(value: Any) -> Sequence[Any]:
     return ()
 
 
+def _are_equal(one: Node, other: Node) -> Node:
+    """Whether arrays have the same elements: one may be the other then, and NumPy tells."""
+    found = construct.elementwise("equal", one, other)
+    if np.dtype(one.dtype).kind == "f":
+        nothing = [construct.elementwise("isnan", node) for node in (one, other)]
+        found = construct.elementwise("logical_or", found, construct.elementwise("logical_and", *nothing))
+    return construct.reduce("all", found, range(found.ndim))
+
+
 def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Plan]:
     """The graph, and how results are made of what it computes."""
     planner = _Planner(tracer, given)
@@ -305,8 +314,10 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
     arrays = [one.view.storage for one in given if type(one) is Traced]
     own = {id(one) for one in (*arrays, *planner.storages)}
     for storage in planner.storages:
-        if any(id(other) in own for other in storage.doubts):
-            raise UnknownError("a result that may be a view or a copy")
+        for other in {id(one): one for one in storage.doubts if id(one) in own}.values():
+            if tracer.differentiates or not storage.is_whole(other):
+                raise UnknownError("a result that may be a view or a copy")
+            tracer.checks.append(_are_equal(storage.node, other.node))
     writes = tuple(
         (tracer.inputs[storage.leaf], storage.node)
         for storage in arrays

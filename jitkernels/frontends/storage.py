@@ -5,7 +5,7 @@ nodes never change, says what NumPy code does that writes in place: each write g
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jitkernels.graph import construct
@@ -43,6 +43,8 @@ class Storage:
         "node",
         "order",
         "strides",
+        "views",
+        "wholes",
         "written",
     )
 
@@ -54,6 +56,8 @@ class Storage:
         self.written = self.is_frozen = self.is_read = False
         self.doubts: list[Storage] = []
         self.choices: list[Storage] = []
+        self.views = False
+        self.wholes: list[Storage] = []
         self.born = serial()
 
     def change(self, node: Node) -> None:
@@ -86,20 +90,34 @@ class Storage:
 
     def may_be(self, others: "Sequence[Storage]") -> bool:
         """Whether this is, or stands for by the choice of a branch or loop, one of some others."""
+        return any(one is other for one in self._chosen() for other in others)
+
+    def may_replace(self, others: "Sequence[Storage]") -> bool:
+        """Whether it stands for a new array as well, and for no view of any."""
+        chosen = [*self._chosen()]
+        is_new = any(not one.choices and all(one is not other for other in others) for one in chosen)
+        return is_new and not any(one.views for one in chosen)
+
+    def _chosen(self) -> Iterator["Storage"]:
         waiting, seen = [self], set[int]()
         while waiting:
             one = waiting.pop()
-            if any(one is other for other in others):
-                return True
             if id(one) not in seen:
                 seen.add(id(one))
                 waiting += one.choices
-        return False
+                yield one
 
-    def doubt(self, other: "Storage") -> None:
-        """Remember that the other may be a view of this."""
+    def doubt(self, other: "Storage", *, is_whole: bool = False) -> None:
+        """Remember that the other may be a view of this, or, if `is_whole`, nothing but this itself."""
         self.doubts.append(other)
         other.doubts.append(self)
+        if is_whole:
+            self.wholes.append(other)
+
+    def is_whole(self, other: "Storage") -> bool:
+        """Whether one of the two can be nothing of the other but all of it."""
+        known = [*(one is other for one in self.wholes), *(one is self for one in other.wholes)]
+        return sum(known) == sum(one is other for one in self.doubts)
 
 
 class View:

@@ -72,6 +72,7 @@ class Loop:
         self.lists: list[Any] = []
         self.doubts: dict[int, list[Storage]] = {}
         self.stays: dict[int, Storage] = {}
+        self.replaced: set[int] = set()
         self.position = Position(tracer, state.line, state.names)
         self._recall(self.position.recall())
 
@@ -193,6 +194,7 @@ class Loop:
             begun = [values[i].view.storage for i in self.rebound]
             ends = {i: after[i].view.storage for i in self.rebound}
             self.stays = {i: one for i, one in ends.items() if one.may_be(begun)}
+            self.replaced = {i for i, one in self.stays.items() if one.may_replace(begun)}
             self.doubts = {i: after[i].view.storage.doubts for i in self.rebound}
             outputs += rebinding.outputs(
                 [after[i] for i in self.rebound], parameters[rebound : rebound + len(self.rebound)]
@@ -359,7 +361,8 @@ class Loop:
                 before, end, now = self.before[other_place].view.storage, self.stays[place], values[place]
                 now.view.storage.choices.append(before)
                 if not self.own[other_place] and end.choices:
-                    now.view.storage.doubt(before)
+                    is_whole = place in self.replaced and self.before[other_place].view.parent is None
+                    now.view.storage.doubt(before, is_whole=is_whole)
                 elif not self.own[other_place]:
                     now.view.storage.doubts.append(end)
                     before.doubts.append(end)

@@ -40,6 +40,7 @@ class Sides:
                 continue
             storage = one.view.storage
             made.view.storage.choices.append(storage)
+            made.view.storage.views |= one.view.parent is not None
             if storage.born < start and not rebinding.own([one], before)[0]:
                 made.view.storage.doubt(storage)
         return made
