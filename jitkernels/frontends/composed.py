@@ -139,11 +139,11 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @composes(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
-    """Expected `minlength` to be enough: numbers from there on are refused."""
+    """Expected `minlength` to be enough: numbers from there on are refused, as those below zero are."""
     if weights is None or not is_given(minlength) or type(minlength) is int and minlength <= 0:
         raise UnknownError("bincount without weights and minlength=")
     found: Any = np.zeros_like(floats(weights), shape=(minlength,))
-    np.add.at(found, x, floats(weights))
+    np.add.at(found, np.where(of_array(x) < 0, minlength, x), floats(weights))
     return found
 
 
