@@ -41,7 +41,7 @@ def records(x: Any, k: Any) -> Any:
 
 
 def digits(x: Any, k: Any) -> Any:
-    n, found = int(k), []
+    n, found = int(k * 1.0), []  # of an int, sizes are computed by Python
     while n:
         found.append(n % 2)
         n //= 2

@@ -143,7 +143,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     if weights is None or not is_given(minlength) or type(minlength) is int and minlength <= 0:
         raise UnknownError("bincount without weights and minlength=")
     found: Any = np.zeros_like(floats(weights), shape=(minlength,))
-    np.add.at(found, np.where(of_array(x) < 0, minlength, x), floats(weights))
+    np.add.at(found, np.where(np.less(x, 0), minlength, x), floats(weights))
     return found
 
 
