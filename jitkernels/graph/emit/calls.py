@@ -13,6 +13,7 @@ from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
 from jitkernels.native import arenas
+from jitkernels.native.later import MISSING
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
@@ -171,7 +172,7 @@ class Caller(TakenArguments, GivenResults):
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
-            f"  %without = and i64 %status, {~(FULL ^ REFUSED)}",
+            f"  %without = and i64 %status, {~(FULL ^ REFUSED | MISSING ^ REFUSED)}",
             f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
             "  %told = or i1 %refused, %interrupted",
