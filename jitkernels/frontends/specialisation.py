@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import DerivativeError, GraphError, MemoryLimitError, WorkspaceError
+from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLimitError, WorkspaceError
 from jitkernels.frontends import outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -30,6 +30,7 @@ from jitkernels.graph.serving import served
 from jitkernels.graph.unknown import unswallowed
 from jitkernels.kept import kept_property
 from jitkernels.locks import making
+from jitkernels.native import later
 
 MANY_ELEMENTS = 2**62
 MORE_ROOM = 4
@@ -134,6 +135,14 @@ class Specialisation:
         text = f"a function is left to NumPy, as its code cannot be made: {type(error).__name__}: {error}"
         say_once(f"code {type(error).__name__}", text)
         self.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
+
+    def brings_parts(self) -> bool:
+        """Build what compiled code asked for when it was called; whether it did."""
+        try:
+            return later.bring_wanted()
+        except BuildError as error:
+            self.note_failure(error)
+            return False
 
     def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
         """The symbols for some arguments; None where a guard does not hold."""

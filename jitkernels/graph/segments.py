@@ -16,8 +16,8 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
-from jitkernels.graph.emit.rounding import FUSED, rounded, with_differences
 from jitkernels.graph.emit.programs import Asked
+from jitkernels.graph.emit.rounding import FUSED, rounded, with_differences
 from jitkernels.graph.emit.runs import Call
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.turning import TURN
@@ -188,7 +188,7 @@ class Maker:
         self.calls.append(Call(name, product.batches, product.work, clock=clock))
 
     def _is_in_parts(self, product: Product) -> bool:
-        """Whether a segment can tell at its start which parts of a product's kernel it needs, and Python brings them."""
+        """Whether a segment can tell at its start which parts of a product's kernel it needs."""
         return product.is_ours and self.units is None and cases(product.sizes) is not None
 
     def _ask_for(self, product: Product, kernel: External) -> None:

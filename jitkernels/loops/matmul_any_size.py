@@ -121,7 +121,7 @@ def any_size_nest(
         return status
 
     @inlined()
-    def lacking(m: int, n: int, k: int) -> int:
+    def lacking(m: int, n: int, k: int) -> Any:
         """What the body would return, if each part returned whether it is missing."""
         if is_large_row(m, n, k):
             return no_row_of_large()
@@ -135,10 +135,10 @@ def any_size_nest(
             return no_compact() if trans_a or m < LOW else no_banded()
         return no_packed()
 
-    def check(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> int:
+    def check(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:
         return lacking(m, n, k)
 
-    def check_followed(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> int:
+    def check_followed(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> Any:
         return lacking(m, n, k)
 
     checks = check_followed if followed else check
@@ -184,9 +184,7 @@ def any_size_entry(
 
 
 @functools.cache
-def _entry(
-    attr: MatMulAttr, target: Target, followed: bool, single_rows: bool, in_parts: bool
-) -> External:
+def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool, in_parts: bool) -> External:
     nest = any_size_nest(attr, target, followed=followed, single_rows=single_rows, in_parts=in_parts)
     found: External = load.entry_of(nest, nest.arguments)
     return found
@@ -194,7 +192,9 @@ def _entry(
 
 def any_size_check(entry: External) -> External:
     """Of an entry that is `in_parts`, what says whether these are there that a call with its arguments needs."""
-    return External(f"{entry.symbol}_check", entry.result, entry.arguments, partial(_check, entry), entry.source)
+    return External(
+        f"{entry.symbol}_check", entry.result, entry.arguments, partial(_check, entry), entry.source
+    )
 
 
 def _check(entry: External) -> int:
@@ -204,7 +204,7 @@ def _check(entry: External) -> int:
 
 
 class _Parts:
-    """What a nest chooses from: built with it, or, if they `are_later`, when it is needed. `links` are what it links to then."""
+    """What a nest chooses from, built with it, or, if they `are_later`, when it is needed: by `links` then."""
 
     def __init__(self, are_later: bool) -> None:
         self.are_later, self.links = are_later, list[External]()

@@ -2,7 +2,7 @@
 
 Code for sizes of every kind calls one of several functions, of which most processes need one or two. To build all of
 them would take most of a first call. So code asks before it writes anything: a function that is not there yet makes it
-return `MISSING`, from where Python brings what was asked for, and calls again.
+return `MISSING`: Python brings what was asked for then, and calls again.
 """
 
 import ctypes
@@ -105,8 +105,9 @@ def of_words(variable: str) -> Later | None:
     return _known.get(variable)
 
 
-def bring_wanted() -> None:
-    """Build all that was asked for. Raises BuildError when something cannot be built."""
-    for one in [*_known.values()]:
-        if one.is_wanted:
-            one.bring()
+def bring_wanted() -> bool:
+    """Build all that was asked for; whether there was anything. Raises BuildError when it cannot be built."""
+    wanted = [one for one in [*_known.values()] if one.is_wanted]
+    for one in wanted:
+        one.bring()
+    return bool(wanted)

@@ -194,8 +194,12 @@ def _ask(function: Function, check: External, sizes: Sequence[Number]) -> None:
     kinds = entry.types_of(check.arguments)
     block = function.block
     given = [*map(function.extent, sizes)]
-    passed = ["ptr null" if kind.startswith("ptr") else f"i64 {given.pop(0) if given else 0}" for kind in kinds]
-    function.library.declare(check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds])
+    passed = [
+        "ptr null" if kind.startswith("ptr") else f"i64 {given.pop(0) if given else 0}" for kind in kinds
+    ]
+    function.library.declare(
+        check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds]
+    )
     status = function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})")
     fine, label, lacks = function.new(block, f"icmp eq i64 {status}, 0"), function.label(), function.label()
     block.lines += [f"  br i1 {fine}, label %{label}, label %{lacks}, !prof !7"]
