@@ -66,6 +66,18 @@ def test_a_call_builds_what_it_needs(turned: str, shape: tuple[int, int], tmp_pa
     assert compiles == "1"
 
 
+def test_libraries_are_not_asked_about_a_product_of_ours(tmp_path: Path) -> None:
+    """Exact sizes come first in the static order; what is for any size comes behind these, and before libraries."""
+    given = """
+import sys
+from jitkernels import choosing
+from jitkernels.attrs.matmul import MatMulAttr
+found = choosing.choose_for_class(MatMulAttr(m=50, n=256, k=32, trans_b=True, dtype="float64"), in_code=True)
+print(found.implementation.name, found.variant["algorithm"], *(name for name in sys.modules if ".more." in name))
+"""
+    assert python(given, tmp_path, JITKERNELS_TUNE="off") == "gen any\n"
+
+
 @pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_all_sizes_in_any_order(turned: tuple[bool, bool], threads: int, restored: int) -> None:

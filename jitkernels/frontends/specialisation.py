@@ -18,7 +18,7 @@ from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, is_ours, pop, push
-from jitkernels.frontends.watching import Watch
+from jitkernels.frontends.watching import Watch, uncollected
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import flows
 from jitkernels.graph.config import JitConfig
@@ -227,6 +227,7 @@ def _overlaps_itself(array: Any) -> bool:
     return False
 
 
+@uncollected()
 def made(
     function: Any,
     structure: Any,
