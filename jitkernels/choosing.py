@@ -86,12 +86,20 @@ def _for_any_size(attr: KernelAttr, offered: Iterator[Choice]) -> Iterator[Choic
         if is_for_any_size(attr, choice):
             yield choice
             continue
-        rest = [one for one in offered if is_for_any_size(attr, one)]
+        if choice.rule == "static":
+            continue  # all its variants are offered
+        alike: list[Choice] = []
+        for one in offered:  # no further than what goes by the same rule, as asking libraries loads them
+            alike.append(one)
+            if one.rule != choice.rule:
+                break
+        rest = [one for one in alike if is_for_any_size(attr, one)]
         measured = (one for one in rest if one.rule == choice.rule)
         if all(one.implementation is not choice.implementation for one in measured):
             others = (replace(choice, variant=one) for one in choice.implementation.variants(attr))
             yield from itertools.islice((one for one in others if is_for_any_size(attr, one)), 1)
         yield from rest
+        yield from (one for one in offered if is_for_any_size(attr, one))
 
 
 def _with_reference_last(offered: Iterator[Choice]) -> Iterator[Choice]:

@@ -33,8 +33,9 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Makes compiled functions with a kernel that needs so much; calls go through Python, or do not."""
 
     def made(function: Any, workspace: int) -> Any:
-        monkeypatch.setattr(Product, "external", kernel(workspace))
-        monkeypatch.setattr(Product, "handing_on", None)
+        monkeypatch.setattr(Product, "external", lambda *_, **__: kernel(workspace))
+        monkeypatch.setattr(Product, "handing_on", lambda *_, **__: None)
+        monkeypatch.setattr(Product, "is_ours", False)
         return jk.jit(function, profile=request.param)
 
     return made

@@ -1,6 +1,7 @@
 """What functions of users read that a trace calls, from wherever: later calls see what it is by then."""
 
 import functools
+import gc
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.frontends import programs
 
 SCALE = [2.0]
 
@@ -150,3 +152,26 @@ def test_what_functions_read_is_read_again(around: Any, number: int, monkeypatch
         for value in (2.0, 3.0, 1.0, 2.0):
             monkeypatch.setitem(globals(), "SCALE", [value])
             np.testing.assert_allclose(compiled(x, one), function(x, one), rtol=1e-12)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_waits_while_code_is_made(
+    collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And collects again then, if it did before; also where the compiler fails."""
+    seen = []
+
+    def compiled(*_: Any) -> None:
+        seen.append(gc.isenabled())
+        raise AssertionError
+
+    monkeypatch.setattr(programs, "compiled", compiled)
+    was = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        jk.jit(lambda x: x + 1)(np.ones(3))
+        after = gc.isenabled()
+    finally:
+        (gc.enable if was else gc.disable)()
+    assert after == collects
+    assert seen == [False]

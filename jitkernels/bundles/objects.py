@@ -7,7 +7,7 @@ but the function, so that two bundles in one program do not meet.
 from collections.abc import Iterable
 
 from jitkernels.errors import BundleError
-from jitkernels.native import arenas, c_api, codegen, openmp
+from jitkernels.native import arenas, c_api, codegen, later, openmp
 from jitkernels.native.link import LIBC, linked, refuse_undefined
 from jitkernels.native.source import External, Source, symbol_of
 
@@ -68,6 +68,12 @@ def _add_called(parts: dict[str, str | bytes], externals: Iterable[External]) ->
             continue
         if external.symbol in (arenas.LENT, arenas.GIVEN_BACK):
             parts["lending"] = LENDING
+            continue
+        words = later.of_words(external.symbol)
+        if words is not None:
+            parts[external.symbol] = words.bound_text()
+            if words.symbol not in parts:
+                _add(parts, words.source, words.symbol)
             continue
         if external.source is None:
             if external.symbol not in OF_SYSTEM:

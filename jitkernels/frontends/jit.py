@@ -122,7 +122,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         if largest <= found.plain_at_once and not self.config.sees_calls:
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.plain_at_once, found)
             return self._plain(args, kwargs, out)
-        if self._link(found, args, kwargs):
+        if self._link(found, args, kwargs) or found.brings_parts():
             # By the compiled function, which is in front of this one now.
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)

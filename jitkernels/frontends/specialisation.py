@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.disk import say_once
-from jitkernels.errors import DerivativeError, GraphError, MemoryLimitError, WorkspaceError
+from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLimitError, WorkspaceError
 from jitkernels.frontends import outputs, programs
 from jitkernels.frontends.alarms import Alarm
 from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
@@ -18,7 +18,7 @@ from jitkernels.frontends.standin import BUILTINS, stand_in
 from jitkernels.frontends.storage import Storage, View, c_strides
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, is_ours, pop, push
-from jitkernels.frontends.watching import Watch
+from jitkernels.frontends.watching import Watch, uncollected
 from jitkernels.frontends.whole import Whole
 from jitkernels.graph import flows
 from jitkernels.graph.config import JitConfig
@@ -30,6 +30,7 @@ from jitkernels.graph.serving import served
 from jitkernels.graph.unknown import unswallowed
 from jitkernels.kept import kept_property
 from jitkernels.locks import making
+from jitkernels.native import later
 
 MANY_ELEMENTS = 2**62
 MORE_ROOM = 4
@@ -135,6 +136,14 @@ class Specialisation:
         say_once(f"code {type(error).__name__}", text)
         self.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
 
+    def brings_parts(self) -> bool:
+        """Build what compiled code asked for when it was called; whether it did."""
+        try:
+            return later.bring_wanted()
+        except BuildError as error:
+            self.note_failure(error)
+            return False
+
     def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
         """The symbols for some arguments; None where a guard does not hold."""
         for guard in self.value_guards:
@@ -218,6 +227,7 @@ def _overlaps_itself(array: Any) -> bool:
     return False
 
 
+@uncollected()
 def made(
     function: Any,
     structure: Any,

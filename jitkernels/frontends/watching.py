@@ -42,11 +42,23 @@ class _Resting(threading.local):
 _resting = _Resting()
 
 
-class Watch:
-    """Looks at what functions are called while one is traced: those that read what no call would look at again.
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let the garbage collector wait, which finds nothing in a trace but takes long where a process has much else.
 
-    The garbage collector, whose callbacks and finalisers are no part of the function, waits meanwhile.
+    Its callbacks and finalisers are no part of the function that is traced, either.
     """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+class Watch:
+    """Looks at what functions are called while one is traced: those that read what no call would look at again."""
 
     def __init__(self, tables: set[int]) -> None:
         self.refused = ""
@@ -57,8 +69,6 @@ class Watch:
         self._before, self._resting = sys.getprofile(), _resting.watch
         if not (self._before is None or callable(self._before) or isinstance(self._before, _lsprof.Profiler)):
             raise UnknownError("the profiler that is at work could not be told to go on")
-        self._collects = gc.isenabled()
-        gc.disable()
         _resting.watch = None
         sys.setprofile(self._called)
         return self
@@ -69,8 +79,6 @@ class Watch:
         else:
             sys.setprofile(self._before)
         _resting.watch = self._resting
-        if self._collects:
-            gc.enable()
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
         if event not in ("call", "return") or captured.is_of_library(frame.f_code.co_filename):

@@ -208,6 +208,7 @@ def _in_blocks(parts: Parts, whole: Block, scope: Scope) -> Node:
     blocks = (whole.rounds + BLOCK - 1) // BLOCK
     number = _symbol(scope, f"{count}b", 0, blocks - 1)
     rounds = _symbol(scope, f"{count}r", 1, BLOCK)
+    scope.few[f"{count}r"] = least(whole.rounds, BLOCK), whole.rounds - BLOCK * (blocks - 1)
     own, taken = ([parameter(one.dtype, one.shape, 0) for one in given] for given in (parts.own, parts.taken))
     many = parameter("int64", (), 0, f"{count}r")
     block = Block(whole.begin + whole.step * BLOCK * number, whole.step, rounds)

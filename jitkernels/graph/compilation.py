@@ -295,4 +295,4 @@ def _native(step: Nest | Single, results: Sequence[Node]) -> epilogues.Step | Fl
     made = Product(step.node, left, right, turned)
     if step.node.dtype not in FLOATS or not all(map(products.has_no_gaps, (left, right))):
         return step
-    return step if made.external is None else made
+    return made if made.has_kernel else step

@@ -61,12 +61,13 @@ class Scope:
     """Symbols of one trace, their values now, and what was decided by these.
 
     Those that are `moving` have another value in each round of a loop, between bounds of older symbols; the value now
-    is a guess. No guard is about them: what their bounds do not tell is not known.
+    is a guess. No guard is about them: what their bounds do not tell is not known. `few` has all values of some.
     """
 
     values: dict[str, int] = field(default_factory=dict)
     guards: dict[tuple[Any, str], Guard] = field(default_factory=dict)
     moving: dict[str, tuple["Number", "Number"]] = field(default_factory=dict)
+    few: dict[str, tuple["Number", ...]] = field(default_factory=dict)
 
     def symbol(self, name: str, value: int) -> "Extent":
         """A new symbol; expected at least 2."""

@@ -1,7 +1,7 @@
 """Between which bounds extents lie that move from round to round of a loop, and what extents are made of."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jitkernels.graph.extents import (
     BY_LIMITS,
@@ -39,6 +39,38 @@ def limit(extent: Number, *, is_upper: bool) -> Number | None:
             found = found + others * count
         extent = found
     return extent
+
+
+def cases(extents: Sequence[Number]) -> list[Sequence[Number]] | None:
+    """All that some extents are together, with nothing that moves; None where what moves in them has many values."""
+    moving = {name: one.scope for one in extents if isinstance(one, Extent) and is_moving(one)
+              for name in symbols_of(one) & one.scope.moving.keys()}  # fmt: skip
+    if not moving:
+        return [extents]
+    name, scope = next(iter(moving.items()))
+    found: list[Sequence[Number]] = []
+    for value in scope.few.get(name, ()):
+        known = [_with_value(one, name, value) for one in extents]
+        more = None if None in known else cases([one for one in known if one is not None])
+        if more is None:
+            return None
+        found += more
+    return found or None
+
+
+def _with_value(extent: Number, name: str, value: Number) -> Number | None:
+    """An extent for a value of a symbol; None where it is more than a polynomial of that."""
+    if name not in symbols_of(extent):
+        return extent
+    found: Number = 0
+    for monomial, count in terms_of(extent).items():
+        part: Number = count
+        for atom in monomial:
+            if atom.operation and name in symbols_of(made({(atom,): 1}, extent.scope)):
+                return None
+            part = part * (value if atom.text == name else made({(atom,): 1}, extent.scope))
+        found = found + part
+    return found
 
 
 def moving_decided(apart: Extent, sign: str) -> bool:

@@ -125,7 +125,7 @@ class Product:
         """For the sizes of the traced call. What it takes is imported here, since most expressions have no product."""
         from jitkernels.attrs.matmul import MatMulAttr
 
-        m, n, k = (extents.value_of(one) for one in (*self.node.shape[-2:], self.node_depth))
+        m, n, k = (extents.value_of(one) for one in self.sizes)
         return MatMulAttr(
             m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype
         )
@@ -141,22 +141,23 @@ class Product:
             return None
         return None if choice.implementation.is_reference else choice
 
-    @kept_property
-    def external(self) -> External | None:
-        """The kernel; None if there is none. Ours chooses at each call, as one code serves products of all sizes."""
+    @property
+    def has_kernel(self) -> bool:
+        return self.choice is not None
+
+    def external(self, *, in_parts: bool = False) -> External:
+        """The kernel. Ours chooses at each call, as one code serves products of all sizes; for `in_parts` see there."""
         choice, attr = self.choice, self.attr
-        if choice is None:
-            return None
+        assert choice is not None, "it has a kernel"
         if choice.implementation.name == "gen":
             from jitkernels.loops.matmul_any_size import any_size_entry
 
-            return any_size_entry(attr, single_rows=self._may_be_row)
+            return any_size_entry(attr, single_rows=self._may_be_row, in_parts=in_parts)
         source = choice.implementation.source(attr, choice.variant)
         found: External = load.entry_of(source, attr.signature().c_arguments)
         return found
 
-    @kept_property
-    def handing_on(self) -> External | None:
+    def handing_on(self, *, in_parts: bool = False) -> External | None:
         """The kernel that hands its rows on to what reads them; None where that cannot be done.
 
         Of a matrix and its own transpose half is computed, the rest copied, so that rows are done when all is.
@@ -166,7 +167,17 @@ class Product:
             return None
         from jitkernels.loops.matmul_any_size import any_size_entry
 
-        return any_size_entry(self.attr, followed=True, single_rows=self._may_be_row)
+        return any_size_entry(self.attr, followed=True, single_rows=self._may_be_row, in_parts=in_parts)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether its kernel chooses at each call."""
+        return self.choice is not None and self.choice.implementation.name == "gen"
+
+    @property
+    def sizes(self) -> tuple[Number, ...]:
+        """What tells which parts of the kernel are needed: rows, columns and what is added up."""
+        return (*self.node.shape[-2:], self.node_depth)
 
     @property
     def _may_be_row(self) -> bool:
@@ -198,7 +209,7 @@ class Product:
         block, new = function.block, function.new
         nodes = self.left, self.right, self.node
         pointers = [self._pointer(function, arrays[id(one)]) for one in nodes]
-        sizes = [function.extent(one) for one in (*self.node.shape[-2:], self.node_depth)]
+        sizes = [function.extent(one) for one in self.sizes]
         rows, passed = sizes[0], list(sizes)
         first = ""
         if after:

@@ -23,7 +23,7 @@ from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product
 from jitkernels.graph.profile import Profile
 from jitkernels.graph.reuse import memory_of
-from jitkernels.native import arenas, floating_errors, load, vectorcall
+from jitkernels.native import arenas, floating_errors, later, load, vectorcall
 from jitkernels.records import record
 
 NEVER = 2**62
@@ -58,7 +58,8 @@ class Segment:
             self._code = load.placed_of(self.source, cached=self.cached)
             self._entry = kind(self._code.address)
         try:
-            status = floating_errors.heard(self._entry, frame.ctypes.data)
+            while (status := floating_errors.heard(self._entry, frame.ctypes.data)) == later.MISSING:
+                later.bring_wanted()
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
             raise error.__cause__ or error from None
         if status == polls.FULL:

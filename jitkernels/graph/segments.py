@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Any
 
 from jitkernels import machine
 from jitkernels.attrs.base import FLOATS
@@ -17,16 +18,18 @@ from jitkernels.graph.emit.elements import FlowFunction
 from jitkernels.graph.emit.flow import FlowEmitter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.nests import Emitter
+from jitkernels.graph.emit.programs import Asked
 from jitkernels.graph.emit.rounding import FUSED, rounded, with_differences
 from jitkernels.graph.emit.runs import Call
 from jitkernels.graph.emit.targets import Variant
 from jitkernels.graph.emit.turning import TURN
 from jitkernels.graph.emit.watched import WatchedLibrary
-from jitkernels.graph.extents import Extent, Scope
+from jitkernels.graph.extents import Extent, Scope, key_of_shape
 from jitkernels.graph.flows import Flow, is_flow
 from jitkernels.graph.ir import Node
 from jitkernels.graph.kernel_calls import KernelCall
 from jitkernels.graph.lifetimes import Unit
+from jitkernels.graph.limits import cases
 from jitkernels.graph.nests import Nest
 from jitkernels.graph.numpy_calls import NumpyCall
 from jitkernels.graph.products import Product
@@ -60,6 +63,7 @@ class Maker:
     flows: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
+    asked: dict[Any, Asked] = field(default_factory=dict)
 
     def segment(self, units: Sequence[Unit]) -> Segment:
         """Nests and products as one function. What a nest does for rows that a product hands on is part of that.
@@ -128,6 +132,7 @@ class Maker:
                     raise GraphError(f"{step.node.operation} in a loop or branch")
             self.texts += inner.texts
             self.kernels += inner.kernels
+            self.asked |= inner.asked
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
@@ -147,12 +152,14 @@ class Maker:
         parallel = self.shares or any(isinstance(one, Extent) or one > WORK for one in shared)
         symbols, config = self.program.symbols, self.program.config
         text = programs.segment_text(
-            self.library, self.texts, self.flows, self.calls, symbols, self._overlap(), parallel=parallel
-        )
+            self.library, self.texts, self.flows, self.calls, symbols, self._overlap(), [*self.asked.values()],
+            parallel=parallel,
+        )  # fmt: skip
         if abs(config.opt_level) < 2:  # every product is rounded before it is added to, as NumPy's are
             text = text.replace(FUSED, " ")
         many = sum(isinstance(one, Flow) for one in nests)
-        externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(self.kernels)
+        kernels = [*self.kernels, *(check for check, _ in self.asked.values())]
+        externals = *programs.externals(self.library, parallel=parallel), *dict.fromkeys(kernels)
         if self.units is not None:
             self.units.append(programs.Unit(self.library, [*self.texts, *self.flows], self.calls))
         work = sum((call.work for call in self.calls), 0)
@@ -176,12 +183,25 @@ class Maker:
 
     def _product(self, product: Product, name: str, kernel: External | None = None, after: str = "") -> None:
         """The call of a product's kernel; of the one that hands its rows on to a function, if that is given."""
-        kernel = kernel or product.external
-        assert kernel is not None, "chosen for it"
+        kernel = kernel or product.external(in_parts=self._is_in_parts(product))
+        if self._is_in_parts(product):
+            self._ask_for(product, kernel)
         self.kernels.append(kernel)
         self.texts.append(product.text(self._function(), self.arrays, name, kernel, after))
         clock = self._clock(product)
         self.calls.append(Call(name, product.batches, product.work, clock=clock))
+
+    def _is_in_parts(self, product: Product) -> bool:
+        """Whether a segment can tell at its start which parts of a product's kernel it needs."""
+        return product.is_ours and self.units is None and cases(product.sizes) is not None
+
+    def _ask_for(self, product: Product, kernel: External) -> None:
+        """Have the segment ask whether what a kernel needs is there."""
+        from jitkernels.loops.matmul_any_size import any_size_check
+
+        check = any_size_check(kernel)
+        for sizes in cases(product.sizes) or ():
+            self.asked[check.symbol, key_of_shape(sizes)] = check, sizes
 
     def kernel(self, call: KernelCall, name: str) -> None:
         """The call of a kernel."""
@@ -232,7 +252,7 @@ class Maker:
         """The kernel of a product that hands its rows on to a nest; None where a nest waits for all of them."""
         is_fused = abs(self.program.config.opt_level) >= 3
         takes_rows = is_fused and epilogues.takes_rows(product, emitter, self.arrays)
-        return product.handing_on if takes_rows else None
+        return product.handing_on(in_parts=self._is_in_parts(product)) if takes_rows else None
 
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """How a nest is made: as it measured best, or by its cost."""

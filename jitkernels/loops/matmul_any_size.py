@@ -1,12 +1,13 @@
 """Matrix multiply that chooses by the sizes of each call: what is small or thin is read in place, the rest is packed.
 
 Code of a compiled function serves products of all sizes, and that of a class of sizes serves some that are thin. What
-is chosen from are objects of their own, so that whoever wants one of them alone has it as well. Where one ends and
-another begins was measured on AVX-512 (Zen 4).
+is chosen from are objects of their own, so that whoever wants one of them alone has it as well, and that a compiled
+function gets those that its calls come to need. Where one ends and another begins was measured on AVX-512 (Zen 4).
 """
 
 import functools
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jitkernels import machine
@@ -22,7 +23,7 @@ from jitkernels.loops.matmul_thin import thin_nest
 from jitkernels.loops.matmul_vector import vector_nest
 from jitkernels.loops.tile import element_size
 from jitkernels.machine import Target
-from jitkernels.native import load
+from jitkernels.native import later, load
 from jitkernels.native.loop_nest import LoopNest
 from jitkernels.native.source import External, inlined
 
@@ -47,30 +48,36 @@ def any_size_nest(
     parallel: bool = True,
     followed: bool = False,
     single_rows: bool = True,
+    in_parts: bool = False,
 ) -> LoopNest:
     """Make the loop nest ``(a, b, c, m, n, k)``; one that is `followed` takes two more integers.
 
     `single_rows`: whether m may be 1. Else there is no code for that, which takes as long to make as for all the rest.
+    One that is `in_parts` has a check, which says whether what it would call is built (`jitkernels.native.later`), and
+    asks for it.
     """
     dtype, lanes, trans_a, trans_b = attr.dtype, target.lanes(attr.dtype), attr.trans_a, attr.trans_b
-    packed = _called(
+    parts = _Parts(in_parts)
+    packed, no_packed = parts.called(
         packed_nest(
             dtype, lanes, blocking(dtype, target), trans_a=trans_a, trans_b=trans_b, beta=attr.beta,
             split="rows", parallel=parallel, followed=followed,
         ),
         followed,
     )  # fmt: skip
-    compact = _called(compact_nest(attr, target, parallel=parallel))
-    of_few_columns = _called(thin_nest(attr, target, columns=True, parallel=parallel))
+    compact, no_compact = parts.called(compact_nest(attr, target, parallel=parallel))
+    of_few_columns, no_few_columns = parts.called(thin_nest(attr, target, columns=True, parallel=parallel))
     # Few rows, where a right factor lies across k, are what is read in place anyhow.
-    of_few_rows = of_few_columns
+    of_few_rows, no_few_rows = of_few_columns, no_few_columns
     if trans_b:
-        of_few_rows = _called(thin_nest(attr, target, columns=False, parallel=parallel))
+        of_few_rows, no_few_rows = parts.called(thin_nest(attr, target, columns=False, parallel=parallel))
     mirrors = trans_a != trans_b and attr.beta == 0
-    row_of_large = _called(large_row_nest(attr, parallel=parallel))
-    banded = packed  # of a transposed A the columns alone can be shared out
+    row_of_large, no_row_of_large = parts.called(large_row_nest(attr, parallel=parallel))
+    banded, no_banded = packed, no_packed  # of a transposed A the columns alone can be shared out
     if not trans_a:
-        banded = _called(banded_nest(attr, target, parallel=parallel, followed=followed), followed)
+        banded, no_banded = parts.called(
+            banded_nest(attr, target, parallel=parallel, followed=followed), followed
+        )
     has_few_columns, has_few = few_columns_of(trans_a, trans_b), few_columns_of(not trans_b, not trans_a)
 
     least, long = (bytes_ // element_size(dtype) for bytes_ in (MATRIX_BYTES, ROW_BYTES))
@@ -113,13 +120,37 @@ def any_size_nest(
         call_after(after, context, 0, m)
         return status
 
+    @inlined()
+    def lacking(m: int, n: int, k: int) -> Any:
+        """What the body would return, if each part returned whether it is missing."""
+        if is_large_row(m, n, k):
+            return no_row_of_large()
+        if has_few_columns(m, n, k):
+            return no_few_columns()
+        if has_few_rows(m, n, k):
+            return no_few_rows()
+        if is_small(m, n, k):
+            if mirrors and m == n and m >= TALL and k >= LONG:  # arrays are not known here
+                return no_packed() | no_compact() | no_banded()
+            return no_compact() if trans_a or m < LOW else no_banded()
+        return no_packed()
+
+    def check(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:
+        return lacking(m, n, k)
+
+    def check_followed(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> Any:
+        return lacking(m, n, k)
+
+    checks = check_followed if followed else check
     return LoopNest(
         name="matmul_any_size_followed" if followed else "matmul_any_size",
         arguments=matmul_arguments(dtype, followed=followed),
         body=handing_on if followed else body,
         extent=3,
         vector_bytes=lanes * element_size(dtype),
+        check=checks if in_parts else None,
         straight=True,
+        calls=tuple(parts.links),
     )
 
 
@@ -145,16 +176,51 @@ def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
     )
 
 
-def any_size_entry(attr: MatMulAttr, *, followed: bool = False, single_rows: bool = True) -> External:
+def any_size_entry(
+    attr: MatMulAttr, *, followed: bool = False, single_rows: bool = True, in_parts: bool = False
+) -> External:
     """The nest as a function that others call. It is kept: to write down all that it calls takes milliseconds."""
-    return _entry(replace(attr, m=1, n=1, k=1), machine.target(), followed, single_rows)
+    return _entry(replace(attr, m=1, n=1, k=1), machine.target(), followed, single_rows, in_parts)
 
 
 @functools.cache
-def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool) -> External:
-    nest = any_size_nest(attr, target, followed=followed, single_rows=single_rows)
+def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool, in_parts: bool) -> External:
+    nest = any_size_nest(attr, target, followed=followed, single_rows=single_rows, in_parts=in_parts)
     found: External = load.entry_of(nest, nest.arguments)
     return found
+
+
+def any_size_check(entry: External) -> External:
+    """Of an entry that is `in_parts`, what says whether these are there that a call with its arguments needs."""
+    return External(
+        f"{entry.symbol}_check", entry.result, entry.arguments, partial(_check, entry), entry.source
+    )
+
+
+def _check(entry: External) -> int:
+    assert entry.source is not None
+    name = f"{entry.symbol}_check"
+    return load.functions_of(entry.source(), (name,))[name]
+
+
+class _Parts:
+    """What a nest chooses from, built with it, or, if they `are_later`, when it is needed: by `links` then."""
+
+    def __init__(self, are_later: bool) -> None:
+        self.are_later, self.links = are_later, list[External]()
+
+    def called(self, nest: LoopNest, followed: bool = False) -> tuple[Any, Any]:
+        """The function that calls a part, and the one that says whether it is missing."""
+        if not self.are_later:
+            return _called(nest, load.entry_of(nest, nest.arguments), followed), _nothing_missing
+        made = later.later(nest)
+        self.links.append(made.link)
+        return _called(nest, made.entry, followed, made.part), made.missing
+
+
+@inlined()
+def _nothing_missing() -> int:
+    return 0
 
 
 def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
@@ -185,12 +251,11 @@ def is_small(m: int, n: int, k: int) -> bool:
     return m * n * k < PARALLEL_WORK and (n <= LOW or k <= LOW or n * k <= IN_CACHE)
 
 
-def _called(nest: LoopNest, followed: bool = False) -> Any:
+def _called(nest: LoopNest, entry: Any, followed: bool, part: Any = None) -> Any:
     """A nest as a function that loop nests call: on one thread where there is little work."""
-    entry = load.entry_of(nest, nest.arguments)
     if not nest.parallel:
         return entry
-    part, of_rows = load.range_of(nest, nest.arguments), nest.extent == 3
+    part, of_rows = part or load.range_of(nest, nest.arguments), nest.extent == 3
 
     @inlined()
     def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:

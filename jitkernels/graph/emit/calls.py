@@ -15,6 +15,7 @@ from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
 from jitkernels.native import arenas
 from jitkernels.native.call_table import FOR_PLAIN
+from jitkernels.native.later import MISSING
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
@@ -179,7 +180,7 @@ class Caller(TakenArguments, GivenResults):
             f"  %asks = icmp eq i64 %status, {REFUSED}",
             f"  %asked = select i1 %asks, ptr inttoptr (i64 {FOR_PLAIN} to ptr), ptr null",
             f"  store ptr %asked, ptr {self.none}",
-            f"  %without = and i64 %status, {~(FULL ^ REFUSED)}",
+            f"  %without = and i64 %status, {~(FULL ^ REFUSED | MISSING ^ REFUSED)}",
             f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
             "  %told = or i1 %refused, %interrupted",

@@ -27,6 +27,7 @@ REFUSED = 2
 """The status of a segment that has written nothing, as NumPy refuses what it is given."""
 FULL = 6
 """That of one whose loops write more down than there is room for: larger tapes will do."""
+# That of one that would call what is not built yet is `jitkernels.native.later.MISSING`.
 INTERRUPTED = 4
 """The status of a segment for which Python has set an exception."""
 TEXT = """declare i32 @PyGILState_Ensure()

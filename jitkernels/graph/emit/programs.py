@@ -15,7 +15,8 @@ from jitkernels.graph.emit import alike, clock, runs
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.polls import REFUSED
 from jitkernels.graph.emit.runs import Call
-from jitkernels.native import openmp, passes
+from jitkernels.graph.extents import Number
+from jitkernels.native import entry, openmp, passes
 from jitkernels.native.language import alone
 from jitkernels.native.language.lanes import Library
 from jitkernels.native.source import External
@@ -111,6 +112,10 @@ class Unit:
     calls: Sequence[Call]
 
 
+Asked = tuple[External, Sequence[Number]]
+"""What says whether that is built which a call with some sizes needs, and these."""
+
+
 def segment_text(
     library: Library,
     nests: Sequence[str],
@@ -118,15 +123,19 @@ def segment_text(
     calls: Sequence[Call],
     places: dict[str, int],
     overlap: runs.Overlap,
+    asked: Sequence[Asked],
     *,
     parallel: bool,
 ) -> str:
     """LLVM IR of a segment: of its nests, of its loops and branches, and of what calls these one after another.
 
-    It returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in.
+    It returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in; and
+    `MISSING` at once if something that is `asked` for is not there.
     """
     function = Function(library, places)
     block = function.block
+    for check, sizes in asked:
+        _ask(function, check, sizes)
     failed, rest = "0", ""
     together: list[str] = []
     for several in runs.runs_of(calls, overlap) if parallel else calls:
@@ -178,6 +187,23 @@ def segment_text(
     if len(calls) == 1 and (calls[0].extent is None or not parallel):
         texts = [inlined(text) for text in texts]
     return unit_text(library, texts)
+
+
+def _ask(function: Function, check: External, sizes: Sequence[Number]) -> None:
+    """Return if code for some sizes is not there. What else its arguments are does not matter."""
+    kinds = entry.types_of(check.arguments)
+    block = function.block
+    given = [*map(function.extent, sizes)]
+    passed = [
+        "ptr null" if kind.startswith("ptr") else f"i64 {given.pop(0) if given else 0}" for kind in kinds
+    ]
+    function.library.declare(
+        check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds]
+    )
+    status = function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})")
+    fine, label, lacks = function.new(block, f"icmp eq i64 {status}, 0"), function.label(), function.label()
+    block.lines += [f"  br i1 {fine}, label %{label}, label %{lacks}, !prof !7"]
+    block.lines += [f"{lacks}:", f"  ret i64 {status}", f"{label}:"]
 
 
 def inlined(text: str) -> str:
