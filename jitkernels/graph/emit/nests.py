@@ -95,7 +95,7 @@ class Emitter(ShortRows, NeighbourRows):
         _, pointer, _ = self.values.address(block, array, target.place)
         count = self.function.extent(self.extents[self.lane_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
-        self._prefetch(block, end, "i32 1, i32 3")
+        self.prefetch(block, end, "i32 1, i32 3")
         if not self.stashes:
             return
         last = new(self.function.block, "sub nsw i64 %end, 1")
@@ -127,7 +127,7 @@ class Emitter(ShortRows, NeighbourRows):
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
             for line in range(0, self.values.lanes(block) * size // LINE, every):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self._prefetch(block, at, "i32 0, i32 2")
+                self.prefetch(block, at, "i32 0, i32 2")
 
     def _fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
         """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
@@ -155,12 +155,7 @@ class Emitter(ShortRows, NeighbourRows):
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
             for line in range(self.values.lanes(block) * size // LINE):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self._prefetch(block, at, "i32 0, i32 3")
-
-    def _prefetch(self, block: Block, at: str, how: str) -> None:
-        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
-        self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
+                self.prefetch(block, at, "i32 0, i32 3")
 
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """What the first phase of a row reads element by element, and how far it is to the next row of it."""
