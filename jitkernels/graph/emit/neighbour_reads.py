@@ -64,7 +64,7 @@ class NeighbourReads(LoopWriter):
             array = self.values.arrays[id(node)]
             first, steps = self.values.coefficients(array.strides, place)
             if outer in steps:
-                found.setdefault(_word(array, steps), [steps[outer]]).append(first + array.first)
+                found.setdefault(word_of(array, steps), [steps[outer]]).append(first + array.first)
         return any(
             same(one + step, other)
             for step, *firsts in found.values()
@@ -127,7 +127,7 @@ class NeighbourReads(LoopWriter):
             if not steps:
                 continue
             size = NUMBERS[array.dtype].size
-            moves = _word(array, steps)
+            moves = word_of(array, steps)
             is_moved = same(steps.get(inner, 0), 1) and lanes * size == LINE and size in MOVED
             most = lanes // 2 if is_moved else 0
             for run in found:
@@ -142,7 +142,7 @@ class NeighbourReads(LoopWriter):
         return found
 
 
-def _word(array: Array, steps: dict[int, Number]) -> Any:
+def word_of(array: Array, steps: dict[int, Number]) -> Any:
     """What two reads have in common that are always as far apart."""
     return array.word, tuple((loop, extents.key_of(steps[loop])) for loop in sorted(steps))
 

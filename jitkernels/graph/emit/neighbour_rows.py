@@ -8,19 +8,24 @@ It is done in loops, whose arrays are in the caches since the last round, and fo
 may come in any order: what is reduced has its own ways, and loops with a direction write over what other rows read.
 
 Of two rows, vectors of one are written before those of the other, several at a time: stores that change between lines
-wait for each of them. On processors where they do so anyway, the lines of the next rows are asked for.
+wait for each of them. On processors where those of a single row wait too, lines of the next rows are asked for.
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 from jitkernels import machine
 from jitkernels.graph import extents
+from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.loops import least_steps
+from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.neighbour_reads import NeighbourReads
 from jitkernels.graph.emit.targets import Target
-from jitkernels.graph.extents import Extent, Number
+from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.kept import kept_property
+from jitkernels.native.language.types import NUMBERS
+from jitkernels.records import record
 
 FEW = 6
 """Vectors of a row up to which these come one after another, and not in a loop, where registers hold their results."""
@@ -28,6 +33,15 @@ TOGETHER = 2
 """Vectors of longer rows that are computed before they are written."""
 FIRST_CACHE = 48 << 10
 """Bytes that the first cache of a processor holds whose stores wait for lines."""
+
+
+@record
+class Coming:
+    """Lines that will be written to, by how many elements they are from a place in an array."""
+
+    array: Array
+    place: IndexMap
+    distance: str
 
 
 class NeighbourRows(NeighbourReads):
@@ -52,37 +66,46 @@ class NeighbourRows(NeighbourReads):
             return
         if self.rows_share(loop, targets):
             both, new = self.two_rows(loop, targets), self.function.new
-            ahead = self._asked_for(loop, both)
+            ahead = self._coming(loops, targets, 2)
             count = new(block, f"sub nsw i64 {end}, {begin}")
             stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
             self.counted(
                 block, loop, begin, stop, 2, 1, lambda one: self._in_vectors(one, inner[0], both, ahead)
             )
-            begin = stop
-        nothing = [""] * len(targets)
+            self.counted(
+                block, loop, stop, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets, [])
+            )
+            return
+        ahead = self._coming(loops, targets, 1)
         self.counted(
-            block, loop, begin, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets, nothing)
+            block, loop, begin, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets, ahead)
         )
 
-    def _asked_for(self, loop: int, targets: Sequence[Target]) -> list[str]:
-        """How far behind what is written to each target its next row is; nothing where no lines are asked for.
+    def _coming(self, loops: Sequence[int], targets: Sequence[Target], rows: int) -> list[Coming]:
+        """What is asked for: what so many rows write to that come next.
 
-        Lines of what is read there too come with that. Which arrays the first cache holds is a guess from the call
-        that was traced.
+        Which arrays the first cache holds is a guess from the call that was traced.
         """
+        loop, inner = loops
         reads = [(self.values.arrays[id(node)], place) for node, place in self.reads(targets)]
-        sizes = self.bytes_along(loop, [*reads, *((one.array, one.place) for one in targets)])
+        writes = [(one.array, one.place) for one in targets if one.array is not None]
+        sizes = self.bytes_along(loop, [*reads, *writes])
         if not machine.target().waits_to_write or sum(sizes.values()) < FIRST_CACHE:
-            return [""] * len(targets)
+            return []
         found = []
-        for target in targets:
-            assert target.array is not None, "a root's"
-            step = self.values.coefficients(target.array.strides, target.place)[1].get(loop, 0)
-            is_read = target.array.word in self.read_words
-            found.append("" if is_read else self.onward(loop, 2 * step))
+        for array, place in writes:
+            steps = self.values.coefficients(array.strides, place)[1]
+            step, size = steps.get(loop, 0), self.whole_vector() * NUMBERS[array.dtype].size
+            if size < LINE // 2 or not same(steps.get(inner, 0), 1):
+                continue  # lines are other ones, or the same again and again
+            for i in range(rows):
+                far = self.onward(loop, step * (rows + i), step * (i - rows))
+                found.append(Coming(array, place, far))
         return found
 
-    def _in_vectors(self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[str]) -> None:
+    def _in_vectors(
+        self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[Coming]
+    ) -> None:
         """Rows in whole vectors, the last of which may begin within the one before it."""
         lanes, new = self.whole_vector(), self.function.new
         begin, end = self._limits(loop)
@@ -91,7 +114,7 @@ class NeighbourRows(NeighbourReads):
         if vectors <= self._few_vectors:
             places = [*(str(i * lanes) for i in range(vectors - 1)), last]
             blocks = [Block(block, loop, one, lanes, lines=block.lines) for one in places]
-            self._together(blocks, targets, [""] * len(targets))
+            self._together(blocks, targets, [])
             return
 
         def several(one: Block) -> None:
@@ -106,7 +129,7 @@ class NeighbourRows(NeighbourReads):
         self.counted(block, loop, begin, stop, step, lanes, several)
         self._one_by_one(block, loop, (stop, last), targets, ahead)
 
-    def _together(self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[str]) -> None:
+    def _together(self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[Coming]) -> None:
         """Vectors that are all computed, and then written."""
         self._written(blocks, targets, [self._computed(one, targets) for one in blocks], ahead)
 
@@ -116,7 +139,7 @@ class NeighbourRows(NeighbourReads):
         loop: int,
         limits: tuple[str, str],
         targets: Sequence[Target],
-        ahead: Sequence[str],
+        ahead: Sequence[Coming],
     ) -> None:
         """From a place to where the last vector of a row begins, each held until the next one is computed."""
         lanes, new, variable = self.whole_vector(), self.function.new, self.function.variable
@@ -154,7 +177,7 @@ class NeighbourRows(NeighbourReads):
 
     @kept_property
     def _few_vectors(self) -> int:
-        """Vectors of a row up to which all of two rows is computed before it is written: half of the registers."""
+        """Vectors of a row up to which two rows are computed before they are written: most registers are for that."""
         return max(1, min(FEW, machine.target().registers * 3 // 8 // (2 * len(self.targets))))
 
     def _vectors(self, count: Number) -> int:
@@ -181,15 +204,15 @@ class NeighbourRows(NeighbourReads):
         blocks: Sequence[Block],
         targets: Sequence[Target],
         values: Sequence[Sequence[str]],
-        ahead: Sequence[str],
+        ahead: Sequence[Coming],
     ) -> None:
-        """Vectors, of one target after another: in a line of the caches while it is at hand."""
-        for number, (target, far) in enumerate(zip(targets, ahead, strict=True)):
+        """Vectors, of one target after another: in lines of the caches that are at hand."""
+        for number, target in enumerate(targets):
             assert target.array is not None, "a root's"
             for block, found in zip(blocks, values, strict=True):
                 value = Register(found[number], target.node.dtype, block.lanes)
                 self.values.store(block, target.array, target.place, value)
-                if far:
-                    moves = [(self.function.block, far)]
-                    _, pointer, _ = self.values.address(block, target.array, target.place, moves)
-                    self.prefetch(block, pointer, "i32 1, i32 3")
+        for block, one in product(blocks, ahead):
+            moves = [(self.function.block, one.distance)]
+            _, pointer, _ = self.values.address(block, one.array, one.place, moves)
+            self.prefetch(block, pointer, "i32 1, i32 3")

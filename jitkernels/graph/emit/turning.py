@@ -68,13 +68,13 @@ class Turning(Loops):
         )
         return first, limit, move
 
-    def onward(self, loop: int, distance: Number) -> str:
-        """A distance in the direction in which a loop goes."""
-        new, block, far = self.function.new, self.function.block, self.function.extent(distance)
+    def onward(self, loop: int, forwards: Number, backwards: Number) -> str:
+        """One of two distances, by the direction in which a loop goes."""
+        new, block, far = self.function.new, self.function.block, self.function.extent(forwards)
         if not self.turns or loop != self.range_loop:
             return far
         turned = new(block, f"icmp ne i64 {self.function.extent_of(TURN)}, 0")
-        return new(block, f"select i1 {turned}, i64 {new(block, f'sub nsw i64 0, {far}')}, i64 {far}")
+        return new(block, f"select i1 {turned}, i64 {self.function.extent(backwards)}, i64 {far}")
 
     def last_step(self, block: Block, begin: str, end: str, step: int) -> str:
         """Where a loop that goes backwards begins, by steps of a power of two."""
