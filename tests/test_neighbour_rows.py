@@ -154,6 +154,8 @@ def test_lines_are_asked_for_where_stores_wait_for_them(
     name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is on Intel's processors, if arrays are not in the first cache: what is computed is the same."""
+    if machine.target().vector_bytes < 64:
+        pytest.skip("rows of some of the programs share nothing in narrower vectors")
     asked: list[str] = []
     ask, target = LoopWriter.prefetch, _with_name(name)
 
@@ -193,7 +195,7 @@ def test_rows_that_share_what_they_read_stay_rows(monkeypatch: pytest.MonkeyPatc
         write(writer, block, loops, targets)
 
     monkeypatch.setattr(NeighbourRows, "in_neighbours", noted)
-    for program, columns, are_rows in ((of_rows, 70, True), (of_rows, 5, False), (of_elements, 70, False)):
+    for program, columns, are_rows in ((of_rows, 70, True), (of_rows, 3, False), (of_elements, 70, False)):
         found.clear()
         for dtype in ("float64", "int64"):
             for rows in (40, 41):

@@ -31,6 +31,8 @@ FEW = 6
 """Vectors of a row up to which these come one after another, and not in a loop, where registers hold their results."""
 TOGETHER = 2
 """Vectors of longer rows that are computed before they are written."""
+LONG = 8
+"""Vectors of a row from which on that is worth a loop of its own: a guess from the call that was traced."""
 FIRST_CACHE = 48 << 10
 """Bytes that the first cache of a processor holds whose stores wait for lines."""
 
@@ -117,17 +119,34 @@ class NeighbourRows(NeighbourReads):
             self._together(blocks, targets, [])
             return
 
+        stop = begin
+        if extents.value_of(self.extents[loop]) >= LONG * lanes:
+            stop = self._by_several(block, loop, (begin, last), targets, ahead)
+        self._one_by_one(block, loop, (stop, last), targets, ahead)
+
+    def _by_several(
+        self,
+        block: Block,
+        loop: int,
+        limits: tuple[str, str],
+        targets: Sequence[Target],
+        ahead: Sequence[Coming],
+    ) -> str:
+        """Several vectors at a time, and where the others begin, of which there are two at least."""
+        lanes, new = self.whole_vector(), self.function.new
+        begin, last = limits
+
         def several(one: Block) -> None:
             others = [new(one, f"add nsw i64 {one.index}, {i * lanes}") for i in range(1, TOGETHER)]
             blocks = [Block(block, loop, place, lanes, lines=one.lines) for place in (one.index, *others)]
             self._together(blocks, targets, ahead)
 
-        step = lanes * TOGETHER  # which leave more than a vector
+        step = lanes * TOGETHER
         before = new(block, f"sub nsw i64 {new(block, f'sub nsw i64 {last}, {begin}')}, 1")
         whole = new(block, f"and i64 {before}, {-step}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
         self.counted(block, loop, begin, stop, step, lanes, several)
-        self._one_by_one(block, loop, (stop, last), targets, ahead)
+        return stop
 
     def _together(self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[Coming]) -> None:
         """Vectors that are all computed, and then written."""
