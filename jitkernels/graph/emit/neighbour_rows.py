@@ -74,9 +74,7 @@ class NeighbourRows(NeighbourReads):
             self.counted(
                 block, loop, begin, stop, 2, 1, lambda one: self._in_vectors(one, inner[0], both, ahead)
             )
-            self.counted(
-                block, loop, stop, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets, [])
-            )
+            self.counted(block, loop, stop, end, 1, 1, lambda one: self._last_row(one, inner[0], targets))
             return
         ahead = self._coming(loops, targets, 1)
         self.counted(
@@ -118,11 +116,19 @@ class NeighbourRows(NeighbourReads):
             blocks = [Block(block, loop, one, lanes, lines=block.lines) for one in places]
             self._together(blocks, targets, [])
             return
-
         stop = begin
         if extents.value_of(self.extents[loop]) >= LONG * lanes:
             stop = self._by_several(block, loop, (begin, last), targets, ahead)
         self._one_by_one(block, loop, (stop, last), targets, ahead)
+
+    def _last_row(self, block: Block, loop: int, targets: Sequence[Target]) -> None:
+        """The row that is left of two at once: code for speed would be for it alone."""
+        if self._vectors(self.extents[loop]) == 1:
+            self._in_vectors(block, loop, targets, [])
+            return
+        begin, end = self._limits(loop)
+        last = self.function.new(block, f"sub nsw i64 {end}, {self.whole_vector()}")
+        self._one_by_one(block, loop, (begin, last), targets, [])
 
     def _by_several(
         self,
