@@ -12,6 +12,7 @@ from dataclasses import replace
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
+from jitkernels.graph.emit.coming_lines import ComingLines
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.loops import most_steps
 from jitkernels.graph.emit.memory import LINE, Array
@@ -43,7 +44,7 @@ COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
 
-class Emitter(ShortRows, NeighbourRows):
+class Emitter(ShortRows, NeighbourRows, ComingLines):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -77,10 +78,13 @@ class Emitter(ShortRows, NeighbourRows):
                     inner.setdefault(target.loops, []).append(target)
             for loops, targets in inner.items():
                 self._phase(block, self._inner_order(loops), targets)
-            for target in self.targets:
-                if target.phase == phase and not target.loops and target.array is not None:
-                    value = self.values.value(block, target.node, target.place)
-                    self._store(block, target, value)
+            given = [
+                one for one in self.targets if one.phase == phase and not one.loops and one.array is not None
+            ]
+            for target in given:
+                value = self.values.value(block, target.node, target.place)
+                self._store(block, target, value)
+            self.ask_for_lines(block, given)
 
     def _begin_streams(self, block: Block) -> None:
         """What is kept for a root that goes past the caches is kept in one row for all: that which is written last.
@@ -234,6 +238,8 @@ class Emitter(ShortRows, NeighbourRows):
             for target, value in stored:
                 assert target.array is not None, "a root"
                 self._store(inside, target, value)
+            if not reductions and self.lane_loop == loops[-1]:
+                self.ask_for_lines(inside, [target for target, _ in stored])
 
         if self.lane_loop not in loops or not reductions:
             is_long = self._is_long(loops, reductions)
