@@ -24,7 +24,7 @@ MOST = 1 << 14
 """Elements of a call that the test makes; operations are at most 20 times as many."""
 PLACES: tuple[tuple[Literal["start", "end"], int], ...] = (("end", 0), ("start", 0), ("start", 1))
 """Where arrays lie: at either end of their pages, and beginning within a line of the cache."""
-OBJECTS = 5
+OBJECTS = 3
 """How many of an implementation are tried, which are of several attrs and variants."""
 FEW = 40
 """What extents of large attrs are made, to call what was made for those with others."""

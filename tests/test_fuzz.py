@@ -28,7 +28,7 @@ from jitkernels.peers.forms import outs
 from jitkernels.registry import all_rows
 from jitkernels.signature import AnyArray
 
-CALLS, MANY_CALLS = 3000, 50_000
+CALLS, MANY_CALLS = 1500, 50_000
 SIZES = (8, 24, 960)
 SHARE_OF_KERNELS = 0.3
 MOST = 1 << 20

@@ -56,6 +56,8 @@ class Derivative(JitFunction[Any, Any]):
         lambda self: functools.partial(evaluated, self.way.text, self.__wrapped__)
     )
 
+    _is_plain = False
+
     def __init__(self, function: Any, way: Way, names: tuple[str, ...], config: JitConfig) -> None:
         super().__init__(function, names, config)
         self.way = way

@@ -3,7 +3,7 @@
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
     """A function that runs as compiled code, with the results of the plain one."""
 
     __jitkernels_traced__ = staticmethod(lambda self: self.__wrapped__)
+    _is_plain: ClassVar[bool] = True
+    """Whether calls of the function itself do the same."""
 
     def __init__(self, function: Callable[P, R], static_argnames: tuple[str, ...], config: JitConfig) -> None:
         functools.update_wrapper(self, function)
@@ -69,7 +71,8 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         self._plain_calls: dict[str, int] = {}
         self._varied, self._hits = Varied(), 0
         self._takes_out = self._signature.takes("out")
-        self._links = links.Links(self, self._from_python, takes_out=self._takes_out)
+        plain = function if self._is_plain else None
+        self._links = links.Links(self, self._from_python, plain, takes_out=self._takes_out)
 
     if _base is _Unlinked or TYPE_CHECKING:
 

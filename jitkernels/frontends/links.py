@@ -16,14 +16,17 @@ base = vectorcall.base()
 class Links:
     """A table and its links, which are entered and taken out with `making` held."""
 
-    def __init__(self, target: Any, slow: Any, *, takes_out: bool) -> None:
-        """`slow` serves the calls of `target` that no link takes; `takes_out`: it has an argument of that name."""
+    def __init__(self, target: Any, slow: Any, plain: Any, *, takes_out: bool) -> None:
+        """`slow` serves the calls of `target` that no link takes, `plain` what links refuse, unless it is None.
+
+        `takes_out`: it has an argument of that name.
+        """
         self.entered: list[Any] = []
         self._old: list[Any] = []
-        self._slow = slow
+        self._served = slow, plain
         self._plain: dict[Any, int] = {}
         if base is not None:
-            self._table = call_table.new_table(slow, takes_out=takes_out)
+            self._table = call_table.new_table(slow, plain, takes_out=takes_out)
             vectorcall.attach(target, self._table)
 
     @property

@@ -4,6 +4,7 @@ Looking costs three quarters of a trace where it is done at all calls, most of w
 so, by `unwatched`, `resting` or `of_ours`, and says by `watched` where it calls functions of users.
 """
 
+import _lsprof
 import functools
 import gc
 import sys
@@ -20,6 +21,7 @@ from jitkernels.frontends.frozen import Frozen
 from jitkernels.frontends.traced import Traced
 from jitkernels.frontends.tracer import Tracer
 from jitkernels.frontends.whole import Whole
+from jitkernels.graph.construct import UnknownError
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -53,6 +55,8 @@ class Watch:
 
     def __enter__(self) -> Self:
         self._before, self._resting = sys.getprofile(), _resting.watch
+        if not (self._before is None or callable(self._before) or isinstance(self._before, _lsprof.Profiler)):
+            raise UnknownError("the profiler that is at work could not be told to go on")
         self._collects = gc.isenabled()
         gc.disable()
         _resting.watch = None
@@ -60,7 +64,10 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.setprofile(self._before)
+        if isinstance(self._before, _lsprof.Profiler):  # which Python calls by a function of C's
+            _lsprof.Profiler.enable(self._before)
+        else:
+            sys.setprofile(self._before)
         _resting.watch = self._resting
         if self._collects:
             gc.enable()

@@ -272,3 +272,20 @@ def overwritten(node: Node) -> list[Node]:
     if node.operation == "scatter":
         return [node.inputs[0]] if is_direct(node) else []
     return [node.inputs[place] for place in changed(node)] if is_flow(node) else []
+
+
+def fresh_words(body: Body, group: Group) -> set[int]:
+    """The words of the arrays that a group of a region reads and of which the region writes single elements."""
+    written: set[int] = set()
+    for nodes, _ in body.stages:
+        for node in nodes:
+            while node.operation == "scatter" and id(node) not in written:
+                written.add(id(node))
+                node = node.inputs[0]
+                if node.operation != "scatter":
+                    written.add(id(node))
+    return {
+        group.program.words[id(node)]
+        for node, taken in zip(group.program.graph.inputs, group.taken, strict=True)
+        if id(taken) in written
+    }

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jitkernels.graph.extents import Extent, Number, key_of_shape
+from jitkernels.kept import kept_property
 from jitkernels.records import record
 
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -88,9 +89,13 @@ class Graph:
     def roots(self) -> tuple[Node, ...]:
         return (*self.checks, *self.outputs, *(value for _, value in self.writes))
 
+    @kept_property
+    def _sorted(self) -> list[Node]:
+        return sorted_nodes(self.roots)
+
     def __iter__(self) -> Iterator[Node]:
         """All nodes that roots depend on, each behind its inputs."""
-        return iter(sorted_nodes(self.roots))
+        return iter(self._sorted)
 
 
 def sorted_nodes(

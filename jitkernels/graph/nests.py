@@ -147,6 +147,11 @@ class Nest:
         """Elements that are stored or reduced for each row of the call that is traced."""
         return max(map(extents.value_of, [extents.product(self.columns), *_reduced(self.nodes)]))
 
+    @property
+    def read_arrays(self) -> set[int]:
+        """The arrays that are read, by their ids."""
+        return {key for cone in self.cones for key, leaf in cone.leaves.items() if leaf.shape}
+
     @staticmethod
     def _steps(cone: Cone, loops: frozenset[int]) -> Number:
         """The steps of some loops of a cone; those of its reductions one after another.

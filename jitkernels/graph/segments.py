@@ -1,12 +1,14 @@
 """A segment: the code of nests and products that run one after another, and which variant of each is taken."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from jitkernels import machine
 from jitkernels.attrs.base import FLOATS
 from jitkernels.errors import GraphError
 from jitkernels.graph import calling, cones, epilogues, guesses
+from jitkernels.graph.bodies import fresh_words
 from jitkernels.graph.emit import polls, programs, runs, shared_rounds, swapping
 from jitkernels.graph.emit.blocks import Function
 from jitkernels.graph.emit.blockwise import BlockwiseEmitter, serves
@@ -102,12 +104,14 @@ class Maker:
 
     def _flow(self, flow: Flow, name: str) -> None:
         """A loop or branch, which is called like a nest, and the nests in it."""
-        for number, group in enumerate(
-            group for body in flow.bodies.values() for _, group in body.stages if group
-        ):
+        groups = [
+            (body, group) for body in flow.bodies.values() for _, group in body.stages if group is not None
+        ]
+        for number, (body, group) in enumerate(groups):
             group.program.profile = self.program.profile
             inner = InnerMaker(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
+            inner.fresh = fresh_words(body, group)
             products: dict[str, Node] = {}
             for place, step in enumerate(group.steps):
                 if isinstance(step, Product):
@@ -247,6 +251,7 @@ class Maker:
             any_size=self.units is not None,
             halves=own.halves,
             neighbours=own.neighbours,
+            is_fresh=own.is_fresh,
         )
 
     def _guess(self, nest: Nest) -> Variant | None:  # noqa: ARG002  # of those in loops
@@ -275,6 +280,8 @@ class InnerMaker(Maker):
     """Makes nests that a loop or branch calls, each at once and whole."""
 
     has_flows = True
+    fresh: AbstractSet[int] = frozenset()
+    """The words of arrays whose elements are written in the same rounds."""
 
     def nest(self, nest: Nest, name: str) -> None:
         if not nest.is_empty:
@@ -291,8 +298,10 @@ class InnerMaker(Maker):
         widest, is_short = machine.target().vector_bytes, nest.row_now * nest.widest < guesses.SHORT_BYTES
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else guesses.is_stencil(nest):
-            halves = not reduces and nest.widest >= 8
-            return Variant(min(32, widest), 1, halves=halves, neighbours=not reduces)
+            halves, width = not reduces and nest.widest >= 8, min(32, widest)
+            words = {self.arrays[key].word for key in nest.read_arrays if key in self.arrays}
+            is_fresh = reduces and not words.isdisjoint(self.fresh)
+            return Variant(width, 1, halves=halves, neighbours=not reduces, is_fresh=is_fresh)
         return None
 
     def _function(self) -> Function:

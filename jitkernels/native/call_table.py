@@ -3,7 +3,8 @@
 A table has the callable that serves what nothing else does:
 
     table: slow callable, first link, number of calls that look at links, or are in the function of one, the name by
-        which results are told where to go, or null
+        which results are told where to go, or null, the callable that serves what the function of a link refuses, or
+        null
     link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
         stays behind others, an alarm or null, the flags that it was called for, how often these are skipped, names,
         watches
@@ -21,8 +22,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Words: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-UNDER_WAY, OUT_NAME = 2, 3
+UNDER_WAY, OUT_NAME, PLAIN = 2, 3, 4
 """Words of a table."""
+FOR_PLAIN = 1
+"""What the function of a link returns where it refuses: no object has this address."""
 OUT = sys.intern("out")
 CELL = 16
 """Bytes from the start of a cell to what it holds."""
@@ -30,12 +33,13 @@ LAST, NAMES = 6, 10
 """Words of a link: whether it stays behind others, and its names; those between are of `telling`."""
 
 
-def new_table(slow: object, *, takes_out: bool) -> Words:
-    """A table without links; the caller keeps both alive as long as an object has it.
+def new_table(slow: object, plain: object = None, *, takes_out: bool) -> Words:
+    """A table without links; the caller keeps all of it alive as long as an object has it.
 
     `takes_out`: ``out`` is an argument like others.
     """
-    return np.array([id(slow), 0, 0, 0 if takes_out else id(OUT)], np.int64)
+    last = 0 if plain is None else id(plain)
+    return np.array([id(slow), 0, 0, 0 if takes_out else id(OUT), last], np.int64)
 
 
 Watch = tuple[object, object, object]

@@ -8,7 +8,8 @@ warn, and a function has set flags of the processor (see `processor_flags`), the
 same arguments; what it raises is raised.
 
 Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`;
-the last one is None's null or what is given by the keyword ``out``.
+the last one is None's null or what is given by the keyword ``out``. Where it gives back `FOR_PLAIN`, the table's plain
+callable is asked, if it has one and no ``out`` is given: it can be called at once, without looking for code.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ import numpy as np
 from jitkernels import dtypes
 from jitkernels.errors import WorkspaceError
 from jitkernels.native import arenas, c_api, floating_errors, known, load, processor_flags, telling
-from jitkernels.native.call_table import CELL, LAST, NAMES, OUT_NAME, UNDER_WAY
+from jitkernels.native.call_table import CELL, FOR_PLAIN, LAST, NAMES, OUT_NAME, PLAIN, UNDER_WAY
 from jitkernels.native.ir import STRAIGHT, IRSource
 from jitkernels.native.layout import Offset
 from jitkernels.native.source import External
@@ -71,6 +72,7 @@ given:
 first:
   %out = phi ptr [ null, %start ], [ null, %named ], [ %taken, %given ]
   %named.count = phi i64 [ 0, %start ], [ %size, %named ], [ %before, %given ]
+  %says.where = phi i1 [ false, %start ], [ false, %named ], [ true, %given ]
   %head.at = getelementptr i64, ptr %table, i64 1
   %under.at = getelementptr i64, ptr %table, i64 {UNDER_WAY}
   %under = load i64, ptr %under.at
@@ -157,6 +159,9 @@ clear:
   br label %go
 go:
   %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
+  %for.plain = icmp eq ptr %result, inttoptr (i64 {FOR_PLAIN} to ptr)
+  br i1 %for.plain, label %refused, label %heard, !prof !9
+heard:
   %failures = call i32 @flags_now()
   %alarming = icmp ne i32 %failures, 0
   br i1 %alarming, label %hear, label %finished, !prof !9
@@ -206,6 +211,19 @@ not.taken:
   %last.less = sub i64 %last.still, 1
   store i64 %last.less, ptr %under.at
   br label %slow
+refused:
+  %plain.at = getelementptr i64, ptr %table, i64 {PLAIN}
+  %plain.callee = load ptr, ptr %plain.at
+  %no.plain = icmp eq ptr %plain.callee, null
+  %not.plain = or i1 %no.plain, %says.where
+  br i1 %not.plain, label %failed, label %ask
+ask:
+  call void @flags_become(i32 0)
+  %answered = call ptr @PyObject_Vectorcall(ptr %plain.callee, ptr %objects, i64 %flagged, ptr %names)
+  %ask.still = load i64, ptr %under.at
+  %ask.less = sub i64 %ask.still, 1
+  store i64 %ask.less, ptr %under.at
+  ret ptr %answered
 slow:
   %callee = load ptr, ptr %table
   %last = tail call ptr @PyObject_Vectorcall(ptr %callee, ptr %objects, i64 %flagged, ptr %names)

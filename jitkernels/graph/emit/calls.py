@@ -2,7 +2,8 @@
 
 It looks whether the arguments are what the code was made for, reads extents and strides from them, makes the results or
 takes those given as ``out``, lends the memory between nests, calls the segment, and returns the result. A null pointer
-means that the arguments are of another kind (nothing has happened then), or that an exception is set.
+means that the arguments are of another kind (nothing has happened then), or that an exception is set;
+`call_table.FOR_PLAIN` that the segment has refused them, before anything was written.
 
 What is computed has no part in its text: expressions of the same arguments and results share one, which takes LLVM as
 long as a segment. So three words of the context are the segment's (see `SEGMENT`).
@@ -13,6 +14,7 @@ from jitkernels.graph.emit.call_arguments import TakenArguments
 from jitkernels.graph.emit.call_results import GivenResults
 from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
 from jitkernels.native import arenas
+from jitkernels.native.call_table import FOR_PLAIN
 
 LONG = 400_000
 """Additions from which on other Python threads may run meanwhile: about 20 us."""
@@ -26,6 +28,8 @@ class Caller(TakenArguments, GivenResults):
 
     def text(self) -> str:
         """LLVM IR of the function, and of what it declares."""
+        self.none = self.variable("ptr")
+        self.line(f"  store ptr null, ptr {self.none}")
         self.reached = objects.reached(self, self.reach.steps)
         self.given = [self._object(argument) for argument in self.arguments]
         self.numbers = [
@@ -54,7 +58,8 @@ class Caller(TakenArguments, GivenResults):
         ]
         body = (
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
-            f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n  ret ptr null\n}}\n"
+            f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n"
+            f"  %none = load ptr, ptr {self.none}\n  ret ptr %none\n}}\n"
         )
         inside = body
         for name, text in reversed(objects.FUNCTIONS.items()):
@@ -171,6 +176,9 @@ class Caller(TakenArguments, GivenResults):
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
+            f"  %asks = icmp eq i64 %status, {REFUSED}",
+            f"  %asked = select i1 %asks, ptr inttoptr (i64 {FOR_PLAIN} to ptr), ptr null",
+            f"  store ptr %asked, ptr {self.none}",
             f"  %without = and i64 %status, {~(FULL ^ REFUSED)}",
             f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception

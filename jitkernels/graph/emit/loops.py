@@ -252,8 +252,7 @@ class Loops(Targets):
     def read_words(self) -> set[int]:
         """The words of the frame that have the arrays that are read."""
         arrays = self.values.arrays
-        leaves = ((key, leaf) for cone in self.nest.cones for key, leaf in cone.leaves.items())
-        return {arrays[key].word for key, leaf in leaves if leaf.shape and key in arrays}
+        return {arrays[key].word for key in self.nest.read_arrays if key in arrays}
 
     def _is_streamed(self, target: Target, loops: list[int]) -> bool:
         """Whether the steps of the last loop fill lines of the target's array one after another."""

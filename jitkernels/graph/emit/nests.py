@@ -17,17 +17,14 @@ from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.loops import most_steps
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.neighbour_rows import NeighbourRows
-from jitkernels.graph.emit.parts import Steps, whole_steps
-from jitkernels.graph.emit.reductions import Accumulator, all_decided
-from jitkernels.graph.emit.short_rows import ShortRows
+from jitkernels.graph.emit.reduced_rows import CHUNK, ReducedRows
+from jitkernels.graph.emit.reductions import Accumulator
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
 
-CHUNK = 4096
-"""Elements of which a sum of floats is one part."""
 PART = CHUNK // 16
 """The same where its steps are added up one by one, each lane for itself."""
 ROWS = 128
@@ -40,11 +37,9 @@ RUNS_AHEAD = 4
 """Steps that runs are asked for before they are read."""
 FAR = 1 << 20
 """Bytes of an array that is not in the second cache."""
-COUNTED = 1 << 30
-"""Elements that are counted in 32 bits."""
 
 
-class Emitter(ShortRows, NeighbourRows, ComingLines):
+class Emitter(ReducedRows, NeighbourRows, ComingLines):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -258,72 +253,6 @@ class Emitter(ShortRows, NeighbourRows, ComingLines):
         most = most_steps(self.extents[loops[0]]) if len(loops) == 1 else None
         finds = any(self._accumulator(target, 1).is_index for target in reductions)
         return finds or most is None or most > PART
-
-    def _in_two_widths(
-        self,
-        block: Block,
-        loop: int,
-        reductions: list[Target],
-        narrow: int,
-        wide: int,
-        step: Callable[[Block], None],
-        *,
-        is_alone: bool,
-    ) -> None:
-        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then.
-
-        Where nothing else `is` done `alone` with it, it ends with the part that decides what is found.
-        """
-        first, end = self._limits(loop)
-        new = self.function.new
-        rest = [self._rest(target, narrow) for target in reductions]
-        for one in rest:
-            one.begin(block)
-        count = new(block, f"sub nsw i64 {end}, {first}")
-        whole = new(block, f"and i64 {count}, {-wide}")
-        stop = new(block, f"add nsw i64 {first}, {whole}")
-        inside = Block(block, -1)
-        self.accumulators = [self._part(target, wide, is_wide=True) for target in reductions]
-        pairs = [*zip(self.accumulators, rest, strict=True)]
-        for _, other in pairs:
-            other.has_taken = other.is_index
-        deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
-        if not is_alone or len(deciding) < len(pairs):
-            deciding = []
-        length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
-        counted = [one.longest() for one in self.accumulators if isinstance(one, StepCounts)]
-        length = min([length, *counted])
-        whole_steps(self, inside, Steps(loop, (first, stop), wide, length, step), pairs, deciding)
-        if self.is_filled(loop, wide):
-            block.lines += inside.lines
-        else:
-            self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
-        self.accumulators = rest
-        if deciding:
-            stop = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {stop}")
-        self.single_vectors(block, loop, (first, stop, end), narrow, wide, step)
-        settled = Block(block, -1)
-        for one in rest:
-            one.settle(settled)
-        if settled.lines:
-            self._where(block, new(block, f"icmp sgt i64 {whole}, {max(CHUNK, wide)}"), settled.lines)
-        self.accumulators = self._given(block, reductions, 1)
-
-    def _begun(
-        self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool
-    ) -> list[Accumulator]:
-        """Accumulators of so many lanes that have taken nothing."""
-        found = [self._accumulator(target, lanes, is_long=is_long) for target in reductions]
-        for one in found:
-            one.begin(block)
-        return found
-
-    def _given(self, block: Block, reductions: list[Target], lanes: int) -> list[Accumulator]:
-        """Accumulators of so many lanes that have taken what those at hand have."""
-        found = self._begun(block, reductions, lanes, is_long=False)
-        for one, other in zip(self.accumulators, found, strict=True):
-            one.give(block, other)
-        return found
 
     def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None]) -> None:
         """Loops of columns, one in another, that of lanes last."""

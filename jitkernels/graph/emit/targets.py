@@ -23,7 +23,8 @@ class Variant:
     `is_delicate`: lanes that are off may set no flag of the processor, whatever they compute. `any_size`: no code is
     left out because sizes such as those traced do not want it. `halves`: what whole vectors leave of a row is done by
     half of one, and half of that, which is sooner done for a few lanes than a vector with lanes that are off.
-    `neighbours`: rows that read some of the same elements are computed two at once (see `neighbour_rows`).
+    `neighbours`: rows that read some of the same elements are computed two at once (see `neighbour_rows`). `is_fresh`:
+    the last element of a row may have been written just now (see `reduced_rows`).
     """
 
     vector_bytes: int = 64
@@ -34,6 +35,7 @@ class Variant:
     any_size: bool = False
     halves: bool = False
     neighbours: bool = False
+    is_fresh: bool = False
 
 
 @dataclass
