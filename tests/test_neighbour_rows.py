@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels import machine
+from jitkernels.graph.emit.loop_text import LoopWriter
+from jitkernels.graph.emit.neighbour_rows import NeighbourRows
 
 
 def of_four(a: Any, b: Any, steps: Any) -> Any:
@@ -67,7 +70,7 @@ def _agree(compiled: Any, program: Any, arrays: list[Any], layout: Callable[[Any
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_rows_of_all_lengths_and_numbers(program: Any) -> None:
     compiled = jk.jit(program, strict=True)
-    for columns in range(4, 41):
+    for columns in (*range(4, 41), *range(46, 67)):
         for rows in (2, 3, 5, 6) if columns % 4 else (4, 7):
             _agree(compiled, program, _arrays(rows, columns, "float64"))
 
@@ -92,7 +95,7 @@ def test_nothing_beside_the_arrays_is_read_or_written() -> None:
     """What lies around is NaN, and stays."""
     program: Any = of_nine
     compiled = jk.jit(program, strict=True)
-    for columns in range(10, 29):
+    for columns in (*range(10, 29), *range(49, 69)):
         for shift in range(3):
             around = [np.full((9, columns + 6), np.nan) for _ in range(2)]
             inner = [one[1:-1, shift : shift + columns] for one in around]
@@ -132,7 +135,69 @@ def test_planes() -> None:
         return a
 
     compiled = jk.jit(heat, strict=True)
-    for columns in (*range(10, 20), 26, 33):
+    for columns in (*range(10, 20), 26, 33, 51, 67):
         for rows in (5, 6):
             arrays = [np.random.default_rng(i).integers(0, 4, (4, rows, columns)) * 1.0 for i in range(2)]
             _agree(compiled, heat, arrays)
+
+
+def _with_name(name: str) -> machine.Target:
+    own = machine.target()
+    return type(own)(**{**vars(own), "architecture": "x86_64", "name": name})
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "is_asked"),
+    [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)],
+)
+def test_lines_are_asked_for_where_stores_wait_for_them(
+    name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is on Intel's processors, if arrays are not in the first cache: what is computed is the same."""
+    if machine.target().vector_bytes < 64:
+        pytest.skip("rows of some of the programs share nothing in narrower vectors")
+    asked: list[str] = []
+    ask, target = LoopWriter.prefetch, _with_name(name)
+
+    def noted(writer: LoopWriter, block: Any, at: str, how: str) -> None:
+        asked.append(how)
+        ask(writer, block, at, how)
+
+    monkeypatch.setattr(LoopWriter, "prefetch", noted)
+    monkeypatch.setattr(machine, "target", lambda: target)
+    for program in PROGRAMS:
+        asked.clear()
+        compiled = jk.jit(program, strict=True)
+        _agree(compiled, program, _arrays(size, size + 3, "float64"))
+        _agree(compiled, program, _arrays(size + 1, size + 7, "float64"))
+        assert bool(asked) == is_asked, (program, asked)
+        assert set(asked) <= {"i32 1, i32 3"}
+
+
+def test_rows_that_share_what_they_read_stay_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole rows are not one long one, unless they are short or have nothing in common."""
+
+    def of_rows(a: Any, b: Any, steps: Any) -> Any:
+        for _ in range(steps):
+            a[1:] -= b[1:] - b[:-1]
+        return a
+
+    def of_elements(a: Any, b: Any, steps: Any) -> Any:
+        for _ in range(steps):
+            a[3:] -= b[3:] * b[3:]
+        return a
+
+    found: list[Any] = []
+    write = NeighbourRows.in_neighbours
+
+    def noted(writer: NeighbourRows, block: Any, loops: Any, targets: Any) -> None:
+        found.append(loops)
+        write(writer, block, loops, targets)
+
+    monkeypatch.setattr(NeighbourRows, "in_neighbours", noted)
+    for program, columns, are_rows in ((of_rows, 70, True), (of_rows, 3, False), (of_elements, 70, False)):
+        found.clear()
+        for dtype in ("float64", "int64"):
+            for rows in (40, 41):
+                _agree(jk.jit(program, strict=True), program, _arrays(rows, columns, dtype))
+        assert bool(found) == are_rows, (program, columns)

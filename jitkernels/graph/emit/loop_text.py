@@ -285,6 +285,11 @@ class LoopWriter(Turning):
         less = new(block, f"icmp slt i64 {line}, {end}")
         return new(block, f"select i1 {less}, i64 {line}, i64 {end}")
 
+    def prefetch(self, block: Block, at: str, how: str) -> None:
+        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
+        self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
+
     def _mask(self, block: Block, count: str, lanes: int, times: int = 1) -> str:
         """Which of the lanes are below a count; of so many vectors of such lanes, one behind another."""
         bits, all_lanes = min(8 * self.variant.vector_bytes // self.lanes()[0], 64), lanes * times

@@ -126,6 +126,7 @@ class Loops(Targets):
                     not {inner, outer} & self.directions.keys()
                     and all(same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses)
                     and not any((inner in target.loops) != (outer in target.loops) for target in self.targets)
+                    and not self.keeps_rows(outer, inner)
                 ):
                     self.extents[inner] = self.extents[outer] * extent
                     for access in accesses:
@@ -141,6 +142,10 @@ class Loops(Targets):
                 if target.reduction is not None:
                     node, place = target.reduction
                     target.reduction = node, self._without(place)
+
+    def keeps_rows(self, outer: int, inner: int) -> bool:  # noqa: ARG002  # of stencils
+        """Whether two loops that could be one stay two, as rows have something in common."""
+        return False
 
     def _is_reduced(self, loop: int) -> bool:
         return any(target.reduction is not None and loop in target.loops for target in self.targets)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
+from jitkernels.graph.emit.coming_lines import ComingLines
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.loops import most_steps
 from jitkernels.graph.emit.memory import LINE, Array
@@ -38,7 +39,7 @@ FAR = 1 << 20
 """Bytes of an array that is not in the second cache."""
 
 
-class Emitter(ReducedRows, NeighbourRows):
+class Emitter(ReducedRows, NeighbourRows, ComingLines):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -72,10 +73,13 @@ class Emitter(ReducedRows, NeighbourRows):
                     inner.setdefault(target.loops, []).append(target)
             for loops, targets in inner.items():
                 self._phase(block, self._inner_order(loops), targets)
-            for target in self.targets:
-                if target.phase == phase and not target.loops and target.array is not None:
-                    value = self.values.value(block, target.node, target.place)
-                    self._store(block, target, value)
+            given = [
+                one for one in self.targets if one.phase == phase and not one.loops and one.array is not None
+            ]
+            for target in given:
+                value = self.values.value(block, target.node, target.place)
+                self._store(block, target, value)
+            self.ask_for_lines(block, given)
 
     def _begin_streams(self, block: Block) -> None:
         """What is kept for a root that goes past the caches is kept in one row for all: that which is written last.
@@ -90,7 +94,7 @@ class Emitter(ReducedRows, NeighbourRows):
         _, pointer, _ = self.values.address(block, array, target.place)
         count = self.function.extent(self.extents[self.lane_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
-        self._prefetch(block, end, "i32 1, i32 3")
+        self.prefetch(block, end, "i32 1, i32 3")
         if not self.stashes:
             return
         last = new(self.function.block, "sub nsw i64 %end, 1")
@@ -122,7 +126,7 @@ class Emitter(ReducedRows, NeighbourRows):
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
             for line in range(0, self.values.lanes(block) * size // LINE, every):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self._prefetch(block, at, "i32 0, i32 2")
+                self.prefetch(block, at, "i32 0, i32 2")
 
     def _fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
         """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
@@ -150,12 +154,7 @@ class Emitter(ReducedRows, NeighbourRows):
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
             for line in range(self.values.lanes(block) * size // LINE):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self._prefetch(block, at, "i32 0, i32 3")
-
-    def _prefetch(self, block: Block, at: str, how: str) -> None:
-        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
-        self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
+                self.prefetch(block, at, "i32 0, i32 3")
 
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """What the first phase of a row reads element by element, and how far it is to the next row of it."""
@@ -234,6 +233,8 @@ class Emitter(ReducedRows, NeighbourRows):
             for target, value in stored:
                 assert target.array is not None, "a root"
                 self._store(inside, target, value)
+            if not reductions and self.lane_loop == loops[-1]:
+                self.ask_for_lines(inside, [target for target, _ in stored])
 
         if self.lane_loop not in loops or not reductions:
             is_long = self._is_long(loops, reductions)

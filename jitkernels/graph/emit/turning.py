@@ -10,6 +10,7 @@ from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import Loops
 from jitkernels.graph.emit.memory import Array
+from jitkernels.graph.extents import Number
 from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS
 
@@ -33,17 +34,17 @@ class Turning(Loops):
         if self.directions or self.streamed or self.scanned or self.few:
             return frozenset()
         read = [pair for one in self.targets for pair in self.values.needed(one.node, one.place)]
-        bytes_read = self._bytes(
+        bytes_read = self.bytes_along(
             loop, [(self.values.arrays.get(id(node)), place) for node, place in read]
         )  # fmt: skip
         if not LEAST_BYTES <= sum(bytes_read.values()) <= MOST_BYTES:
             return frozenset()
-        bytes_written = self._bytes(loop, [(one.array, one.where or one.place) for one in self.targets])
+        bytes_written = self.bytes_along(loop, [(one.array, one.where or one.place) for one in self.targets])
         return frozenset(
             word for word, size in {**bytes_written, **bytes_read}.items() if size >= SHARED_BYTES
         )
 
-    def _bytes(self, loop: int, accesses: list[tuple[Array | None, IndexMap]]) -> dict[int, int]:
+    def bytes_along(self, loop: int, accesses: list[tuple[Array | None, IndexMap]]) -> dict[int, int]:
         """By the words of arrays, the bytes that the steps of a loop come by, each other ones."""
         found = {}
         for array, place in accesses:
@@ -66,6 +67,14 @@ class Turning(Loops):
             for one, other in ((last, begin), (before, behind), (-step, step))
         )
         return first, limit, move
+
+    def onward(self, loop: int, forwards: Number, backwards: Number) -> str:
+        """One of two distances, by the direction in which a loop goes."""
+        new, block, far = self.function.new, self.function.block, self.function.extent(forwards)
+        if not self.turns or loop != self.range_loop:
+            return far
+        turned = new(block, f"icmp ne i64 {self.function.extent_of(TURN)}, 0")
+        return new(block, f"select i1 {turned}, i64 {self.function.extent(backwards)}, i64 {far}")
 
     def last_step(self, block: Block, begin: str, end: str, step: int) -> str:
         """Where a loop that goes backwards begins, by steps of a power of two."""
