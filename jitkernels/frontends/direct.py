@@ -33,9 +33,7 @@ class Direct:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(entry.source, cached=cached)
         self.segment = load.placed_of(entry.segment, cached=cached)
-        objects = [
-            one.ctypes.data if i in call.own else id(one) for i, one in enumerate(call.objects)
-        ]
+        objects = [one.ctypes.data if i in call.own else id(one) for i, one in enumerate(call.objects)]
         words = [*objects, self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data

@@ -18,6 +18,7 @@ from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.neighbour_rows import NeighbourRows
 from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
+from jitkernels.graph.emit.row_runs import Runs
 from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.step_counts import StepCounts
@@ -35,15 +36,11 @@ AHEAD = 1 << 18
 """Bytes that are fetched before they are asked for."""
 SOON = 1 << 12
 """The same of what is read but once, over all arrays: into the second cache, of as much as is on its way at a time."""
-RUNS_AHEAD = 4
-"""Steps that runs are asked for before they are read."""
-FAR = 1 << 20
-"""Bytes of an array that is not in the second cache."""
 COUNTED = 1 << 30
 """Elements that are counted in 32 bits."""
 
 
-class Emitter(ShortRows, NeighbourRows):
+class Emitter(ShortRows, NeighbourRows, Runs):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -95,7 +92,7 @@ class Emitter(ShortRows, NeighbourRows):
         _, pointer, _ = self.values.address(block, array, target.place)
         count = self.function.extent(self.extents[self.lane_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
-        self._prefetch(block, end, "i32 1, i32 3")
+        self.prefetch(block, end, "i32 1, i32 3")
         if not self.stashes:
             return
         last = new(self.function.block, "sub nsw i64 %end, 1")
@@ -127,40 +124,7 @@ class Emitter(ShortRows, NeighbourRows):
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
             for line in range(0, self.values.lanes(block) * size // LINE, every):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self._prefetch(block, at, "i32 0, i32 2")
-
-    def _fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
-        """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
-
-        Processors foresee what lies behind what is read, and no runs that are far from one another. What is in the
-        second cache comes soon enough: a guess from the call that was traced.
-        """
-        assert self.lane_loop is not None, "of runs"
-        new = self.function.new
-        steps_now = extents.value_of(self.extents[loop]) * extents.value_of(self.extents[self.lane_loop])
-        for node, place in {
-            self.values.key(*pair): pair
-            for one in targets
-            for pair in self.values.needed(one.node, one.place)
-        }.values():
-            array = self.values.arrays.get(id(node))
-            if array is None:
-                continue
-            steps = self.values.coefficients(array.strides, place)[1]
-            size = NUMBERS[array.dtype].size
-            if not same(steps.get(self.lane_loop, 0), 1) or loop not in steps or steps_now * size < FAR:
-                continue
-            _, pointer, _ = self.values.address(block, array, place)
-            ahead = self.function.extent(steps[loop] * (RUNS_AHEAD * size))
-            ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-            for line in range(self.values.lanes(block) * size // LINE):
-                at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self._prefetch(block, at, "i32 0, i32 3")
-
-    def _prefetch(self, block: Block, at: str, how: str) -> None:
-        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
-        self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
+                self.prefetch(block, at, "i32 0, i32 2")
 
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """What the first phase of a row reads element by element, and how far it is to the next row of it."""
@@ -223,7 +187,7 @@ class Emitter(ShortRows, NeighbourRows):
             if self.lane_loop in loops:
                 self._fetch(inside, targets[0].phase)
             elif len(loops) == 1 and self.values.lanes(inside) > wide:
-                self._fetch_runs(inside, loops[0], targets)
+                self.fetch_runs(inside, loops[0], targets)
             # All is read before anything is written: what is written may be what another root reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.place))
@@ -243,7 +207,7 @@ class Emitter(ShortRows, NeighbourRows):
         if self.lane_loop not in loops or not reductions:
             is_long = self._is_long(loops, reductions)
             self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=is_long)
-            self._inner(block, loops, step)
+            self.in_runs(block, loops, targets, lambda inside: self._inner(inside, loops, step))
         elif len(loops) > 1:
             self.accumulators = self._begun(block, reductions, wide, is_long=True)
             self._inner(block, loops, step)

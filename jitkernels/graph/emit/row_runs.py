@@ -1,0 +1,124 @@
+"""Runs of several vectors, a new one of which is read at each step of a loop: rows that a vector is multiplied with."""
+
+from collections.abc import Callable
+
+from jitkernels import machine
+from jitkernels.graph import extents
+from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit import whole_lines
+from jitkernels.graph.emit.blocks import Block
+from jitkernels.graph.emit.loop_text import LoopWriter
+from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.extents import Number, same
+from jitkernels.native.language.types import NUMBERS
+
+RUNS_AHEAD = 4
+"""Steps that runs are asked for before they are read."""
+FAR = 1 << 20
+"""Bytes of an array that is not in the second cache."""
+NOT_NEAR = 1 << 15
+"""And of one of which much is not in the first: what is there is read as fast as vectors are put together."""
+LEAST_VECTORS = 4
+"""Of runs for which it is worth it to read a line more."""
+
+
+class Runs(LoopWriter):
+    """Reads runs."""
+
+    def _long_runs(self, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap, Number]]:
+        """Arrays that are read in runs, each element's place, and how far it is to the next run of it."""
+        found = []
+        pairs = {
+            self.values.key(*pair): pair
+            for one in targets
+            for pair in self.values.needed(one.node, one.place)
+        }
+        for node, place in pairs.values():
+            array = self.values.arrays.get(id(node))
+            if array is None or self.lane_loop is None:
+                continue
+            steps = self.values.coefficients(array.strides, place)[1]
+            if same(steps.get(self.lane_loop, 0), 1) and loop in steps:
+                found.append((array, place, steps[loop]))
+        return found
+
+    def _bytes_now(self, loop: int, array: Array) -> int:
+        """What runs take in all, in the call that is traced."""
+        assert self.lane_loop is not None, "of runs"
+        lanes = extents.value_of(self.extents[self.lane_loop])
+        return extents.value_of(self.extents[loop]) * lanes * NUMBERS[array.dtype].size
+
+    def in_runs(
+        self, block: Block, loops: list[int], targets: list[Target], body: Callable[[Block], None]
+    ) -> None:
+        """Go through runs, by whole lines where they begin within lines and all do so at the same place of one.
+
+        They do where one is whole lines behind the other, as rows of a power of two of elements are.
+        """
+        runs = self._unaligned(block, loops, targets)
+        if not runs:
+            body(block)
+            return
+        new = self.function.new
+        lines, plain = Block(block, -1), Block(block, -1)
+        beyond, fits = "0", "true"
+        for array, place, step in runs:
+            _, pointer, _ = self.values.address(block, array, place)
+            address = new(block, f"ptrtoint ptr {pointer} to i64")
+            beyond = new(block, f"or i64 {beyond}, {address}")
+            rest = new(
+                block, f"and i64 {self.function.extent(step)}, {LINE // NUMBERS[array.dtype].size - 1}"
+            )
+            fits = new(block, f"and i1 {fits}, {new(block, f'icmp eq i64 {rest}, 0')}")
+            lines.known["shift", array.word] = whole_lines.shift(self.function, lines, address, array.dtype)
+        begins = new(block, f"icmp ne i64 {new(block, f'and i64 {beyond}, {LINE - 1}')}, 0")
+        body(lines)
+        body(plain)
+        there, here, after = (self.function.label() for _ in range(3))
+        block.lines += [
+            f"  br i1 {new(block, f'and i1 {begins}, {fits}')}, label %{there}, label %{here}",
+            *(f"{there}:", *lines.lines, f"  br label %{after}"),
+            *(f"{here}:", *plain.lines, f"  br label %{after}", f"{after}:"),
+        ]
+
+    def _unaligned(
+        self, block: Block, loops: list[int], targets: list[Target]
+    ) -> list[tuple[Array, IndexMap, Number]]:
+        """Runs that are read so where they begin within lines; none where it is not worth it, or not possible."""
+        if len(loops) != 1 or self.lane_loop in loops or self.values.mask(block) or self.variant.any_size:
+            return []
+        if self.variant.vector_bytes != LINE or not machine.target().is_x86:
+            return []
+        runs, lanes = self._long_runs(loops[0], targets), self.values.lanes(block)
+        words = [array.word for array, _, _ in runs]
+        for array, _, _ in runs:
+            sort = NUMBERS[array.dtype]
+            if sort.memory not in whole_lines.PICKED or lanes * sort.size < LEAST_VECTORS * LINE:
+                return []
+            if words.count(array.word) > 1:  # at several places, each of which begins elsewhere in a line
+                return []
+        return runs if any(self._bytes_now(loops[0], one) >= NOT_NEAR for one, _, _ in runs) else []
+
+    def fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
+        """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
+
+        Processors foresee what lies behind what is read, and no runs that are far from one another. What is in the
+        second cache comes soon enough: a guess from the call that was traced.
+        """
+        new = self.function.new
+        for array, place, step in self._long_runs(loop, targets):
+            if self._bytes_now(loop, array) < FAR:
+                continue
+            size = NUMBERS[array.dtype].size
+            _, pointer, _ = self.values.address(block, array, place)
+            ahead = self.function.extent(step * (RUNS_AHEAD * size))
+            ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
+            for line in range(self.values.lanes(block) * size // LINE):
+                at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
+                self.prefetch(block, at, "i32 0, i32 3")
+
+    def prefetch(self, block: Block, at: str, how: str) -> None:
+        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
+        self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
