@@ -131,7 +131,11 @@ class Memory:
         """What is at an address, and where lanes are apart from it, as a value that a block around knows."""
         function, size = self.function, NUMBERS[array.dtype].size
         if same(apart, 0):
-            text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
+            held = block.find(("held", array.word))
+            if held is not None:
+                text = whole_lines.following(function, home, array.dtype, held)
+            else:
+                text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
             return self.from_memory(home, text, array.dtype, 1)
         mask, lanes = self.mask(block), self.lanes(block)
         vector = memory_type(array.dtype, lanes)

@@ -207,10 +207,11 @@ class Emitter(ShortRows, NeighbourRows, Runs):
         if self.lane_loop not in loops or not reductions:
             is_long = self._is_long(loops, reductions)
             self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=is_long)
-            self.in_runs(block, loops, targets, lambda inside: self._inner(inside, loops, step))
+            read = [*targets, *stashes]
+            self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
         elif len(loops) > 1:
             self.accumulators = self._begun(block, reductions, wide, is_long=True)
-            self._inner(block, loops, step)
+            self._inner(block, loops, step, targets)
             self.accumulators = self._given(block, reductions, 1)
         else:
             is_alone = len(reductions) == len(targets) and not stashes
@@ -288,17 +289,21 @@ class Emitter(ShortRows, NeighbourRows, Runs):
             one.give(block, other)
         return found
 
-    def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None]) -> None:
+    def _inner(
+        self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[Target]
+    ) -> None:
         """Loops of columns, one in another, that of lanes last."""
         loop, *others = loops
         begin, end = self._limits(loop)
         narrow, wide = self.lanes()
         if others:
-            self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step))
+            self.counted(
+                block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step, targets)
+            )
         elif loop != self.lane_loop:
             self._in_parts(
                 block, self.accumulators, (begin, end), PART,
-                lambda inside, first, last: self.counted(inside, loop, first, last, 1, 1, step),
+                lambda inside, first, last: self.one_by_one(inside, loop, (first, last), targets, step),
             )  # fmt: skip
         elif self.accumulators:  # which are as wide through all loops
             condition = "true"

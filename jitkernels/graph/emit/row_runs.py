@@ -6,10 +6,12 @@ from jitkernels import machine
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit import whole_lines
-from jitkernels.graph.emit.blocks import Block
+from jitkernels.graph.emit.blocks import Block, memory_type
 from jitkernels.graph.emit.loop_text import LoopWriter
 from jitkernels.graph.emit.memory import LINE, Array
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.emit.values import Pair
+from jitkernels.graph.emit.whole_lines import Held
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
 
@@ -29,19 +31,30 @@ class Runs(LoopWriter):
     def _long_runs(self, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap, Number]]:
         """Arrays that are read in runs, each element's place, and how far it is to the next run of it."""
         found = []
+        for node, place in self._read(targets):
+            array = self.values.arrays[id(node)]
+            steps = self.values.coefficients(array.strides, place)[1]
+            if self.lane_loop is not None and same(steps.get(self.lane_loop, 0), 1) and loop in steps:
+                found.append((array, place, steps[loop]))
+        return found
+
+    def _read(self, targets: list[Target]) -> list[Pair]:
+        """What is read of arrays, each element once; not of those that are read in other ways, too."""
         pairs = {
             self.values.key(*pair): pair
             for one in targets
             for pair in self.values.needed(one.node, one.place)
         }
-        for node, place in pairs.values():
-            array = self.values.arrays.get(id(node))
-            if array is None or self.lane_loop is None:
-                continue
-            steps = self.values.coefficients(array.strides, place)[1]
-            if same(steps.get(self.lane_loop, 0), 1) and loop in steps:
-                found.append((array, place, steps[loop]))
-        return found
+        arrays = self.values.arrays
+        other_ways = {one.word for one in self.values.stashed.values()}
+        other_ways |= {
+            self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"
+        }
+        return [
+            pair
+            for pair in pairs.values()
+            if id(pair[0]) in arrays and arrays[id(pair[0])].word not in other_ways
+        ]
 
     def _bytes_now(self, loop: int, array: Array) -> int:
         """What runs take in all, in the call that is traced."""
@@ -86,19 +99,82 @@ class Runs(LoopWriter):
         self, block: Block, loops: list[int], targets: list[Target]
     ) -> list[tuple[Array, IndexMap, Number]]:
         """Runs that are read so where they begin within lines; none where it is not worth it, or not possible."""
-        if len(loops) != 1 or self.lane_loop in loops or self.values.mask(block) or self.variant.any_size:
+        if len(loops) != 1 or not self._are_far(block, loops[0], targets):
             return []
-        if self.variant.vector_bytes != LINE or not machine.target().is_x86:
-            return []
-        runs, lanes = self._long_runs(loops[0], targets), self.values.lanes(block)
+        runs = self._long_runs(loops[0], targets)
         words = [array.word for array, _, _ in runs]
         for array, _, _ in runs:
-            sort = NUMBERS[array.dtype]
-            if sort.memory not in whole_lines.PICKED or lanes * sort.size < LEAST_VECTORS * LINE:
+            if NUMBERS[array.dtype].memory not in whole_lines.PICKED:
                 return []
             if words.count(array.word) > 1:  # at several places, each of which begins elsewhere in a line
                 return []
-        return runs if any(self._bytes_now(loops[0], one) >= NOT_NEAR for one, _, _ in runs) else []
+        return runs
+
+    def _are_far(self, block: Block, loop: int, targets: list[Target]) -> bool:
+        """Whether code is for runs of whole vectors that come from the second cache, or from further away."""
+        if self.lane_loop is None or self.lane_loop in targets[0].loops or loop in self.directions:
+            return False
+        if self.variant.vector_bytes != LINE or not machine.target().is_x86 or self.variant.any_size:
+            return False
+        if self.values.mask(block):
+            return False
+        lanes = self.values.lanes(block)
+        return any(
+            self._bytes_now(loop, array) >= NOT_NEAR
+            and lanes * NUMBERS[array.dtype].size >= LEAST_VECTORS * LINE
+            for array, _, _ in self._long_runs(loop, targets)
+        )
+
+    def one_by_one(
+        self,
+        block: Block,
+        loop: int,
+        limits: tuple[str, str],
+        targets: list[Target],
+        body: Callable[[Block], None],
+    ) -> None:
+        """A loop of single steps; numbers that lie one behind another are read by the vector beside long runs.
+
+        What is read besides a run takes of the time in which the first cache takes lines from the second: 1.92 us
+        instead of 1.98 for four products with 64 kB each (Emerald Rapids).
+        """
+        numbers = self._numbers(block, loop, targets)
+        if not numbers:
+            self.counted(block, loop, *limits, 1, 1, body)
+            return
+        new, width = self.function.new, min(LINE // NUMBERS[array.dtype].size for array, _ in numbers)
+
+        def some(inside: Block) -> None:
+            left = new(inside, f"sub nsw i64 {limits[1]}, {inside.index}")
+            less = new(inside, f"icmp slt i64 {left}, {width}")
+            count = new(inside, f"select i1 {less}, i64 {left}, i64 {width}")
+            last = new(inside, f"add nsw i64 {inside.index}, {count}")
+            for array, place in numbers:
+                _, pointer, _ = self.values.address(inside, array, place)
+                here = new(
+                    inside, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {inside.index}"
+                )
+                held = self.function.variable(memory_type(array.dtype, width))
+                whole_lines.hold(self.function, inside, array.dtype, here, count, Held(held, width))
+                inside.known["held", array.word] = Held(held, width)
+            self.counted(inside, loop, inside.index, last, 1, 1, body, enters=True)
+
+        self.counted(block, None, *limits, width, 1, some)
+
+    def _numbers(self, block: Block, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap]]:
+        """Arrays that are read beside runs, at one place: the next element at each step of a loop."""
+        if not self._are_far(block, loop, targets):
+            return []
+        found: dict[int, list[tuple[Array, IndexMap, bool]]] = {}
+        for node, place in self._read(targets):
+            array = self.values.arrays[id(node)]
+            steps = self.values.coefficients(array.strides, place)[1]
+            is_next = same(steps.get(loop, 0), 1) and self.lane_loop not in steps
+            is_next = is_next and NUMBERS[array.dtype].memory in whole_lines.PICKED
+            found.setdefault(array.word, []).append((array, place, is_next))
+        return [
+            (array, place) for ((array, place, is_next), *others) in found.values() if is_next and not others
+        ]
 
     def fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
         """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.

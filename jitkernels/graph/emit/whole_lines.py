@@ -33,6 +33,14 @@ class Shift:
     last: str
 
 
+@record
+class Held:
+    """Elements that are taken one by one: the variable that has them, and how many."""
+
+    place: str
+    width: int
+
+
 def shift(function: Function, block: Block, address: str, dtype: str) -> Shift:
     """That of runs, the first of which begins at an address."""
     size, width = NUMBERS[dtype].size, LINE // NUMBERS[dtype].size
@@ -83,6 +91,31 @@ def read(function: Function, block: Block, lanes: int, dtype: str, pointer: str,
         for one, other in pairwise(lines)
     ]
     return joined(function, block, parts, width, kind)
+
+
+def hold(function: Function, block: Block, dtype: str, pointer: str, count: str, held: Held) -> None:
+    """Let a variable have as many elements as are counted, from an address on, and what fills the vector."""
+    kind, width, new = memory_type(dtype), held.width, function.new
+    vector, masked = f"<{width} x {kind}>", f"llvm.masked.load.{suffix(kind, width)}.p0"
+    function.library.declare(masked, vector, ["ptr", f"<{width} x i1>", vector])
+    few, lanes = new(block, f"trunc i64 {count} to i32"), f"<{width} x i32>"
+    one = new(block, f"insertelement {lanes} poison, i32 {few}, i64 0")
+    everywhere = new(block, f"shufflevector {lanes} {one}, {lanes} poison, {lanes} zeroinitializer")
+    numbers = "<" + ", ".join(f"i32 {number}" for number in range(width)) + ">"
+    on = new(block, f"icmp ugt {lanes} {everywhere}, {numbers}")
+    given = f"ptr align {NUMBERS[dtype].size} {pointer}, <{width} x i1> {on}, {vector} zeroinitializer"
+    found = new(block, f"call {vector} @{masked}({given})")
+    block.lines.append(f"  store {vector} {found}, ptr {held.place}")
+
+
+def following(function: Function, block: Block, dtype: str, held: Held) -> str:
+    """The next element of those that are held: the vector is turned by one."""
+    vector, new = memory_type(dtype, held.width), function.new
+    whole = new(block, f"load {vector}, ptr {held.place}")
+    order = ", ".join(f"i32 {(number + 1) % held.width}" for number in range(held.width))
+    turned = new(block, f"shufflevector {vector} {whole}, {vector} poison, <{held.width} x i32> <{order}>")
+    block.lines.append(f"  store {vector} {turned}, ptr {held.place}")
+    return new(block, f"extractelement {vector} {whole}, i64 0")
 
 
 def joined(function: Function, block: Block, parts: list[str], width: int, kind: str) -> str:
