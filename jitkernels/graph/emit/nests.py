@@ -14,7 +14,7 @@ from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.loops import most_steps
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.neighbour_rows import NeighbourRows
 from jitkernels.graph.emit.parts import Steps, whole_steps
 from jitkernels.graph.emit.reductions import Accumulator, all_decided
@@ -23,6 +23,7 @@ from jitkernels.graph.emit.short_rows import ShortRows
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
 
