@@ -19,7 +19,7 @@ RUNS_AHEAD = 4
 """Steps that runs are asked for before they are read."""
 FAR = 1 << 20
 """Bytes of an array that is not in the second cache."""
-NOT_NEAR = 1 << 15
+NOT_NEAR = 40 << 10
 """And of one of which much is not in the first: what is there is read as fast as vectors are put together."""
 LEAST_VECTORS = 4
 """Of runs for which it is worth it to read a line more."""
