@@ -52,7 +52,7 @@ def picked(x: Any, w: Any) -> Any:
 PROGRAMS = (product, several, shifted, picked)
 
 
-def given(rows: int, columns: int, dtype: str) -> tuple[Any, Any]:
+def given(rows: int, columns: int, dtype: str) -> Any:
     random = np.random.default_rng(rows + columns)
     return tuple((random.standard_normal(shape) * 8).astype(dtype) for shape in ((1, rows), (rows, columns)))
 
