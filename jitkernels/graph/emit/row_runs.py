@@ -7,7 +7,7 @@ from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit import whole_lines
 from jitkernels.graph.emit.blocks import Block, memory_type
-from jitkernels.graph.emit.loop_text import LoopWriter
+from jitkernels.graph.emit.loop_text import RUN, LoopWriter
 from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.emit.values import Pair
@@ -99,31 +99,34 @@ class Runs(LoopWriter):
         self, block: Block, loops: list[int], targets: list[Target]
     ) -> list[tuple[Array, IndexMap, Number]]:
         """Runs that are read so where they begin within lines; none where it is not worth it, or not possible."""
-        if len(loops) != 1 or not self._are_far(block, loops[0], targets):
-            return []
-        runs = self._long_runs(loops[0], targets)
+        runs = self._far_runs(block, loops[0], targets) if len(loops) == 1 else []
         words = [array.word for array, _, _ in runs]
-        for array, _, _ in runs:
-            if NUMBERS[array.dtype].memory not in whole_lines.PICKED:
-                return []
-            if words.count(array.word) > 1:  # at several places, each of which begins elsewhere in a line
-                return []
-        return runs
-
-    def _are_far(self, block: Block, loop: int, targets: list[Target]) -> bool:
-        """Whether code is for runs of whole vectors that come from the second cache, or from further away."""
-        if self.lane_loop is None or self.lane_loop in targets[0].loops or loop in self.directions:
-            return False
-        if self.variant.vector_bytes != LINE or not machine.target().is_x86 or self.variant.any_size:
-            return False
-        if self.values.mask(block):
-            return False
-        lanes = self.values.lanes(block)
-        return any(
-            self._bytes_now(loop, array) >= NOT_NEAR
-            and lanes * NUMBERS[array.dtype].size >= LEAST_VECTORS * LINE
-            for array, _, _ in self._long_runs(loop, targets)
+        # At several places of an array runs begin elsewhere in a line.
+        able = all(
+            NUMBERS[array.dtype].memory in whole_lines.PICKED and words.count(array.word) == 1
+            for array, _, _ in runs
         )
+        return runs if able else []
+
+    def _far_runs(
+        self, block: Block, loop: int, targets: list[Target], least: int = LEAST_VECTORS
+    ) -> list[tuple[Array, IndexMap, Number]]:
+        """Runs of so many vectors at least, from the second cache or further away, each whole lines behind another.
+
+        A guess from the call that was traced, on which nothing but speed depends.
+        """
+        if self.lane_loop is None or self.lane_loop in targets[0].loops or loop in self.directions:
+            return []
+        if self.variant.vector_bytes != LINE or not machine.target().is_x86 or self.variant.any_size:
+            return []
+        if self.values.mask(block):
+            return []
+        runs, lanes = self._long_runs(loop, targets), self.values.lanes(block)
+        sizes = [NUMBERS[array.dtype].size for array, _, _ in runs]
+        apart = [extents.value_of(step) * size for (_, _, step), size in zip(runs, sizes, strict=True)]
+        far = any(self._bytes_now(loop, array) >= NOT_NEAR for array, _, _ in runs)
+        long = all(lanes * size >= least * LINE for size in sizes)
+        return runs if far and long and not any(one % LINE for one in apart) else []
 
     def one_by_one(
         self,
@@ -162,8 +165,11 @@ class Runs(LoopWriter):
         self.counted(block, None, *limits, width, 1, some)
 
     def _numbers(self, block: Block, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap]]:
-        """Arrays that are read beside runs, at one place: the next element at each step of a loop."""
-        if not self._are_far(block, loop, targets):
+        """Arrays that are read beside runs, at one place: the next element at each step of a loop.
+
+        Beside shorter runs than of so many vectors, it takes as long to pick them.
+        """
+        if not self._far_runs(block, loop, targets, RUN):
             return []
         found: dict[int, list[tuple[Array, IndexMap, bool]]] = {}
         for node, place in self._read(targets):
