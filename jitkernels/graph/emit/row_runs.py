@@ -14,6 +14,7 @@ from jitkernels.graph.emit.values import Pair
 from jitkernels.graph.emit.whole_lines import LINE, Held
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
+from jitkernels.records import record
 
 RUNS_AHEAD = 4
 """Steps that runs are asked for before they are read."""
@@ -25,17 +26,28 @@ LEAST_VECTORS = 4
 """Of runs for which it is worth it to read a line more."""
 
 
+@record
+class LongRun:
+    """An array that is read in runs: an element's place, how far it is to the next run, whether all begin lines."""
+
+    array: Array
+    place: IndexMap
+    step: Number
+    begins_line: bool
+
+
 class Runs(LoopWriter):
     """Reads runs."""
 
-    def _long_runs(self, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap, Number]]:
-        """Arrays that are read in runs, each element's place, and how far it is to the next run of it."""
+    def _long_runs(self, loop: int, targets: list[Target]) -> list[LongRun]:
+        """Arrays that are read in runs. Constants of the code begin with lines."""
         found = []
         for node, place in self._read(targets):
             array = self.values.arrays[id(node)]
-            steps = self.values.coefficients(array.strides, place)[1]
+            first, steps = self.values.coefficients(array.strides, place)
             if self.lane_loop is not None and same(steps.get(self.lane_loop, 0), 1) and loop in steps:
-                found.append((array, place, steps[loop]))
+                begins = node.operation == "input" and "in_lines" in node.options and same(first, 0)
+                found.append(LongRun(array, place, steps[loop], begins))
         return found
 
     def _read(self, targets: list[Target]) -> list[Pair]:
@@ -76,12 +88,13 @@ class Runs(LoopWriter):
         new = self.function.new
         lines, plain = Block(block, -1), Block(block, -1)
         beyond, fits = "0", "true"
-        for array, place, step in runs:
-            _, pointer, _ = self.values.address(block, array, place)
+        for run in runs:
+            array = run.array
+            _, pointer, _ = self.values.address(block, array, run.place)
             address = new(block, f"ptrtoint ptr {pointer} to i64")
             beyond = new(block, f"or i64 {beyond}, {address}")
             rest = new(
-                block, f"and i64 {self.function.extent(step)}, {LINE // NUMBERS[array.dtype].size - 1}"
+                block, f"and i64 {self.function.extent(run.step)}, {LINE // NUMBERS[array.dtype].size - 1}"
             )
             fits = new(block, f"and i1 {fits}, {new(block, f'icmp eq i64 {rest}, 0')}")
             lines.known["shift", array.word] = whole_lines.shift(self.function, lines, address, array.dtype)
@@ -95,22 +108,20 @@ class Runs(LoopWriter):
             *(f"{here}:", *plain.lines, f"  br label %{after}", f"{after}:"),
         ]
 
-    def _unaligned(
-        self, block: Block, loops: list[int], targets: list[Target]
-    ) -> list[tuple[Array, IndexMap, Number]]:
+    def _unaligned(self, block: Block, loops: list[int], targets: list[Target]) -> list[LongRun]:
         """Runs that are read so where they begin within lines; none where it is not worth it, or not possible."""
         runs = self._far_runs(block, loops[0], targets) if len(loops) == 1 else []
-        words = [array.word for array, _, _ in runs]
+        words = [run.array.word for run in runs]
         # At several places of an array runs begin elsewhere in a line.
         able = all(
-            NUMBERS[array.dtype].memory in whole_lines.PICKED and words.count(array.word) == 1
-            for array, _, _ in runs
+            NUMBERS[run.array.dtype].memory in whole_lines.PICKED and words.count(run.array.word) == 1
+            for run in runs
         )
-        return runs if able else []
+        return runs if able and not all(run.begins_line for run in runs) else []
 
     def _far_runs(
         self, block: Block, loop: int, targets: list[Target], least: int = LEAST_VECTORS
-    ) -> list[tuple[Array, IndexMap, Number]]:
+    ) -> list[LongRun]:
         """Runs of so many vectors at least, from the second cache or further away, each whole lines behind another.
 
         A guess from the call that was traced, on which nothing but speed depends.
@@ -122,9 +133,13 @@ class Runs(LoopWriter):
         if self.values.mask(block):
             return []
         runs, lanes = self._long_runs(loop, targets), self.values.lanes(block)
-        sizes = [NUMBERS[array.dtype].size for array, _, _ in runs]
-        apart = [extents.value_of(step) * size for (_, _, step), size in zip(runs, sizes, strict=True)]
-        far = any(self._bytes_now(loop, array) >= NOT_NEAR for array, _, _ in runs)
+        narrow, wide = self.lanes()
+        left = extents.value_of(self.extents[self.lane_loop]) % (2 * wide)
+        if lanes == wide and left < wide and self._are_long_runs(self.lane_loop, 2 * wide, narrow):
+            return []  # most rows are done in steps of twice as many lanes
+        sizes = [NUMBERS[run.array.dtype].size for run in runs]
+        apart = [extents.value_of(run.step) * size for run, size in zip(runs, sizes, strict=True)]
+        far = any(self._bytes_now(loop, run.array) >= NOT_NEAR for run in runs)
         long = all(lanes * size >= least * LINE for size in sizes)
         return runs if far and long and not any(one % LINE for one in apart) else []
 
@@ -189,12 +204,12 @@ class Runs(LoopWriter):
         second cache comes soon enough: a guess from the call that was traced.
         """
         new = self.function.new
-        for array, place, step in self._long_runs(loop, targets):
-            if self._bytes_now(loop, array) < FAR:
+        for run in self._long_runs(loop, targets):
+            if self._bytes_now(loop, run.array) < FAR:
                 continue
-            size = NUMBERS[array.dtype].size
-            _, pointer, _ = self.values.address(block, array, place)
-            ahead = self.function.extent(step * (RUNS_AHEAD * size))
+            size = NUMBERS[run.array.dtype].size
+            _, pointer, _ = self.values.address(block, run.array, run.place)
+            ahead = self.function.extent(run.step * (RUNS_AHEAD * size))
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
             for line in range(self.values.lanes(block) * size // LINE):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
