@@ -114,9 +114,24 @@ def test_which_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bool(seen) == is_read, side
 
 
-def test_a_vector_is_read_to_its_end_alone() -> None:
-    """Of rows of any number, with NaN behind them."""
-    compiled = jk.jit(product)
-    for rows in (*range(100, 134), 256, 257, 300, 511, 513):
-        x, w = given(rows, 128, "float32")
-        agrees(product, compiled, beyond_line(x, 3), beyond_line(w, 4))
+def test_a_vector_is_read_to_its_end_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows of any number beside constants, with NaN or a page behind them."""
+    seen: list[str] = []
+    plain = whole_lines.following
+
+    def noted(*args: Any) -> str:
+        seen.append("held")
+        return plain(*args)
+
+    monkeypatch.setattr(whole_lines, "following", noted)
+    for program in PROGRAMS:
+        for dtype in ("float32", "float64", "int32"):
+            for rows in (128, 133, 256, 300):
+                x, w = given(rows, 128, dtype)
+                seen.clear()
+                compiled = jk.jit(program, static_argnames="w")
+                agrees(program, compiled, beyond_line(x, 3), w)
+                assert seen or program is not product
+                guarded = guards.Guarded(x, "end")
+                agrees(program, compiled, guarded.array, w)
+                assert guarded.intact()

@@ -182,9 +182,11 @@ class Runs(LoopWriter):
     def _numbers(self, block: Block, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap]]:
         """Arrays that are read beside runs, at one place: the next element at each step of a loop.
 
-        Beside shorter runs than of so many vectors, it takes as long to pick them.
+        Beside shorter runs than of so many vectors it takes as long to pick them, and beside those that begin within
+        lines it wins half as much, which the time of LLVM is not worth.
         """
-        if not self._far_runs(block, loop, targets, RUN):
+        runs = self._far_runs(block, loop, targets, RUN)
+        if not runs or not all(run.begins_line for run in runs):
             return []
         found: dict[int, list[tuple[Array, IndexMap, bool]]] = {}
         for node, place in self._read(targets):
