@@ -9,6 +9,7 @@ from jitted import reasons
 
 import jitkernels as jk
 from jitkernels.bundles.running import Bundle
+from jitkernels.frontends import specialisation
 
 random = np.random.default_rng(0)
 WEIGHTS = random.random((40, 30)).astype(np.float32)
@@ -175,3 +176,21 @@ def test_derivatives_and_bundles(tmp_path: Path) -> None:
     assert len(about.inputs) == 1
     (y,) = Bundle(tmp_path / "b")(X)
     same(y, around(X))
+
+
+@pytest.mark.parametrize("function", [scaled, joined, changed_on_the_way, over_time])
+def test_calls_know_where_constants_lie(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else can reach them: nothing of them is looked at, and compiled calls need no object of theirs."""
+    for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
+        monkeypatch.setattr(specialisation, name, 0.0)
+    compiled: Any = jk.jit(function, static_argnames="w")
+    for _ in range(3):
+        same(compiled(X, WEIGHTS), function(X, WEIGHTS))
+    (found,) = (one for kept in compiled._specialisations.values() for one in kept)
+    (linked,) = found.direct.values()
+    words = {int(one) for one in linked.context}
+    assert found.constants
+    for one in found.constants:
+        assert one.ctypes.data in words
+        assert id(one) not in words
+        assert not (one.ctypes.data % 64)

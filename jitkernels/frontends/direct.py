@@ -20,6 +20,7 @@ from jitkernels.frontends.tracer import INT64
 from jitkernels.graph import extents
 from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
 from jitkernels.graph.emit.objects import Step
+from jitkernels.graph.ir import Node
 from jitkernels.graph.program import Entry
 from jitkernels.graph.scalars import DTYPES
 from jitkernels.native import call_table, load, plain
@@ -32,7 +33,8 @@ class Direct:
         self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
         self.code = load.placed_of(entry.source, cached=cached)
         self.segment = load.placed_of(entry.segment, cached=cached)
-        words = [*map(id, call.objects), self.segment.address, entry.most, 0]
+        objects = [one.ctypes.data if i in call.own else id(one) for i, one in enumerate(call.objects)]
+        words = [*objects, self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
         self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
@@ -92,7 +94,8 @@ class Plain:
 class Call:
     """A kind of call: so many arguments by position, others by name; `objects` are the words of the context.
 
-    `places` says of each leaf which step gives it, or, from 0 down by -1, which word of the context.
+    `places` says of each leaf which step gives it, or, from 0 down by -1, which word of the context. Words of arrays
+    in `own` are where these lie.
     """
 
     def __init__(self, count: int, names: tuple[str, ...]) -> None:
@@ -100,6 +103,7 @@ class Call:
         self.objects: list[Any] = []
         self.places: list[int] = []
         self.steps: tuple[Step, ...] = ()
+        self.own: frozenset[int] = frozenset()
         self.watches: list[Any] = []
 
 
@@ -209,6 +213,8 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         for one in specialisation.guards
         if specialisation.scope.values.keys() >= {*extents.symbols_of(one.extent)}
     ]
+    own = _own(inputs, len(leaves)) - (set() if rebuilt is None else rebuilt.given_back())
+    call.own = frozenset(~call.places[i] for i in own)
     entry: Entry | None = program.caller(
         guards,
         found,
@@ -217,8 +223,21 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         is_tuple=plan.is_tuple is not False,
         kinds=kinds,
         rebuilt=rebuilt,
+        own=own,
     )
     return entry
+
+
+def _own(inputs: Sequence[Node], leaves: int) -> set[int]:
+    """The constants of code, which come behind the leaves, but for those of which lengths are read.
+
+    Such arrays are copies that were made with the code, and no result shows them: nobody can write to them.
+    """
+    return {
+        i
+        for i, node in enumerate(inputs)
+        if i >= leaves and not any(extents.symbols_of(extent) for extent in node.shape)
+    }
 
 
 def _is_strange(bound: Bound, value: Any) -> bool:

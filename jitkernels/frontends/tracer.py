@@ -165,7 +165,7 @@ class Tracer:
             (),
             copy.dtype.name,
             copy.shape,
-            {"index": len(self.inputs), "strides": c_strides(copy.shape)},
+            {"index": len(self.inputs), "strides": c_strides(copy.shape), "in_lines": True},
         )
         self.inputs.append(node)
         self.leaves.append(copy)

@@ -2,7 +2,7 @@
 
 import ctypes
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -251,13 +251,14 @@ class Program:
         is_tuple: bool,
         rebuilt: interface.Rebuilt | None = None,
         kinds: Sequence[str] = (),
+        own: Container[int] = (),
     ) -> "Entry | None":
         """The function that Python calls may begin with; None where there is work for Python.
 
         `sources` says of each input which step of `reach` gives it, and its type if it is a number (see
         `interface.Argument`); results are the outputs, in a tuple if `is_tuple`, or what is `rebuilt` of such a tuple;
         numbers of Python's where `kinds` has the names of their types. From `word` on, the context has the words of
-        the segment.
+        the segment. `own` are the inputs that are constants of the code, of which the context has the addresses.
         """
         steps = self.steps or [_nothing()]
         if len(steps) != 1 or not isinstance(steps[0], Segment) or self._writes_before_checks():
@@ -277,8 +278,8 @@ class Program:
             return None
         segment = steps[0]
         arguments = [
-            replace(self._argument(node, segment), source=source, number=number)
-            for node, (source, number) in zip(self.graph.inputs, sources, strict=True)
+            replace(self._argument(node, segment), source=source, number=number, is_own=i in own)
+            for i, (node, (source, number)) in enumerate(zip(self.graph.inputs, sources, strict=True))
         ]
         if any(one.is_written and one.repeats for one in arguments):
             return None

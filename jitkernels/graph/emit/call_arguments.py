@@ -65,7 +65,11 @@ class TakenArguments(CallText):
 
     def _arrays(self) -> None:
         """Require arrays of the kinds expected; what is looked at in each is looked at in all before a branch."""
-        found = [pair for pair in zip(self.arguments, self.given, strict=True) if not pair[0].number]
+        pairs = list(zip(self.arguments, self.given, strict=True))
+        found = [pair for pair in pairs if not pair[0].number and not pair[0].is_own]
+        for argument, address in pairs:
+            if argument.is_own:
+                self.keep(argument.word, "ptr", address)
         for _, array in found:
             self.array(array)
         self.settle()
@@ -119,7 +123,7 @@ class TakenArguments(CallText):
 
     def _written_apart(self) -> None:
         """Require that what is written overlaps no other argument."""
-        arrays = [one for one in self.arguments if not one.number]
+        arrays = [one for one in self.arguments if not one.number and not one.is_own]
         for target in arrays:
             if target.is_written and not target.contiguous:
                 self._apart_in_itself(target)

@@ -117,7 +117,7 @@ class GivenResults(MadeObjects):
 
         size = bytes_of(result)
         for argument in self.arguments:
-            if argument.number:
+            if argument.number or argument.is_own:
                 continue
             at = self.new(f"getelementptr i64, ptr %frame, i64 {argument.word}")
             low = self.new(f"load i64, ptr {at}")

@@ -145,8 +145,9 @@ class Caller(TakenArguments, GivenResults):
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
         apart, go, back, after = (self.function.label() for _ in range(4))
         state = self.variable("ptr")
-        hold = [f"  call void @Py_IncRef(ptr {one})" for one in self.given]
-        let_go = [f"  call void @Py_DecRef(ptr {one})" for one in self.given]
+        held = [one for one, given in zip(self.given, self.arguments, strict=True) if not given.is_own]
+        hold = [f"  call void @Py_IncRef(ptr {one})" for one in held]
+        let_go = [f"  call void @Py_DecRef(ptr {one})" for one in held]
         self.block.lines += [
             *(hold if self.polls else []),
             f"  store ptr null, ptr {state}",

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from jitkernels import machine
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loop_text import LoopWriter
-from jitkernels.graph.emit.memory import LINE
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import same
 from jitkernels.native.language.types import NUMBERS
 

@@ -1,5 +1,7 @@
 """What a compiled function takes from Python and gives back, and what is required of it."""
 
+from collections.abc import Iterator
+
 from jitkernels.graph.emit import objects
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.layout import CONTIGUOUS, IN_FORTRAN_ORDER
@@ -12,7 +14,8 @@ class Argument:
 
     `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: the step that
     gives it, or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of
-    this type.
+    this type. `is_own`: a constant of the code that nobody else can reach: it is what it was made as, and the word of
+    the context is where it lies.
     """
 
     word: int
@@ -25,6 +28,7 @@ class Argument:
     source: int = 0
     number: str = ""
     is_written: bool = False
+    is_own: bool = False
 
     @property
     def repeats(self) -> bool:
@@ -106,6 +110,13 @@ class Recipe:
     number: int = 0
     like: str = ""
 
+    def inputs(self) -> Iterator[int]:
+        """The leaves that are given back."""
+        if self.kind == "input":
+            yield int(self.value)
+        for part in self.parts:
+            yield from part.inputs()
+
 
 @record
 class Rebuilt:
@@ -120,6 +131,10 @@ class Rebuilt:
     inputs: tuple[int, ...]
     symbols: tuple[str, ...]
     recipe: Recipe | None = None
+
+    def given_back(self) -> set[int]:
+        """The inputs of which there have to be objects."""
+        return {*self.inputs, *(() if self.recipe is None else self.recipe.inputs())}
 
 
 @record

@@ -7,8 +7,9 @@ from itertools import product
 from jitkernels.graph import extents
 from jitkernels.graph.emit.blocks import Block
 from jitkernels.graph.emit.loops import least_steps
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.turning import Turning
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS
 

@@ -2,9 +2,10 @@
 
 from jitkernels.graph import cones, extents
 from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.memory import LINE, Array, is_near
+from jitkernels.graph.emit.memory import Array, is_near
 from jitkernels.graph.emit.scans import loop_of
 from jitkernels.graph.emit.targets import Target, Targets
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.graph.ir import Node
 from jitkernels.graph.short import FEW, MANY

@@ -6,14 +6,13 @@ from typing import Any
 
 from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
+from jitkernels.graph.emit import whole_lines
 from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
 from jitkernels.graph.emit.conversions import spread
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import Number, same
 from jitkernels.graph.short import WIDEST
 from jitkernels.native.language.types import NUMBERS, constant
-
-LINE = 64
-"""Bytes of a line of the caches."""
 
 
 def is_near(apart: Number) -> bool:
@@ -132,11 +131,18 @@ class Memory:
         """What is at an address, and where lanes are apart from it, as a value that a block around knows."""
         function, size = self.function, NUMBERS[array.dtype].size
         if same(apart, 0):
-            text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
+            held = block.find(("held", array.word))
+            if held is not None:
+                text = whole_lines.following(function, home, array.dtype, held)
+            else:
+                text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
             return self.from_memory(home, text, array.dtype, 1)
         mask, lanes = self.mask(block), self.lanes(block)
         vector = memory_type(array.dtype, lanes)
-        if same(apart, 1) and not mask:
+        shift = block.find(("shift", array.word))
+        if same(apart, 1) and not mask and shift is not None:
+            text = whole_lines.read(function, home, lanes, array.dtype, pointer, shift)
+        elif same(apart, 1) and not mask:
             text = function.new(home, f"load {vector}, ptr {pointer}, align {size}")
         elif same(apart, 1):
             text = self._masked(home, lanes, array.dtype, pointer, mask, pointer)
@@ -196,17 +202,7 @@ class Memory:
             at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * apart}")
             on = self._spread_mask(block, mask, lanes, range(first, min(first + most, lanes)), 1)
             parts.append(self._picked(block, min(most, lanes), dtype, at, apart, on))
-        width = min(most, lanes)
-        while len(parts) > 1:
-            vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))
-            parts = [
-                self.function.new(
-                    block, f"shufflevector {vector} {one}, {vector} {other}, <{2 * width} x i32> <{order}>"
-                )
-                for one, other in zip(parts[::2], parts[1::2], strict=True)
-            ]
-            width *= 2
-        return parts[0]
+        return whole_lines.joined(self.function, block, parts, min(most, lanes), kind)
 
     def _spread_mask(self, block: Block, mask: str, lanes: int, places: range, apart: int) -> str:
         """A mask for places in memory where every second one, or third, ... is a lane; none where all lanes are on."""

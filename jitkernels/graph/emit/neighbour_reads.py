@@ -14,9 +14,10 @@ from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, memory_type
 from jitkernels.graph.emit.loop_text import LoopWriter
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.targets import Target
 from jitkernels.graph.emit.values import Pair
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.native.language.types import NUMBERS
 

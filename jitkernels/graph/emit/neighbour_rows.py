@@ -19,9 +19,10 @@ from jitkernels.graph import extents
 from jitkernels.graph.construct import IndexMap
 from jitkernels.graph.emit.blocks import Block, Register, llvm_type
 from jitkernels.graph.emit.loops import least_steps
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.neighbour_reads import NeighbourReads
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import Extent, Number, same
 from jitkernels.kept import kept_property
 from jitkernels.native.language.types import NUMBERS

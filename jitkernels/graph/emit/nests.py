@@ -15,13 +15,15 @@ from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
 from jitkernels.graph.emit.coming_lines import ComingLines
 from jitkernels.graph.emit.conversions import converted, spread
 from jitkernels.graph.emit.loops import most_steps
-from jitkernels.graph.emit.memory import LINE, Array
+from jitkernels.graph.emit.memory import Array
 from jitkernels.graph.emit.neighbour_rows import NeighbourRows
 from jitkernels.graph.emit.reduced_rows import CHUNK, ReducedRows
 from jitkernels.graph.emit.reductions import Accumulator
+from jitkernels.graph.emit.row_runs import Runs
 from jitkernels.graph.emit.stashes import stashes
 from jitkernels.graph.emit.step_counts import StepCounts
 from jitkernels.graph.emit.targets import Target
+from jitkernels.graph.emit.whole_lines import LINE
 from jitkernels.graph.extents import Number, same
 from jitkernels.native.language.types import NUMBERS
 
@@ -33,13 +35,9 @@ AHEAD = 1 << 18
 """Bytes that are fetched before they are asked for."""
 SOON = 1 << 12
 """The same of what is read but once, over all arrays: into the second cache, of as much as is on its way at a time."""
-RUNS_AHEAD = 4
-"""Steps that runs are asked for before they are read."""
-FAR = 1 << 20
-"""Bytes of an array that is not in the second cache."""
 
 
-class Emitter(ReducedRows, NeighbourRows, ComingLines):
+class Emitter(ReducedRows, NeighbourRows, ComingLines, Runs):
     """Writes one nest."""
 
     def __post_init__(self) -> None:
@@ -128,34 +126,6 @@ class Emitter(ReducedRows, NeighbourRows, ComingLines):
                 at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
                 self.prefetch(block, at, "i32 0, i32 2")
 
-    def _fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
-        """What comes some steps later of arrays that are read in runs, a new one at each step of a loop.
-
-        Processors foresee what lies behind what is read, and no runs that are far from one another. What is in the
-        second cache comes soon enough: a guess from the call that was traced.
-        """
-        assert self.lane_loop is not None, "of runs"
-        new = self.function.new
-        steps_now = extents.value_of(self.extents[loop]) * extents.value_of(self.extents[self.lane_loop])
-        for node, place in {
-            self.values.key(*pair): pair
-            for one in targets
-            for pair in self.values.needed(one.node, one.place)
-        }.values():
-            array = self.values.arrays.get(id(node))
-            if array is None:
-                continue
-            steps = self.values.coefficients(array.strides, place)[1]
-            size = NUMBERS[array.dtype].size
-            if not same(steps.get(self.lane_loop, 0), 1) or loop not in steps or steps_now * size < FAR:
-                continue
-            _, pointer, _ = self.values.address(block, array, place)
-            ahead = self.function.extent(steps[loop] * (RUNS_AHEAD * size))
-            ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-            for line in range(self.values.lanes(block) * size // LINE):
-                at = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
-                self.prefetch(block, at, "i32 0, i32 3")
-
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """What the first phase of a row reads element by element, and how far it is to the next row of it."""
         found = {}
@@ -217,7 +187,7 @@ class Emitter(ReducedRows, NeighbourRows, ComingLines):
             if self.lane_loop in loops:
                 self._fetch(inside, targets[0].phase)
             elif len(loops) == 1 and self.values.lanes(inside) > wide:
-                self._fetch_runs(inside, loops[0], targets)
+                self.fetch_runs(inside, loops[0], targets)
             # All is read before anything is written: what is written may be what another root reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.place))
@@ -239,10 +209,11 @@ class Emitter(ReducedRows, NeighbourRows, ComingLines):
         if self.lane_loop not in loops or not reductions:
             is_long = self._is_long(loops, reductions)
             self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=is_long)
-            self._inner(block, loops, step)
+            read = [*targets, *stashes]
+            self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
         elif len(loops) > 1:
             self.accumulators = self._begun(block, reductions, wide, is_long=True)
-            self._inner(block, loops, step)
+            self._inner(block, loops, step, targets)
             self.accumulators = self._given(block, reductions, 1)
         else:
             is_alone = len(reductions) == len(targets) and not stashes
@@ -254,17 +225,21 @@ class Emitter(ReducedRows, NeighbourRows, ComingLines):
         finds = any(self._accumulator(target, 1).is_index for target in reductions)
         return finds or most is None or most > PART
 
-    def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None]) -> None:
+    def _inner(
+        self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[Target]
+    ) -> None:
         """Loops of columns, one in another, that of lanes last."""
         loop, *others = loops
         begin, end = self._limits(loop)
         narrow, wide = self.lanes()
         if others:
-            self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step))
+            self.counted(
+                block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step, targets)
+            )
         elif loop != self.lane_loop:
             self._in_parts(
                 block, self.accumulators, (begin, end), PART,
-                lambda inside, first, last: self.counted(inside, loop, first, last, 1, 1, step),
+                lambda inside, first, last: self.one_by_one(inside, loop, (first, last), targets, step),
             )  # fmt: skip
         elif self.accumulators:  # which are as wide through all loops
             condition = "true"
