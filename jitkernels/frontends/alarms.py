@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import handlers
 from jitkernels.frontends.failing import WORDS, names, unsure
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native import processor_flags, telling
@@ -31,7 +32,7 @@ class Alarm:
 
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
     nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
-    words of our own then, and others are not. In code that always writes arguments, most functions are such (see
+    words of our own then, and others are not; none if the function ignores some itself, `is_quiet`. In code that always writes arguments, most functions are such (see
     `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
     """
 
@@ -42,10 +43,12 @@ class Alarm:
         graph: Graph | None,
         *,
         writes: bool,
+        is_quiet: bool = False,
         traced: Iterable[Node] = (),
         partial: Iterable[str] = (),
     ) -> None:
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
+        self._is_quiet = is_quiet
         self._unsure = unsure(graph, watched=writes, partial=partial)
         self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
@@ -63,7 +66,8 @@ class Alarm:
             return 0
         asked: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
         if self._is_overwritten(args, kwargs, out):
-            self._say(kind for kind in found if kind in asked and kind not in self._unsure)
+            if not self._is_quiet:
+                self._say(kind for kind in found if kind in asked and kind not in self._unsure)
             return 0
         log = Log()
         try:
@@ -71,8 +75,9 @@ class Alarm:
                 self._function(*args, **kwargs)
         except Warning:
             raise
-        except Exception:  # noqa: BLE001  # the results are there, whatever the plain function runs into
-            pass
+        except Exception as error:  # the results are there, whatever the plain function runs into
+            if handlers.have_raised(error):
+                raise
         finally:
             record.note(log.told)
         return record.given_away()
@@ -106,18 +111,21 @@ class Alarm:
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
-    """The alarm of a specialisation; None where errors are ignored, or arrays of other libraries are read.
+    """The alarm of a specialisation; None where arrays of other libraries are read, or where NumPy cannot be asked
+    which errors the function itself ignores, since it writes to its arguments.
 
     And where there are loops or branches of the code: LLVM computes ahead in these what is not needed in the end.
     """
-    if specialisation.is_quiet or specialisation.has_foreign or specialisation.has_flows:
+    writes, is_quiet = bool(specialisation.written), specialisation.is_quiet
+    if (is_quiet and writes) or specialisation.has_foreign or specialisation.has_flows:
         return None
     graph = getattr(specialisation.program, "graph", specialisation.graph)
     return Alarm(
         function,
         leaves_of,
         graph,
-        writes=bool(specialisation.written),
+        writes=writes,
+        is_quiet=is_quiet,
         traced=specialisation.graph or (),
         partial=specialisation.partial,
     )

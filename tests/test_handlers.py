@@ -1,0 +1,154 @@
+"""What a handler of a signal raises ends a call, wherever it comes: no part of the compiler takes it for its own."""
+
+import functools
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels import handlers
+from jitkernels.frontends import programs
+
+
+class LateError(Exception):
+    pass
+
+
+def late(*_: object) -> None:
+    raise LateError
+
+
+class Handler:
+    def __call__(self, *_: object) -> None:
+        raise LateError
+
+    def method(self, *_: object) -> None:
+        raise LateError
+
+
+@contextmanager
+def alarmed(seconds: float, handler: Any = late) -> Iterator[None]:
+    """A handler that is called after some time."""
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def counted(n: Any) -> Any:
+    found: list[int] = []
+    while len(found) < n:
+        found.append(1)
+        if len(found) > 10:
+            found.pop()
+    return found
+
+
+def determinants(a: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(n):
+        total += np.linalg.det(a + i)
+    return total
+
+
+def diffused(u: Any, n: Any) -> Any:
+    for _ in range(n):
+        u[1:-1] = 0.5 * (u[2:] + u[:-2])
+    return u.sum()
+
+
+PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (counted, ()),
+    (determinants, (np.eye(4),)),
+    (diffused, (np.ones(99),)),
+]
+
+
+@pytest.mark.parametrize("config", [{}, {"profile": True}, {"backend": "interpreter"}], ids=str)
+@pytest.mark.parametrize(("function", "given"), PROGRAMS)
+def test_handlers_end_loops(
+    function: Callable[..., Any], given: tuple[Any, ...], config: dict[str, Any]
+) -> None:
+    compiled = jk.jit(function, **config)
+    compiled(*given, 3)
+    for handler in (late, Handler(), Handler().method, functools.partial(late, 1)):
+        began = time.monotonic()
+        with pytest.raises(LateError) as raised, alarmed(0.1, handler):
+            compiled(*given, 10**9)
+        assert raised.value.__context__ is None
+        assert time.monotonic() - began < 20  # the loop takes much longer
+
+
+def test_handlers_end_traces() -> None:
+    """A function without a source, whose loops are traced as Python runs them."""
+    names: dict[str, Any] = {}
+    exec("def slow(x, wait):\n    wait()\n    return x + 1\n", names)  # noqa: S102
+    waits = 0
+
+    def wait() -> None:
+        nonlocal waits
+        waits += 1
+        signal.raise_signal(signal.SIGALRM)
+
+    with pytest.raises(LateError), alarmed(99):
+        jk.jit(names["slow"])(np.ones(3), wait)
+    assert waits == 1  # the plain function is not asked again
+
+
+def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = jk.jit(lambda x: np.exp(x) * 17.25)
+    is_late = True
+    truly = programs.compiled
+
+    def interrupted(*given: Any) -> Any:
+        if is_late:
+            signal.raise_signal(signal.SIGALRM)
+        return truly(*given)
+
+    monkeypatch.setattr(programs, "compiled", interrupted)
+    with pytest.raises(LateError), alarmed(99):
+        compiled(np.ones(3))
+    is_late = False
+    compiled(np.ones(3))
+    assert compiled.stats().kernels == 1  # nothing of it is left
+
+
+def test_what_a_function_raises_itself_is_no_handlers() -> None:
+    try:
+        raise LateError
+    except LateError as error:
+        assert not handlers.have_raised(error)
+    with alarmed(99, signal.SIG_IGN):
+        assert not handlers.have_raised(LateError())
+
+
+def test_errors_have_no_context_of_ours() -> None:
+    def found(x: Any, k: Any) -> Any:
+        for i in range(len(x)):
+            if x[i] > k:
+                place = i
+                break
+        return place
+
+    for function, wanted in ((found, UnboundLocalError), (lambda x, k: x[int(x[0] + k)], IndexError)):
+        compiled: Any = jk.jit(function)
+        for size in (3, 30_000):
+            compiled(np.ones(size), 0)
+            for _ in range(3):
+                with pytest.raises(wanted) as raised:
+                    compiled(np.ones(size), 30_000)
+                assert raised.value.__context__ is None
+                with pytest.raises(wanted) as raised:
+                    try:
+                        raise KeyError
+                    except KeyError:
+                        compiled(np.ones(size), 30_000)
+                assert isinstance(raised.value.__context__, KeyError)
