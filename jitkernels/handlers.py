@@ -1,9 +1,12 @@
-"""Exceptions that handlers of signals raise: whoever they interrupt has not failed, and must not go on."""
+"""Exceptions that come from without, such as those that handlers of signals raise: whoever they interrupt has not failed, and must not go on."""
 
+import dis
 import functools
 import signal
 import types
 from typing import Any
+
+RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def have_raised(error: BaseException) -> bool:
@@ -23,6 +26,24 @@ def is_behind(trace: types.TracebackType | None) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+def end_calls(error: BaseException) -> bool:
+    """Whether an exception ends what is done, as Ctrl-C does: a function that is run has not raised it itself.
+
+    The handler of Ctrl-C is no code of Python's, so what has not raised `KeyboardInterrupt` by a statement was
+    interrupted.
+    """
+    return have_raised(error) or (
+        isinstance(error, KeyboardInterrupt) and not _is_stated(error.__traceback__)
+    )
+
+
+def _is_stated(trace: types.TracebackType | None) -> bool:
+    """Whether the innermost instruction of a traceback is that of a ``raise``."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == RAISE
 
 
 def _code_of(handler: Any) -> types.CodeType | None:

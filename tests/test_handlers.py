@@ -1,8 +1,10 @@
 """What a handler of a signal raises ends a call, wherever it comes: no part of the compiler takes it for its own."""
 
 import functools
+import os
 import signal
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -128,6 +130,75 @@ def test_what_a_function_raises_itself_is_no_handlers() -> None:
         assert not handlers.have_raised(error)
     with alarmed(99, signal.SIG_IGN):
         assert not handlers.have_raised(LateError())
+
+
+class OwnError(BaseException):
+    pass
+
+
+def stops(x: Any) -> Any:
+    if x.sum() > 1000:
+        raise SystemExit("diverged")
+    return x * 2
+
+
+def interrupts(x: Any) -> Any:
+    for i in range(len(x)):
+        if x[i] > 1000:
+            raise KeyboardInterrupt
+    return x * 2
+
+
+def leaves(x: Any) -> Any:
+    while x.sum() < 100:
+        x = x * 2
+        if x[0] > 1000:
+            raise OwnError("too much")
+    return x * 2
+
+
+def writes_first(x: Any) -> Any:
+    x[0] = 1
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("function", [stops, interrupts, leaves, writes_first])
+def test_what_is_no_exception_is_raised_where_the_function_comes_to_it(function: Callable[..., Any]) -> None:
+    compiled = jk.jit(function)
+    for x in (np.full(9, 0.5), np.full(9, 2000.0), np.full(300, 5.0), np.full(300, -2000.0)):
+        if function is leaves and x[0] < 0:
+            continue
+        for _ in range(2):
+            outcomes = []
+            for one in (function, compiled):
+                given = x.copy()
+                try:
+                    result, raised = one(given), None
+                except (KeyboardInterrupt, SystemExit, OwnError) as error:
+                    result, raised = None, error
+                lines = [] if raised is None else _lines(raised)
+                outcomes.append((np.array(result).tolist(), repr(raised), lines, given.tolist()))
+            assert outcomes[0] == outcomes[1]
+
+
+def _lines(error: BaseException) -> list[int]:
+    """Where in functions of this file it was raised."""
+    return [
+        line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == __file__
+    ][1:]
+
+
+def test_interrupts_of_a_trace_are_none_of_the_function() -> None:
+    names: dict[str, Any] = {}
+    exec("def slow(x, wait):\n    if x.sum() > 3:\n        wait()\n    return x + 1\n", names)  # noqa: S102
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            jk.jit(names["slow"])(
+                np.ones(3000), lambda: [os.kill(os.getpid(), signal.SIGINT) for _ in range(2)]
+            )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_errors_have_no_context_of_ours() -> None:

@@ -241,8 +241,8 @@ def made(
     except UnknownError as error:
         specialisation = Specialisation(tracer)
         specialisation.reason = str(placed(error))
-    except Exception as error:  # the plain function raises it again, or does what tracing could not
-        if handlers.have_raised(error):
+    except BaseException as error:  # the plain function raises it again, or does what tracing could not
+        if handlers.end_calls(error):
             raise
         specialisation = Specialisation(tracer)
         specialisation.has_raised = True

@@ -78,8 +78,10 @@ class Side:
     def _run(self, run: Callable[[], Any]) -> None:
         try:
             watched(run)
-        except Exception as error:  # which the plain function raises where it comes here
-            if handlers.have_raised(error):
+        except UnknownError:
+            raise
+        except BaseException as error:  # `SystemExit`, too: the plain function raises it where it comes here
+            if handlers.end_calls(error):
                 raise
             self.raises = True
             self.attempt.checks[:] = [construct.constant(True, "bool")]
