@@ -1,4 +1,7 @@
-"""Exceptions that come from without, such as those that handlers of signals raise: whoever they interrupt has not failed, and must not go on."""
+"""Exceptions that come from without, as those that handlers of signals raise: what they interrupt has not failed.
+
+Nobody may take them for errors of their own, and go on.
+"""
 
 import dis
 import functools

@@ -92,7 +92,7 @@ def test_handlers_end_loops(
 def test_handlers_end_traces() -> None:
     """A function without a source, whose loops are traced as Python runs them."""
     names: dict[str, Any] = {}
-    exec("def slow(x, wait):\n    wait()\n    return x + 1\n", names)  # noqa: S102
+    exec("def slow(x, wait):\n    wait()\n    return x + 1\n", names)
     waits = 0
 
     def wait() -> None:
@@ -124,10 +124,9 @@ def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_function_raises_itself_is_no_handlers() -> None:
-    try:
-        raise LateError
-    except LateError as error:
-        assert not handlers.have_raised(error)
+    with pytest.raises(LateError) as raised:
+        late()
+    assert not handlers.have_raised(raised.value)
     with alarmed(99, signal.SIG_IGN):
         assert not handlers.have_raised(LateError())
 
@@ -190,7 +189,7 @@ def _lines(error: BaseException) -> list[int]:
 
 def test_interrupts_of_a_trace_are_none_of_the_function() -> None:
     names: dict[str, Any] = {}
-    exec("def slow(x, wait):\n    if x.sum() > 3:\n        wait()\n    return x + 1\n", names)  # noqa: S102
+    exec("def slow(x, wait):\n    if x.sum() > 3:\n        wait()\n    return x + 1\n", names)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -218,8 +217,12 @@ def test_errors_have_no_context_of_ours() -> None:
                     compiled(np.ones(size), 30_000)
                 assert raised.value.__context__ is None
                 with pytest.raises(wanted) as raised:
-                    try:
-                        raise KeyError
-                    except KeyError:
-                        compiled(np.ones(size), 30_000)
+                    _while_handling(compiled, np.ones(size), 30_000)
                 assert isinstance(raised.value.__context__, KeyError)
+
+
+def _while_handling(function: Callable[..., Any], *given: Any) -> None:
+    try:
+        raise KeyError
+    except KeyError:
+        function(*given)

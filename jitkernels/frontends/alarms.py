@@ -32,8 +32,8 @@ class Alarm:
 
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
     nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
-    words of our own then, and others are not; none if the function ignores some itself, `is_quiet`. In code that always writes arguments, most functions are such (see
-    `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
+    words of our own then, and others are not; none if the function ignores some itself, `is_quiet`. In code that
+    always writes arguments, most functions are such (see `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class Alarm:
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
-    """The alarm of a specialisation; None where arrays of other libraries are read, or where NumPy cannot be asked
-    which errors the function itself ignores, since it writes to its arguments.
+    """The alarm of a specialisation; None where arrays of other libraries are read, or nobody knows what to warn of.
 
+    That is so of a function which ignores errors and writes to its arguments, as NumPy cannot be asked afterwards.
     And where there are loops or branches of the code: LLVM computes ahead in these what is not needed in the end.
     """
     writes, is_quiet = bool(specialisation.written), specialisation.is_quiet
