@@ -65,3 +65,54 @@ def test_what_others_have_stays_what_it_was(around: str, rounds: str, tmp_path: 
         others = [np.array(one) if isinstance(one, np.ndarray) else one for one in given]
         same(compiled(*arguments), function(*others))
         same(arguments, others)
+
+
+def copied(x: Any, y: Any, k: Any, n: Any) -> Any:
+    total = 0.0
+    for _ in range(20):
+        a = x.copy()
+        for i in range(n):
+            a[i] += 1
+        total += a.sum()
+    return total
+
+
+def copied_before_a_branch(x: Any, y: Any, k: Any, n: Any) -> Any:
+    a = y.copy()
+    if a[0] > k:
+        y -= x
+    else:
+        a[0] = k
+    return a, y
+
+
+def copied_and_written_on_one_side(x: Any, y: Any, k: Any, n: Any) -> Any:
+    a = y.astype(float)
+    if x[0] > k:
+        y -= x
+        a[0] = 7
+    return a, y
+
+
+def copied_in_rounds(x: Any, y: Any, k: Any, n: Any) -> Any:
+    total = 0.0
+    for j in range(12):
+        a, b = y.copy(), x * 1
+        if x[j % n] > k:
+            a[0] = b[0] = 1
+        else:
+            y[0] += 1
+        total += a.sum() + b.sum()
+    return total, y
+
+
+@pytest.mark.parametrize(
+    "function", [copied, copied_before_a_branch, copied_and_written_on_one_side, copied_in_rounds]
+)
+def test_copies_are_arrays_of_their_own(function: Callable[..., Any]) -> None:
+    compiled, random = jk.jit(function), np.random.default_rng(0)
+    for k in (0.1, 0.5, 0.9, 2.0):
+        given = [random.random(5), random.random(5), np.array(k), 4]
+        others = [np.array(one) if isinstance(one, np.ndarray) else one for one in given]
+        same(compiled(*given), function(*others))
+        same(given, others)

@@ -33,7 +33,8 @@ class Alarm:
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
     nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
     words of our own then, and others are not; none if the function ignores some itself, `is_quiet`. In code that
-    always writes arguments, most functions are such (see `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
+    always writes arguments, most functions are such (see `jitkernels.graph.emit.watched`); where results are written
+    over arguments of other code, arithmetic is.
     """
 
     def __init__(

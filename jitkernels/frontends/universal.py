@@ -321,7 +321,7 @@ def operand_or_none(tracer: Tracer, value: Any) -> Any:
 
 def _is_decided_by(base: Traced, exponent: Any) -> bool:
     """Whether a power has another type where an int is 2, so that code is made for either."""
-    return type(exponent) is Whole and base.dtype.kind == "b" and bool(exponent == 2)
+    return type(exponent) is Whole and base.dtype.kind == "b" and bool(exponent == np.int64(2))
 
 
 def _quick_power(base: Traced, exponent: Any) -> Any:
