@@ -321,7 +321,8 @@ def operand_or_none(tracer: Tracer, value: Any) -> Any:
 
 def _is_decided_by(base: Traced, exponent: Any) -> bool:
     """Whether a power has another type where an int is 2, so that code is made for either."""
-    return type(exponent) is Whole and base.dtype.kind == "b" and bool(exponent == np.int64(2))
+    number: Any = exponent
+    return type(exponent) is Whole and base.dtype.kind == "b" and bool(number == 2)
 
 
 def _quick_power(base: Traced, exponent: Any) -> Any:
