@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from jitkernels import handlers
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.errors import NotUsableError, RegistrationError
 from jitkernels.records import record
@@ -63,7 +64,9 @@ class Implementation:
         """Why it is not correct or not available for this attr here, or None."""
         try:
             answer = self.can_be_used(attr)
-        except Exception as error:  # noqa: BLE001  # such as a library that is not there
+        except Exception as error:  # such as a library that is not there
+            if handlers.have_raised(error):
+                raise
             return f"can_be_used raised {type(error).__name__}: {error}"
         if answer is True:
             return None

@@ -1,5 +1,6 @@
 """Arrays that variables have by turns: what is written to one after a loop reaches the array that it is."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,47 @@ def test_an_argument_that_no_round_replaced_is_the_result() -> None:
         same(result, expected)
         assert (result is x) == (expected is x) == (not first > 0)
     assert not reasons(lowest)
+
+
+def twice_chosen(x: Any, k: Any) -> Any:
+    y = x
+    if k > 2:
+        y = y * 2
+    if k > 3:
+        y = y + 1
+    return y
+
+
+def twice_chosen_and_written(x: Any, k: Any) -> Any:
+    y = twice_chosen(x, k)
+    y[0] = 5
+    return y.sum()
+
+
+def chosen_inside(x: Any, k: Any) -> Any:
+    if k > 2:
+        y = x
+        if k > 3:
+            y = y * 2
+    else:
+        y = x * 3
+    y[1] = 9
+    return [y]
+
+
+def one_of_three(x: Any, k: Any) -> Any:
+    y = (x if k > 4 else x * 2) if k > 3 else x * 3
+    y += 1
+    return y
+
+
+@pytest.mark.parametrize("function", [twice_chosen, twice_chosen_and_written, chosen_inside, one_of_three])
+def test_what_is_chosen_of_choices_may_be_an_argument(function: Callable[..., Any]) -> None:
+    compiled = jk.jit(function)
+    for k in (2.0, 3.0, 4.0, 5.0):
+        x, other = np.arange(5.0) + 1, np.arange(5.0) + 1
+        found, wanted = compiled(x, np.array(k)), function(other, np.array(k))
+        assert np.array_equal(x, other)
+        assert np.array_equal(found, wanted)
+        found, wanted = (one[0] if type(one) is list else one for one in (found, wanted))
+        assert (found is x) == (wanted is other)

@@ -283,3 +283,29 @@ def test_sums_of_what_is_overwritten() -> None:
     compiled = jk.jit(shared)
     for number in (1, 0, np.inf):
         assert told(compiled, np.full(9000, float(number))) == []
+
+
+def partly(x: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        y = 1 / x
+    return np.log(x) + y
+
+
+def quietly(x: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x += 1 / x
+    return x
+
+
+def test_errors_that_a_part_of_a_function_ignores_are_told_of_elsewhere() -> None:
+    compiled = jk.jit(partly)
+    for size in (4, 30_000):
+        x = np.ones(size)
+        assert told(compiled, x) == []
+        x[-1] = 0
+        assert told(compiled, x) == told(partly, x) != []
+    assert compiled.stats().kernels
+    ignoring = jk.jit(quietly)
+    for _ in range(3):
+        assert told(ignoring, np.zeros(30_000)) == []
+        assert told(jk.jit(quietly), np.zeros(4), out=np.zeros(4)) == []

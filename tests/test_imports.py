@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *["errors", "locks", "kept", "dtypes", "bfloat16", "layouts", "disk", "settings"],
         *["machine", "processor", "packs", "kernel_types", "plugins"],
-        *["patience", "records", "checksums", "states"],
+        *["patience", "records", "checksums", "states", "handlers"],
     ),
     ("signature",),
     ("attrs",),

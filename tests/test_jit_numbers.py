@@ -135,6 +135,18 @@ def test_operators_and_functions_by_type() -> None:
     agree(lambda a: (a**2, ~a, a & 3, a | 1, a ^ a, a << 1, a >> 1), lambda: array(4, dtype="i4"))
 
 
+def test_a_square_of_bools_is_of_another_type() -> None:
+    compiled, bools = jk.jit(lambda a, k: a**k), array(4, dtype="?")
+    for number in (3, 2, 0, 2, True, 2.0, 1):
+        same(compiled(bools, number), bools**number)
+    agree(lambda a, k: (a[0] ** k, a[0] ** 2, a**2, a[0] ** 3), given(bools), given(2))
+
+
+@pytest.mark.parametrize("kind", [np.longlong, np.ulonglong])
+def test_numbers_of_types_that_are_others_twins(kind: Any) -> None:
+    agree(lambda k: (k, k * 2, type(k).__name__), given(kind(3)), plain=True)
+
+
 def test_complex_and_others_are_numpys() -> None:
     compiled = agree(lambda a: a * 2, lambda: array(3).astype(complex), plain=True)
     assert "dtype complex128" in reasons(compiled)[0]

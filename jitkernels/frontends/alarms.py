@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import handlers
 from jitkernels.frontends.failing import WORDS, names, unsure
 from jitkernels.graph.ir import Graph, Node
 from jitkernels.native import processor_flags, telling
@@ -31,8 +32,9 @@ class Alarm:
 
     Arguments that the function writes, or that results are written over, are no more what they were, so that there is
     nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
-    words of our own then, and others are not. In code that always writes arguments, most functions are such (see
-    `jitkernels.graph.emit.watched`); where results are written over arguments of other code, arithmetic is.
+    words of our own then, and others are not; none if the function ignores some itself, `is_quiet`. In code that
+    always writes arguments, most functions are such (see `jitkernels.graph.emit.watched`); where results are written
+    over arguments of other code, arithmetic is.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class Alarm:
         graph: Graph | None,
         *,
         writes: bool,
+        is_quiet: bool = False,
         traced: Iterable[Node] = (),
         partial: Iterable[str] = (),
     ) -> None:
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
+        self._is_quiet = is_quiet
         self._unsure = unsure(graph, watched=writes, partial=partial)
         self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
@@ -63,7 +67,8 @@ class Alarm:
             return 0
         asked: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
         if self._is_overwritten(args, kwargs, out):
-            self._say(kind for kind in found if kind in asked and kind not in self._unsure)
+            if not self._is_quiet:
+                self._say(kind for kind in found if kind in asked and kind not in self._unsure)
             return 0
         log = Log()
         try:
@@ -71,8 +76,9 @@ class Alarm:
                 self._function(*args, **kwargs)
         except Warning:
             raise
-        except Exception:  # noqa: BLE001  # the results are there, whatever the plain function runs into
-            pass
+        except Exception as error:  # the results are there, whatever the plain function runs into
+            if handlers.have_raised(error):
+                raise
         finally:
             record.note(log.told)
         return record.given_away()
@@ -106,18 +112,21 @@ class Alarm:
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
-    """The alarm of a specialisation; None where errors are ignored, or arrays of other libraries are read.
+    """The alarm of a specialisation; None where arrays of other libraries are read, or nobody knows what to warn of.
 
+    That is so of a function which ignores errors and writes to its arguments, as NumPy cannot be asked afterwards.
     And where there are loops or branches of the code: LLVM computes ahead in these what is not needed in the end.
     """
-    if specialisation.is_quiet or specialisation.has_foreign or specialisation.has_flows:
+    writes, is_quiet = bool(specialisation.written), specialisation.is_quiet
+    if (is_quiet and writes) or specialisation.has_foreign or specialisation.has_flows:
         return None
     graph = getattr(specialisation.program, "graph", specialisation.graph)
     return Alarm(
         function,
         leaves_of,
         graph,
-        writes=bool(specialisation.written),
+        writes=writes,
+        is_quiet=is_quiet,
         traced=specialisation.graph or (),
         partial=specialisation.partial,
     )

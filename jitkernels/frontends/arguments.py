@@ -147,7 +147,7 @@ class Flattener:
 
     def _foreign(self, value: Any) -> Any:
         """Arrays of other libraries are read in place."""
-        if isinstance(value, np.ndarray) or hasattr(value, "__array_ufunc__"):
+        if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array_ufunc__"):
             raise UnknownError(f"an argument of type {type(value).__name__}")
         array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
         if type(array) is not np.ndarray:

@@ -205,7 +205,7 @@ def place_of(code: types.CodeType, name: str) -> str:
     """Where a function first names a global, a variable or an attribute, for the end of a message."""
     for one in codes(code):
         for step in dis.get_instructions(one):
-            if step.argval == name and step.positions is not None:
+            if name in _variables(step) and step.positions is not None:
                 return f" ({code.co_filename}:{step.positions.lineno})"
     return f" ({code.co_filename}:{code.co_firstlineno})"
 
@@ -324,9 +324,21 @@ def _chains_of_variables(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
                 chain = (*chain, step.argval)
                 chains.setdefault(chain)
             else:
-                is_own = step.opname in ("LOAD_FAST", "LOAD_DEREF") and step.argval in own
-                chain = (step.argval,) if is_own else ()
+                name = _loaded(step)
+                chain = (name,) if name in own else ()
     return tuple(chains)
+
+
+def _loaded(step: dis.Instruction) -> str:
+    """The variable that an instruction leaves on top of the stack: the second one of two, where it loads both."""
+    if "LOAD_FAST" not in step.opname and step.opname != "LOAD_DEREF":
+        return ""
+    return str(_variables(step)[-1])
+
+
+def _variables(step: dis.Instruction) -> tuple[Any, ...]:
+    """What an instruction names: from Python 3.13 on some name two variables."""
+    return step.argval if isinstance(step.argval, tuple) and "_FAST" in step.opname else (step.argval,)
 
 
 def read_of_classes(frame: types.FrameType) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, ov
 
 import numpy as np
 
+from jitkernels import handlers
 from jitkernels.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -138,6 +139,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         heard = floating_errors.Heard()
         is_checked = self.config.is_checked
         before = [leaves[i].copy() for i in found.written] if found.may_raise or is_checked else ()
+        arrays = None
         try:
             check = Check(found, leaves, values) if is_checked else None
             with np.errstate(all="ignore") if found.alarm is None else heard.listening():
@@ -147,10 +149,11 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         except Exception as error:  # the plain function raises as it would, from where all was before
             for i, array in zip(found.written, before, strict=False):
                 leaves[i][...] = array
-            if isinstance(error, DifferenceError | WorkspaceError):
+            if isinstance(error, DifferenceError | WorkspaceError) or handlers.have_raised(error):
                 raise  # which is no other for the plain function, or comes when arguments are written in part
             if isinstance(error, JitKernelsError):
                 found.note_failure(error)
+        if arrays is None:  # not above, where our error would be told as the context of the function's
             return self._plain(args, kwargs, out)
         found.tell(heard.kinds, args, kwargs)
         result = found.plan.make(Known(leaves, arrays, values))

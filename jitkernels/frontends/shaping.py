@@ -30,6 +30,8 @@ def copied(given: Traced, order: Any = "K", dtype: str | None = None) -> Traced:
     if order == "F":
         return transpose(copied(transpose(given), "C", dtype))  # type: ignore[no-any-return]
     node = given.node if dtype is None else construct.cast(given.node, dtype)
+    if node is given.node:
+        node = construct.copy(node)  # loops and branches tell arrays by their nodes
     made = fresh(given.tracer, node)
     if order != "C" and node.ndim > 1:
         made.view.storage.lie_like(given.view.strides())

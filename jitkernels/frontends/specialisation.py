@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels import handlers
 from jitkernels.disk import say_once
 from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLimitError, WorkspaceError
 from jitkernels.frontends import outputs, programs
@@ -250,7 +251,9 @@ def made(
     except UnknownError as error:
         specialisation = Specialisation(tracer)
         specialisation.reason = str(placed(error))
-    except Exception as error:  # noqa: BLE001  # the plain function raises it again, or does what tracing could not
+    except BaseException as error:  # the plain function raises it again, or does what tracing could not
+        if handlers.end_calls(error):
+            raise
         specialisation = Specialisation(tracer)
         specialisation.has_raised = True
         specialisation.reason = f"tracing raised {type(error).__name__}: {placed(error)}"
@@ -272,7 +275,9 @@ def made(
             specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
         except MemoryLimitError:
             raise
-        except Exception as error:  # noqa: BLE001  # a mistake of the compiler must not be one of the results
+        except Exception as error:  # a mistake of the compiler must not be one of the results
+            if handlers.have_raised(error):
+                raise
             if not isinstance(error, GraphError) or not tracer.has_flows:
                 specialisation.note_failure(error)
             specialisation.program = programs.Interpreted(graph)

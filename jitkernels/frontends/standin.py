@@ -129,7 +129,7 @@ class Indexed:
 
 
 class Quiet(np.errstate):
-    """``numpy.errstate`` in a trace: errors may be ignored, which is then so for all of the function."""
+    """``numpy.errstate`` in a trace: errors may be ignored, and only NumPy can tell which are not."""
 
     def __init__(self, **modes: Any) -> None:
         tracer = current()

@@ -86,7 +86,8 @@ class Tracer:
     `along` is what Python's loops and those of the code are going along.
     `checks` are numbers that are true where the function raises instead.
     `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
-    number of loops and branches around, `loops` the former, `ranges`, `moves` and `implied` are what is known of ints
+    number of loops and branches around, `begun` a serial number between the nodes of the innermost one and older ones,
+    `loops` those that are loops, `ranges`, `moves` and `implied` are what is known of ints
     in them, and `risky` are results of those that may refuse. `around`, `found` and `traced` are the loops that are
     being traced, what was found of loops, and how many rounds were traced. `differentiates`: in how many derivatives'
     functions the trace is. `roomy` is how long tapes of loops of unknown length are, and an array of that length.
@@ -106,7 +107,7 @@ class Tracer:
         self.checks: list[Node] = []
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
-        self.depth, self.has_flows = 0, False
+        self.depth, self.begun, self.has_flows = 0, 0, False
         self.loops: list[Any] = []
         self.along: list[Any] = []
         self.risky: list[Node] = []

@@ -306,7 +306,7 @@ def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         return NotImplemented
     if _is_python(one) and _is_python(other):
         return SERVICES["floats"](tracer, ufunc, one, other)
-    if ufunc is np.power and type(one) is Traced and type(other) in CLASSES:
+    if ufunc is np.power and type(one) is Traced and (type(other) in CLASSES or _is_decided_by(one, other)):
         quick = _quick_power(one, other)
         if quick is not None:
             return call_ufunc(tracer, quick, "__call__", (one,), {})
@@ -319,12 +319,20 @@ def operand_or_none(tracer: Tracer, value: Any) -> Any:
     return operand(tracer, value)
 
 
+def _is_decided_by(base: Traced, exponent: Any) -> bool:
+    """Whether a power has another type where an int is 2, so that code is made for either."""
+    number: Any = exponent
+    return type(exponent) is Whole and base.dtype.kind == "b" and bool(number == 2)
+
+
 def _quick_power(base: Traced, exponent: Any) -> Any:
     """NumPy's own quick ways, which the operator has and the function lacks."""
     if exponent is True or exponent is False:
         return None
     kind = base.dtype.kind
-    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) is int)):
+    if kind == "b" and base.is_scalar:
+        return None
+    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) in (int, Whole))):
         return np.square
     if kind == "f":
         return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)

@@ -207,9 +207,47 @@ def with_copies(graph: Graph) -> Graph:
                     and all(id(other) in before and other.operation not in VIEWS for other in others)
                 ):
                     inputs[place] = construct.copy(inputs[place])
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        new[id(node)] = node if same else node.with_inputs(inputs)
+        new[id(node)] = _remade(node, inputs)
     return remade_of(graph, lambda node: new[id(node)])
+
+
+def _remade(node: Node, inputs: list[Node]) -> Node:
+    """A node of other inputs, with copies in its regions if it has any."""
+    options = node.options
+    if is_flow(node):
+        regions = {name: one for name, one in options.items() if isinstance(one, Graph)}
+        found = {name: _with_copies_inside(one, _changed_inside(node)) for name, one in regions.items()}
+        if any(found[name] is not regions[name] for name in regions):
+            options = {**options, **found}
+    if options is node.options and all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+        return node
+    return Node(node.operation, inputs, node.dtype, node.shape, options)
+
+
+def _changed_inside(flow: Node) -> set[int]:
+    """The inputs of its regions whose memory a loop or branch changes: those that it carries."""
+    if flow.operation == "branch":
+        return {place for place in flow.options["bases"] if place >= 0}
+    first = 1 if flow.options["counts"] else 0
+    return set(range(first, first + flow.options["carried"]))
+
+
+def _with_copies_inside(region: Graph, own: set[int]) -> Graph:
+    """A region with copies of what it takes from around and would write over, which others still need as it was."""
+    nodes = list(region)
+    taken = {id(one) for place, one in enumerate(region.inputs) if place not in own}
+    new: dict[int, Node] = {}
+    for node in nodes:
+        inputs = [new[id(one)] for one in node.inputs]
+        is_placed = node.operation == "scatter" and is_direct(node)
+        for place in [0] if is_placed else changed(node) if is_flow(node) else []:
+            one = node.inputs[place]
+            if id(seen(one) if one.operation == "reshape" else one) in taken:
+                inputs[place] = construct.copy(inputs[place])
+        new[id(node)] = _remade(node, inputs)
+    if all(new[id(node)] is node for node in nodes):
+        return region
+    return remade_of(region, lambda node: new[id(node)])
 
 
 def _reading(array: Node, read: Mapping[int, list[Node]], kept: set[int], flow: Node) -> list[Node]:

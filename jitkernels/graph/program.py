@@ -57,11 +57,14 @@ class Segment:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
             self._code = load.placed_of(self.source, cached=self.cached)
             self._entry = kind(self._code.address)
+        status, raised = 0, None
         try:
             while (status := floating_errors.heard(self._entry, frame.ctypes.data)) == later.MISSING:
                 later.bring_wanted()
         except SystemError as error:  # which ctypes makes of an exception that a loop ended with
-            raise error.__cause__ or error from None
+            raised = error.__cause__ or error
+        if raised is not None:  # not above, where that would be its context
+            raise raised
         if status == polls.FULL:
             raise FullError
         if status == polls.REFUSED:

@@ -7,7 +7,8 @@ are no gaps). Six tell of each result that is wanted: its place in a tuple (-1: 
 its elements go, the dtype object, dimensions, extents, and how many bytes it has.
 
 It returns 0, `REFUSED` where the function raised or gave something else, or `INTERRUPTED` where it raised what ends
-programs. Floating-point errors are left in the flags of the processor, if it `hears`, and nobody is told otherwise.
+programs, or a handler of a signal did. Floating-point errors are left in the flags of the processor, if it `hears`, and
+nobody is told otherwise.
 """
 
 import functools
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy._core import umath
 
+from jitkernels import handlers
 from jitkernels.native import c_api, floating_errors, processor_flags
 from jitkernels.native.c_api import link
 from jitkernels.native.ir import STRAIGHT, IRSource
@@ -72,6 +74,8 @@ TEXT = f"""@jk_ndarray = external global i8
 @jk_hearing = external global i8
 @jk_heard = external global i64
 @jk_take = external global i8
+@jk_true = external global i8
+@jk_of_handler = external global i8
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_ExceptionMatches(ptr)
@@ -319,10 +323,32 @@ which:
   %ends = icmp eq i32 %is.error, 0
   br i1 %ends, label %leave, label %clear
 clear:
+  %raised.value = getelementptr ptr, ptr %pending, i64 1
+  %raised.trace = getelementptr ptr, ptr %pending, i64 2
+  call void @PyErr_Fetch(ptr %pending, ptr %raised.value, ptr %raised.trace)
+  %raised.one = load ptr, ptr %pending
+  %raised.two = load ptr, ptr %raised.value
+  %raised.three = load ptr, ptr %raised.trace
+  %traceless = icmp eq ptr %raised.three, null
+  br i1 %traceless, label %own.error, label %whose
+whose:
+  %answer = call ptr @PyObject_Vectorcall(ptr @jk_of_handler, ptr %raised.trace, i64 1, ptr null)
+  %unanswered = icmp eq ptr %answer, null
+  br i1 %unanswered, label %own.error, label %answered
+answered:
+  call void @Py_DecRef(ptr %answer)
+  %of.handler = icmp eq ptr %answer, @jk_true
+  br i1 %of.handler, label %keep, label %own.error
+keep:
+  call void @PyErr_Restore(ptr %raised.one, ptr %raised.two, ptr %raised.three)
+  br label %leave
+own.error:
+  call void @PyErr_Restore(ptr %raised.one, ptr %raised.two, ptr %raised.three)
   call void @PyErr_Clear()
   br label %leave
 leave:
-  %status = phi i64 [ 0, %flag ], [ {REFUSED}, %why ], [ {INTERRUPTED}, %which ], [ {REFUSED}, %clear ]
+  %status = phi i64 [ 0, %flag ], [ {REFUSED}, %why ], [ {INTERRUPTED}, %which ],
+      [ {INTERRUPTED}, %keep ], [ {REFUSED}, %own.error ]
   call void @PyGILState_Release(i32 %gil)
   ret i64 %status
 }}
@@ -338,6 +364,8 @@ def _source() -> IRSource:
         link("jk_hearing", lambda: id(_hearing())),
         link("jk_heard", lambda: _heard.ctypes.data),
         link("jk_take", partial(id, _take)),
+        link("jk_true", partial(id, True)),
+        link("jk_of_handler", partial(id, handlers.is_behind)),
     )
     return IRSource("numpy_call", f"{STRAIGHT}{processor_flags.text()}{TEXT}", (*c_api.externals(), *own))
 

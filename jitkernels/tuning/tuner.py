@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from jitkernels import accuracy
+from jitkernels import accuracy, handlers
 from jitkernels.attrs.base import KernelAttr
 from jitkernels.kept import kept_property
 from jitkernels.signature import AnyArray
@@ -141,7 +141,9 @@ class Trial:
                 SHORT < taken < LONG or watch.threaded
             ):  # the first may have made the threads
                 taken = min(taken, watch.call())
-        except Exception as error:  # noqa: BLE001  # whatever a third-party candidate raises disqualifies only itself
+        except Exception as error:  # whatever a third-party candidate raises disqualifies only itself
+            if handlers.have_raised(error):
+                raise
             wrong = f"{type(error).__name__}: {error}"
         if wrong is not None:
             self._disqualify(candidate.measured, wrong)
@@ -181,7 +183,9 @@ class Trial:
                     continue
                 try:
                     watch.turn(share)
-                except Exception as error:  # noqa: BLE001  # as above
+                except Exception as error:  # as above
+                    if handlers.have_raised(error):
+                        raise
                     running.pop(label), self.watches.pop(label)
                     self._disqualify(self._out[label], f"{type(error).__name__}: {error}")
             running = _still_in(running, SLOW[min(done, len(SLOW) - 1)])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitkernels import handlers
 from jitkernels.frontends.flow import facts, ranges, structures
 from jitkernels.frontends.flow.alternatives import Undecided
 from jitkernels.frontends.flow.sides import Sides, SidesError, sides_of
@@ -77,7 +78,11 @@ class Side:
     def _run(self, run: Callable[[], Any]) -> None:
         try:
             watched(run)
-        except Exception:  # noqa: BLE001  # which the plain function raises where it comes here
+        except UnknownError:
+            raise
+        except BaseException as error:  # `SystemExit`, too: the plain function raises it where it comes here
+            if handlers.end_calls(error):
+                raise
             self.raises = True
             self.attempt.checks[:] = [construct.constant(True, "bool")]
 

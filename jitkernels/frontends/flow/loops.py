@@ -330,7 +330,8 @@ class Loop:
             for one, kind in zip(self.before, self.kinds, strict=True)
             if is_number(kind)
         ]
-        carried += rebinding.inputs([self.before[place] for place in self.rebound], closing.taken)
+        own = [self.own[place] or self.given[place] is UNSET for place in self.rebound]
+        carried += rebinding.begun(tracer, [self.before[i] for i in self.rebound], own, closing.taken)
         carried += rebinding.inputs(self.storages, closing.taken)
         carried += [construct.constant(False, "bool")] if is_risky else []
         refuse_unsupported(tracer, options)

@@ -15,6 +15,7 @@ from typing import Any
 from jitkernels.frontends.flow.tracing import owners
 from jitkernels.frontends.storage import Storage
 from jitkernels.frontends.traced import Traced
+from jitkernels.frontends.tracer import Tracer
 from jitkernels.graph import construct, extents
 from jitkernels.graph.construct import UnknownError
 from jitkernels.graph.flows import base_of, is_direct, laid_in
@@ -120,6 +121,21 @@ def inputs(before: Sequence[Traced | Storage], read: Sequence[Node]) -> list[Nod
     """What is carried into the first round: copies of arrays that all rounds read as they were before the loop."""
     found = {id(base_of(node)) for one in read for node in views_below(one)}
     return [construct.copy(one.node) if id(base_of(one.node)) in found else one.node for one in before]
+
+
+def begun(tracer: Tracer, before: Sequence[Traced], own: Sequence[bool], read: Sequence[Node]) -> list[Node]:
+    """What variables are in the first round that have another array after each; `own`: whether no others have it.
+
+    Rounds overwrite it. That what others have stays as it was the code of the whole function sees to; in a region it
+    is copied here, as is what the code around the region has made.
+    """
+    found = inputs(before, read)
+    if not tracer.depth:
+        return found
+    return [
+        construct.copy(node) if node is one.node and (not is_own or node.serial < tracer.begun) else node
+        for one, is_own, node in zip(before, own, found, strict=True)
+    ]
 
 
 def views_below(node: Node) -> Iterator[Node]:

@@ -41,6 +41,8 @@ class Sides:
             storage = one.view.storage
             made.view.storage.choices.append(storage)
             made.view.storage.views |= one.view.parent is not None
+            for other in [*storage.doubts]:  # what one of the sides may be, this may be
+                made.view.storage.doubt(other, is_whole=not (storage.views or one.view.parent is not None))
             if storage.born < start and not rebinding.own([one], before)[0]:
                 made.view.storage.doubt(storage)
         return made

@@ -36,6 +36,7 @@ class Attempt:
 
     def __enter__(self) -> Self:
         self.start = serial()
+        self._begun, self.tracer.begun = self.tracer.begun, self.start
         self._outer, self.tracer.checks = self.tracer.checks, self.checks
         self._logs, watched.logs = watched.logs, (*watched.logs, self.writes)
         self.tracer.depth += 1
@@ -54,6 +55,7 @@ class Attempt:
         if isinstance(error, Exception):
             note_raised(error)  # what was done before it is undone here: nobody may catch it, and go on
         self.tracer.depth -= 1
+        self.tracer.begun = self._begun
         self.tracer.checks, watched.logs = self._outer, self._logs
         for storage, node in self.writes.values():
             storage.node = node
