@@ -70,6 +70,23 @@ def test_no_code_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(fast(x, 2), 4 * x)
 
 
+@pytest.mark.skipif(links.base is None, reason="calls go by Python here")
+def test_what_is_written_overlaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def moved(x: Any, y: Any) -> Any:
+        x[...] = y * 2
+        return x.sum()
+
+    fast, calls = jk.jit(moved), []  # type: Any, list[Any]
+    for _ in range(3):
+        fast(np.ones(8), np.ones(8))
+    looked_for(calls, monkeypatch)
+    for begin in range(4):
+        ours, theirs = np.arange(12.0), np.arange(12.0)
+        assert fast(ours[begin : begin + 8], ours[2:10]) == moved(theirs[begin : begin + 8], theirs[2:10])
+        np.testing.assert_array_equal(ours, theirs)
+    assert calls == []
+
+
 def test_results_go_where_they_are_told_to() -> None:
     x, out = np.arange(5.0), np.empty(5)
     fast = jk.jit(doubled)

@@ -3,7 +3,8 @@
 It looks whether the arguments are what the code was made for, reads extents and strides from them, makes the results or
 takes those given as ``out``, lends the memory between nests, calls the segment, and returns the result. A null pointer
 means that the arguments are of another kind (nothing has happened then), or that an exception is set;
-`call_table.FOR_PLAIN` that the segment has refused them, before anything was written.
+`call_table.FOR_PLAIN` that they are for the plain function: what is written overlaps others in memory, or the segment
+has refused them, before anything was written.
 
 What is computed has no part in its text: expressions of the same arguments and results share one, which takes LLVM as
 long as a segment. So three words of the context are the segment's (see `SEGMENT`).
@@ -30,7 +31,7 @@ class Caller(TakenArguments, GivenResults):
     def text(self) -> str:
         """LLVM IR of the function, and of what it declares."""
         self.none = self.variable("ptr")
-        self.line(f"  store ptr null, ptr {self.none}")
+        self._answer(0)
         self.reached = objects.reached(self, self.reach.steps)
         self.given = [self._object(argument) for argument in self.arguments]
         self.numbers = [
@@ -44,7 +45,12 @@ class Caller(TakenArguments, GivenResults):
         self._arrays()
         for guard in self.guards:
             self._guard(guard)
-        self._written_apart()
+        if any(one.is_written for one in self.arguments):
+            self.settle()
+            self._answer(FOR_PLAIN)
+            self._written_apart()
+            self.settle()
+            self._answer(0)
         within = None if self.arena.limit is None else self._places()
         if within is not None:
             self.expect(self.new(f"icmp ule i64 {within[1]}, {self.arena.limit}"))
@@ -76,6 +82,10 @@ class Caller(TakenArguments, GivenResults):
         ]
         weights = '!8 = !{!"branch_weights", i32 1, i32 1000}\n!9 = !{!"branch_weights", i32 1000, i32 1}'
         return "\n".join([*declared, inside + weights, ""])
+
+    def _answer(self, address: int) -> None:
+        """What is returned where there is no result."""
+        self.line(f"  store ptr inttoptr (i64 {address} to ptr), ptr {self.none}")
 
     def _lent(self) -> None:
         """Memory for arrays between nests, in one piece: on the stack if that is small, else lent."""
