@@ -22,11 +22,11 @@ def helped(value: Any) -> Any:
     return value * value
 
 
-def after() -> int:
+def comes_after() -> int:
     return 1
 
 
-def before(function: Any) -> Any:
+def asks_first(function: Any) -> Any:
     """A frame that the profiler has seen begin before there is code."""
     return function(np.arange(9.0), 9)
 
@@ -35,15 +35,15 @@ def test_it_goes_on_behind_a_first_call() -> None:
     profile, fast, slope = cProfile.Profile(), jk.jit(total), jk.grad(lambda x: total(x, 3))
     profile.enable()
     try:
-        assert before(fast) == total(np.arange(9.0), 9)
+        assert asks_first(fast) == total(np.arange(9.0), 9)
         np.testing.assert_array_equal(slope(np.arange(4.0)), [0, 2, 4, 0])
         for _ in range(5):
-            after()
+            comes_after()
     finally:
         profile.disable()
     assert "0 calls of NumPy" in str(fast.explain(np.arange(9.0), 9))
     calls = {name: counts[0] for (_, _, name), counts in pstats.Stats(profile).stats.items()}  # type: ignore[attr-defined]
-    assert (calls["before"], calls["after"]) == (1, 5)
+    assert (calls["asks_first"], calls["comes_after"]) == (1, 5)
 
 
 def test_functions_in_python_go_on() -> None:
@@ -56,12 +56,12 @@ def test_functions_in_python_go_on() -> None:
     fast = jk.jit(total)
     sys.setprofile(hook)
     try:
-        before(fast)
-        after()
+        asks_first(fast)
+        comes_after()
         assert sys.getprofile() is hook
     finally:
         sys.setprofile(None)
-    assert seen.count("before") == seen.count("after") == 1
+    assert seen.count("asks_first") == seen.count("comes_after") == 1
     assert "0 calls of NumPy" in str(fast.explain(np.arange(9.0), 9))
 
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_told_to_go_on_is_not_stopped(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "getprofile", lambda: 7)
     monkeypatch.setattr(sys, "setprofile", told.append)
     fast = jk.jit(total)
-    assert before(fast) == total(np.arange(9.0), 9)
+    assert asks_first(fast) == total(np.arange(9.0), 9)
     assert told == []
     monkeypatch.undo()
     assert "left to NumPy: the profiler" in str(fast.explain(np.arange(9.0), 9))

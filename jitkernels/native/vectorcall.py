@@ -195,7 +195,7 @@ move:
   store ptr %link, ptr %head.at
   br label %return
 return:
-  %answer = phi ptr [ %result, %took ], [ %result, %stays ], [ %result, %move ], [ %result, %why ], [ null, %tell ]
+  %answer = phi ptr [ %result, %took ], [ %result, %stays ], [ %result, %move ], [ null, %why ], [ null, %tell ]
   %still = load i64, ptr %under.at
   %one.less = sub i64 %still, 1
   store i64 %one.less, ptr %under.at
@@ -212,6 +212,11 @@ not.taken:
   store i64 %last.less, ptr %under.at
   br label %slow
 refused:
+  ; Not where what it called was interrupted: that is raised.
+  %pending = call ptr @PyErr_Occurred()
+  %is.raised = icmp ne ptr %pending, null
+  br i1 %is.raised, label %why, label %free
+free:
   %plain.at = getelementptr i64, ptr %table, i64 {PLAIN}
   %plain.callee = load ptr, ptr %plain.at
   %no.plain = icmp eq ptr %plain.callee, null
