@@ -1,4 +1,4 @@
-"""Measure the elementary functions of `jitkernels.maths`: their errors in ULP, their speed beside NumPy's and MKL's.
+"""Measure the elementary functions in `microkernels.maths`: errors in ULP, speed beside NumPy's and MKL's.
 
     python bench/elementary_functions.py                            # every float32, some ten million float64: an hour
     python bench/elementary_functions.py --step 257 --function sin  # a quick look
@@ -20,29 +20,29 @@ from typing import Any
 import numpy as np
 from ulp import CHUNK, Array, errors_in_ulp, float32_inputs
 
-from jitkernels import machine
-from jitkernels.maths import table
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.python.outlined import externals
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.maths import function_table
 from jitkernels.more.mkl.library import library
-from jitkernels.native import load
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.language.alone import externals
-from jitkernels.native.language.lanes import Library
+from jitkernels.runtime.loading import loader
 
 DTYPES = ("float32", "float64")
-NUMPY = {stem: name for name, (_, stem) in table.MODULES.items()}
-"""NumPy's names by C's."""
+NUMPY = {stem: name for name, (_, stem) in function_table.MODULES.items()}
+"""NumPy's names by C's names."""
 EXACT = frozenset({"floor_divide", "fmod", "ldexp", "nextafter", "remainder", "spacing"})
-"""What rounds nothing, or as NumPy does, which other tests hold it to."""
+"""Functions without rounding, or with NumPy's rounding, which other tests check."""
 RANGES = {
     **dict.fromkeys(("asin", "acos", "atanh"), (-1, 1)),
     **dict.fromkeys(("log", "log2", "log10", "log1p", "pow"), (1e-3, 20)),
     "erf": (-4, 4), "erfc": (-5, 20), "acosh": (1, 20),
 }  # fmt: skip
-"""What speed is measured for, where it is not (-10, 10)."""
+"""Ranges of timed arguments other than (-10, 10)."""
 ANGLES = (0, 1000), (2e3, 9e3), (1e4, 1e5), (1e5, 1e6), (1e11, 1e12), (1e20, 1e30)
-"""What else it is measured for, of `CIRCULAR`: what has many turns is reduced in other ways."""
+"""Further ranges for `CIRCULAR`: large angles take other paths of argument reduction."""
 CIRCULAR = "sin", "cos", "tan"
-CHUNKS, ROUNDS, SPEED = 160, 300, 4096
+CHUNKS, REPETITIONS, SPEED = 160, 300, 4096
 BORDERS = (
     0.25,
     0.5,
@@ -75,11 +75,15 @@ def functions() -> dict[tuple[str, str], Any]:
     """The functions of the table that NumPy or C has, by C's name and dtype; none whose errors are of its arguments."""
     known = {
         stem: name
-        for name, (_, stem) in table.MODULES.items()
+        for name, (_, stem) in function_table.MODULES.items()
         if name not in EXACT
         if stem.startswith("erf") or (hasattr(np, name) and "add" not in name)
     }
-    return {(stem, dtype): table.function(name, dtype) for stem, name in known.items() for dtype in DTYPES}
+    return {
+        (stem, dtype): function_table.function(name, dtype)
+        for stem, name in known.items()
+        for dtype in DTYPES
+    }
 
 
 def compiled(name: str, dtype: str, function: Any) -> Callable[..., Any]:
@@ -88,7 +92,7 @@ def compiled(name: str, dtype: str, function: Any) -> Callable[..., Any]:
     What seldom runs is of its own, as where expressions are compiled.
     """
     lanes, kind = (
-        machine.target().vector_bytes // np.dtype(dtype).itemsize,
+        cpu_target.target().vector_bytes // np.dtype(dtype).itemsize,
         {"float32": "float"}.get(dtype, "double"),
     )
     inputs, called = range(function.__code__.co_argcount), Library(alone={})
@@ -117,7 +121,7 @@ end:
 """
     pointers = [ctypes.c_void_p] * (len(inputs) + 1)
     return ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64)(
-        load.address_of(IRSource(f"all_of_{name}_{dtype}", f"{STRAIGHT}{text}", externals(called)))
+        loader.address_of(IRSource(f"all_of_{name}_{dtype}", f"{STRAIGHT}{text}", externals(called)))
     )
 
 
@@ -145,36 +149,36 @@ def by_mpmath(name: str, x: Array) -> Array:
     """In long double, element by element."""
     import mpmath  # type: ignore[import-untyped]  # it has no types
 
-    function, found = getattr(mpmath, name), np.empty(x.size, np.longdouble)
+    function, result = getattr(mpmath, name), np.empty(x.size, np.longdouble)
     with mpmath.workprec(160):
         for i, value in enumerate(np.clip(x, -1000, 1000).tolist()):
             true = function(mpmath.mpf(value))
             high = float(true)
-            found[i] = np.longdouble(high) + (np.longdouble(float(true - high)) if np.isfinite(high) else 0)
-    return found
+            result[i] = np.longdouble(high) + (np.longdouble(float(true - high)) if np.isfinite(high) else 0)
+    return result
 
 
 def truth(name: str, dtype: str) -> Callable[..., Array]:
     """The function one precision up, of arrays of the dtype."""
     wide: Any = np.float64 if dtype == "float32" else np.longdouble
     if not name.startswith("erf"):
-        return lambda *x: getattr(np, NUMPY[name])(*(one.astype(wide) for one in x))
+        return lambda *x: getattr(np, NUMPY[name])(*(argument.astype(wide) for argument in x))
     if dtype == "float64":
         return lambda x: by_mpmath(name, x)
     ours = compiled(name, "float64", functions()[name, "float64"])
 
-    def one_up(x: Array) -> Array:
-        given, found = x.astype(np.float64), np.empty(x.size)
-        ours(given.ctypes.data, found.ctypes.data, x.size)
-        return found
+    def wider(x: Array) -> Array:
+        wide, result = x.astype(np.float64), np.empty(x.size)
+        ours(wide.ctypes.data, result.ctypes.data, x.size)
+        return result
 
-    return one_up
+    return wider
 
 
 def worst_of(name: str, dtype: str, kernel: Any, count: int, step: int) -> tuple[float, str, int]:
     """The largest error, where it is, and the number of inputs."""
     true, random = truth(name, dtype), np.random.default_rng(3)
-    worst, place, inputs, got = -1.0, "", 0, np.empty(CHUNK, dtype)
+    worst, position, inputs, got = -1.0, "", 0, np.empty(CHUNK, dtype)
     source = float32_inputs(step) if dtype == "float32" and count == 1 else float64_inputs(step)
     for chunk in source:
         with np.errstate(all="ignore"):
@@ -188,13 +192,13 @@ def worst_of(name: str, dtype: str, kernel: Any, count: int, step: int) -> tuple
             if name.startswith("erf") and dtype == "float64":
                 x = [np.resize(x[0][:: max(CHUNK // 2000, 1)], CHUNK)]
             used = 2048 if name.startswith("erf") and dtype == "float64" else CHUNK
-            kernel(*(one.ctypes.data for one in x), got.ctypes.data, CHUNK)
-            error = errors_in_ulp(got[:used], true(*(one[:used] for one in x)))
+            kernel(*(argument.ctypes.data for argument in x), got.ctypes.data, CHUNK)
+            error = errors_in_ulp(got[:used], true(*(argument[:used] for argument in x)))
         inputs += used
         index = int(np.argmax(error))
         if error[index] > worst:
-            worst, place = float(error[index]), ", ".join(str(one[index]) for one in x)
-    return worst, place, inputs
+            worst, position = float(error[index]), ", ".join(str(argument[index]) for argument in x)
+    return worst, position, inputs
 
 
 def times_of(name: str, dtype: str, kernel: Any, count: int, limits: tuple[float, float]) -> str:
@@ -208,12 +212,17 @@ def times_of(name: str, dtype: str, kernel: Any, count: int, limits: tuple[float
     if ufunc is not None:
         runs[1] = lambda: ufunc(*x, out=result)
     mkl = library()[0]
-    vml = getattr(mkl, f"vm{'s' if dtype == 'float32' else 'd'}{name.capitalize()}_64", None) if mkl else None
-    if mkl and vml:
-        mkl.MKL_Set_Num_Threads_Local(1)
-        runs[2] = lambda: vml(size, *pointers, ctypes.c_int64(0x2 | 0x140000 | 0x100))
+    vml = f"vm{'s' if dtype == 'float32' else 'd'}{name.capitalize()}_64"
+    if mkl and hasattr(mkl.functions, vml):
+        mkl.functions.MKL_Set_Num_Threads_Local(1)
+        function = getattr(mkl.functions, vml)
+        functions = [
+            mkl.ffi.from_buffer(f"{'float' if dtype == 'float32' else 'double'}[]", one)
+            for one in (*x, result)
+        ]
+        runs[2] = lambda: function(SPEED, *functions, 0x2 | 0x140000 | 0x100)
     least = [np.nan] * 3
-    for _ in range(ROUNDS):
+    for _ in range(REPETITIONS):
         for i, run in enumerate(runs):
             if run is not None:
                 started = time.perf_counter_ns()
@@ -236,9 +245,9 @@ def main() -> None:
     for (name, dtype), function in sorted(known.items()):
         if name in (options.function or [name]):
             kernel, count = compiled(name, dtype, function), function.__code__.co_argcount
-            worst, place, inputs = worst_of(name, dtype, kernel, count, options.step)
+            worst, position, inputs = worst_of(name, dtype, kernel, count, options.step)
             times = times_of(name, dtype, kernel, count, RANGES.get(name, (-10, 10)))
-            lines.append(f"| {name} | {dtype} | {worst:.3f} | `{place}` | {inputs:,} | {times} |")
+            lines.append(f"| {name} | {dtype} | {worst:.3f} | `{position}` | {inputs:,} | {times} |")
             print(lines[-1], flush=True)
             for limits in ANGLES if name in CIRCULAR else ():
                 times = times_of(name, dtype, kernel, count, limits)
@@ -247,10 +256,10 @@ def main() -> None:
     if options.write:
         how = "Generated by `python bench/elementary_functions.py --write`; do not edit."
         title = f"# Elementary functions\n\n{how}\n\n"
-        PAGE.write_text(title + "\n".join([*with_others(lines, 2), *with_others(angles, 3)]) + "\n")
+        PAGE.write_text(title + "\n".join([*merge_rows(lines, 2), *merge_rows(angles, 3)]) + "\n")
 
 
-def with_others(lines: list[str], keys: int) -> list[str]:
+def merge_rows(lines: list[str], keys: int) -> list[str]:
     """A table, its header first, with those lines of the page's that were not measured now: their keys come first."""
 
     def key(line: str) -> tuple[str, ...]:
@@ -261,7 +270,7 @@ def with_others(lines: list[str], keys: int) -> list[str]:
     page = PAGE.read_text().splitlines() if PAGE.is_file() else []
     before = [line for line in page if line.count("|") == bars and " float" in line]
     table = {key(line): line for line in (*before, *measured)}
-    return [header, *(table[name] for name in sorted(table, key=lambda one: one[:2]))]
+    return [header, *(table[name] for name in sorted(table, key=lambda row: row[:2]))]
 
 
 if __name__ == "__main__":

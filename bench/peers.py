@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jitkernels.benchmark import saved, stamp, table
-from jitkernels.benchmark.entries.beside_peers import BEHIND, behind
-from jitkernels.benchmark.suite import Line
+from jitkernels.benchmarks import saved, stamp, table
+from jitkernels.benchmarks.entries.beside_peers import BEHIND, behind
+from jitkernels.benchmarks.suite import Line
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "peers.md"
 REASONS: dict[str, str] = {
@@ -23,7 +23,7 @@ REASONS: dict[str, str] = {
     "vgelu": "from the assembly: 54 instructions for 16 elements, 22 of them products, for an erfc of 1.9 ULP at most; "
     "JAX's and torch's results have errors of more than 10^7 ULP below -7",
 }
-"""By kernel: what is known of why it is behind, and from where."""
+"""By kernel: the known reason why it is slower, and its source."""
 HEADER = """\
 # Beside others
 
@@ -45,8 +45,8 @@ several versions of the code, and the machine was shared where the load is above
 
 def latest(runs: Sequence[saved.Run]) -> list[Line]:
     """The lines of all runs, where several have one that of the last."""
-    found = {(line.group, line.case): line for run in runs for line in run.lines}
-    return list(found.values())
+    latest_lines = {(line.group, line.case): line for run in runs for line in run.lines}
+    return list(latest_lines.values())
 
 
 def by_kernel(lines: Sequence[Line]) -> dict[str, list[Line]]:
@@ -98,9 +98,9 @@ def main() -> int:
     )
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--write", action="store_true", help="store the page in docs/peers.md")
-    given = parser.parse_args()
-    text = "\n".join(page([saved.load(path) for path in given.runs])) + "\n"
-    if given.write:
+    options = parser.parse_args()
+    text = "\n".join(page([saved.load(path) for path in options.runs])) + "\n"
+    if options.write:
         PAGE.write_text(text, encoding="utf-8")
     else:
         print(text, end="")

@@ -1,6 +1,7 @@
 """The benchmark's table for pytest-benchmark: every row, implementation, peer and ``ci`` attr, the pick beside them.
 
-Run ``pytest bench --benchmark-only``; ``--benchmark-json`` stores the figures. `jitkernels bench` shows the same table.
+Run ``pytest bench --benchmark-only``; ``--benchmark-json`` stores the figures, ``-m tiny`` takes the smallest attr of
+each row alone. `jitkernels bench` shows the same table.
 """
 
 import functools
@@ -9,18 +10,21 @@ from typing import Any
 
 import pytest
 
-from jitkernels.attrs.base import Case
-from jitkernels.benchmark import table
-from jitkernels.peers import peers_of
-from jitkernels.registry import all_rows, implementations
+from jitkernels.attrs.schema.base import Case
+from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.benchmarks import table
+from jitkernels.benchmarks.peers import peers_of
+from jitkernels.selection.shape_buckets import nbytes
 
 
 def _cases() -> Iterator[Any]:
     for row in all_rows():
-        for case in row.sweep():
-            if "ci" in case.tags:
-                for name in (table.PICK, *implementations(row), *peers_of(row)):
-                    yield pytest.param(case, name, id=f"{case.attr.name}-{case.name}-{name}")
+        cases = [case for case in row.sweep() if "ci" in case.tags]
+        smallest = min(cases, key=lambda case: nbytes(case.attr))
+        for case in cases:
+            marks = [pytest.mark.tiny] if case is smallest else []
+            for name in (table.PICK, *implementations(row), *peers_of(row)):
+                yield pytest.param(case, name, id=f"{case.attr.name}-{case.name}-{name}", marks=marks)
 
 
 @functools.lru_cache(maxsize=1)
@@ -32,12 +36,14 @@ def _contest(case: Case) -> table.Contest:
 @pytest.mark.parametrize(("case", "name"), list(_cases()))
 def test_call(benchmark: Any, case: Case, name: str) -> None:
     benchmark.group = f"{case.attr.name}-{case.name}"
-    found = _contest(case)
+    contest = _contest(case)
     if name == table.PICK:
-        benchmark.extra_info["implementation"] = found.label
-        name = found.pick
-    if name not in found.calls:
+        benchmark.extra_info["implementation"] = contest.label
+        name = contest.pick
+    if name not in contest.calls:
         reason = implementations(type(case.attr)).get(name)
-        pytest.skip(f"{name}: {reason.reason_against(case.attr) if reason else 'it does not compute this'}")
-    call = found.calls[name]
+        pytest.skip(
+            f"{name}: {reason.reason_against(case.attr) if reason else 'it does not support this attr'}"
+        )
+    call = contest.calls[name]
     benchmark(call.func, *call.args, **call.keywords)

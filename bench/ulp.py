@@ -33,7 +33,7 @@ EDGES = (
 STEPS = range(-1076, 1026)
 """Every k that exp(x) = 2**k * exp(r) may have. Where x / ln 2 is k + 1/2, r is longest and errors are largest."""
 BESIDE, FAR = 2000, 32
-"""Inputs looked at around such a point, at random distances of 1 to 2**FAR spacings, each scale as often."""
+"""Inputs around such a point, at random distances of 1 to 2**FAR spacings, equally many for each scale."""
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -72,11 +72,11 @@ def true_gelu_by_tanh(x: Array) -> Array:
     return x * true_sigmoid(2 * root * (x + cubic * x * x * x))
 
 
-def one_by_one(name: str, x: Array) -> Array:
+def elementwise(name: str, x: Array) -> Array:
     """A function of Python's library for float64, of mpmath for long double, where NumPy has none."""
     if x.dtype == np.float64:
-        found: Array = np.frompyfunc(getattr(math, name), 1, 1)(x).astype(np.float64)
-        return found
+        result: Array = np.frompyfunc(getattr(math, name), 1, 1)(x).astype(np.float64)
+        return result
     from elementary_functions import by_mpmath
 
     return by_mpmath(name, x.astype(np.float64))
@@ -85,8 +85,8 @@ def one_by_one(name: str, x: Array) -> Array:
 def true_gelu(x: Array) -> Array:
     """x * Phi(x)."""
     if x.dtype == np.float64:
-        return x * one_by_one("erfc", x * -math.sqrt(0.5)) / 2
-    return x * one_by_one("ncdf", x)
+        return x * elementwise("erfc", x * -math.sqrt(0.5)) / 2
+    return x * elementwise("ncdf", x)
 
 
 TRUTH: dict[str, Callable[..., Array]] = {
@@ -97,7 +97,7 @@ TRUTH: dict[str, Callable[..., Array]] = {
     "vlog": np.log,
     "vsin": np.sin,
     "vcos": np.cos,
-    "verf": lambda x: one_by_one("erf", x),
+    "verf": lambda x: elementwise("erf", x),
     "vpow": np.power,
     "vsqrt": np.sqrt,
     "vrsqrt": lambda x: 1 / np.sqrt(x),
@@ -108,9 +108,9 @@ TRUTH: dict[str, Callable[..., Array]] = {
     "swiglu": lambda x, b: x * true_sigmoid(x) * b,
 }
 SECOND: dict[str, tuple[float, float]] = {"vpow": (-5, 5), "swiglu": (-2, 2)}
-"""The range of the second argument, of functions that have one."""
+"""The range of the second argument of binary functions."""
 SLOW, SOME = ("verf", "vgelu"), 1024
-"""Functions of which true values for float64 take so long that no more than some of each chunk are looked at."""
+"""Functions with slow true values for float64: only some inputs of each chunk are tested."""
 
 
 @dataclass(frozen=True)
@@ -214,17 +214,22 @@ def measure(function: str, dtype: str, implementation: str, kernel: Kernel, step
     every = CHUNK // SOME if function in SLOW and dtype == "float64" else 1
     started = shown = time.monotonic()
     for x in float32_inputs(step) if dtype == "float32" else float64_inputs(step):
-        given = [x]
+        arguments = [x]
         if function in SECOND:
-            given.append(random.uniform(*SECOND[function], CHUNK).astype(dtype))
-        kernel(*given, got)
-        looked_at = [one[::every] for one in given]
+            arguments.append(random.uniform(*SECOND[function], CHUNK).astype(dtype))
+        kernel(*arguments, got)
+        looked_at = [argument[::every] for argument in arguments]
         with np.errstate(all="ignore"):
-            error = errors_in_ulp(got[::every], TRUTH[function](*(one.astype(wide) for one in looked_at)))
+            error = errors_in_ulp(
+                got[::every], TRUTH[function](*(argument.astype(wide) for argument in looked_at))
+            )
         inputs += error.size
         index = int(np.argmax(error))
         if error[index] > worst:
-            worst, worst_input = float(error[index]), ", ".join(str(one[index]) for one in looked_at)
+            worst, worst_input = (
+                float(error[index]),
+                ", ".join(str(argument[index]) for argument in looked_at),
+            )
         if time.monotonic() - shown > 1:
             shown = time.monotonic()
             name = f"{function} {dtype} {implementation}"
@@ -262,7 +267,7 @@ def validate_oracle(samples: int = 400) -> None:
 def attr_of(function: str, dtype: str) -> Any:
     """The attr of the kernel that computes a function."""
     import jitkernels as jk
-    from jitkernels.registry import row
+    from jitkernels.attrs.schema.registry import row
 
     if function != "tanh":
         name, _, form = function.partition("_")

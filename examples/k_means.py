@@ -13,8 +13,8 @@ import jitkernels as jk
 @jk.jit
 def moved(points, centres):
     """The centres after a round, the number of each point's centre, and the mean squared distance to it."""
-    apart = points[:, None, :] - centres[None, :, :]
-    distances = (apart * apart).sum(axis=-1)
+    differences = points[:, None, :] - centres[None, :, :]
+    distances = (differences * differences).sum(axis=-1)
     nearest = distances.argmin(axis=1)
     belongs = (nearest[:, None] == np.arange(centres.shape[0])).astype(points.dtype)
     counts = belongs.sum(axis=0)
@@ -22,14 +22,14 @@ def moved(points, centres):
     return np.where(counts[:, None] > 0, means, centres), nearest, distances.min(axis=1).mean()
 
 
-def run(count=3000, groups=5, rounds=30, seed=0):
+def run(count=3000, groups=5, iterations=30, seed=0):
     """Points, centres, the number of each point's centre, and the mean squared distance of each round."""
     rng = np.random.default_rng(seed)
     middles = rng.uniform(-10, 10, (groups, 2))
     points = (middles[rng.integers(groups, size=count)] + rng.normal(size=(count, 2))).astype(np.float32)
     centres = points[rng.choice(count, groups, replace=False)]
     errors = []
-    for _ in range(rounds):
+    for _ in range(iterations):
         centres, nearest, error = moved(points, centres)
         errors.append(float(error))
     return points, centres, nearest, errors

@@ -15,21 +15,21 @@ def filtered(seen, step, noise, drift):
     """Places and velocities by all that was seen until then. `noise` and `drift`: variances of seeing and moving."""
     count = seen.shape[0]
     states = np.zeros((count, 2))
-    place, velocity = seen[0], 0.0
+    position, velocity = seen[0], 0.0
     pp, pv, vv = noise, 0.0, 1.0
     for i in range(count):
         # What is expected of the next moment,
-        place = place + step * velocity
+        position = position + step * velocity
         pp = pp + step * (2 * pv + step * vv) + drift * step**3 / 3
         pv = pv + step * vv + drift * step**2 / 2
         vv = vv + drift * step
         # and what it looks like.
         gain, turn = pp / (pp + noise), pv / (pp + noise)
-        error = seen[i] - place
-        place, velocity = place + gain * error, velocity + turn * error
+        error = seen[i] - position
+        position, velocity = position + gain * error, velocity + turn * error
         vv = vv - turn * pv
         pp, pv = (1 - gain) * pp, (1 - gain) * pv
-        states[i, 0] = place
+        states[i, 0] = position
         states[i, 1] = velocity
     return states
 

@@ -29,8 +29,10 @@ def digits(count=None):
     """Images of 64 pixels between 0 and 1, and labels as rows with a single one."""
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    return (found.data[:count] / 16).astype(np.float32), np.eye(10, dtype=np.float32)[found.target[:count]]
+    dataset = load_digits()
+    return (dataset.data[:count] / 16).astype(np.float32), np.eye(10, dtype=np.float32)[
+        dataset.target[:count]
+    ]
 
 
 def run(steps=300, rate=2.0, count=None):
@@ -52,7 +54,9 @@ def draw(result, path):
     losses, right = result
     figure, axes = plt.subplots(figsize=(6, 4))
     axes.semilogy(losses)
-    axes.set(xlabel="step", ylabel="cross entropy", title=f"{right:.1%} of the digits are told right")
+    axes.set(
+        xlabel="step", ylabel="cross entropy", title=f"{right:.1%} of the digits are classified correctly"
+    )
     figure.savefig(path, dpi=100)
     plt.close(figure)
 

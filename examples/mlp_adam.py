@@ -47,8 +47,8 @@ def run(steps=300, batch=64, rate=1e-3, seed=0, count=None):
         (rng.normal(scale=(2 / n) ** 0.5, size=(n, m)).astype(np.float32), np.zeros(m, np.float32))
         for n, m in pairwise(WIDTHS)
     ]
-    means = [tuple(np.zeros_like(one) for one in layer) for layer in parameters]
-    squares = [tuple(np.zeros_like(one) for one in layer) for layer in parameters]
+    means = [tuple(np.zeros_like(parameter) for parameter in layer) for layer in parameters]
+    squares = [tuple(np.zeros_like(parameter) for parameter in layer) for layer in parameters]
     losses = []
     for time in range(1, steps + 1):
         chosen = rng.choice(len(images), batch, replace=False)

@@ -25,15 +25,15 @@ def moved(parameters, points, dt):
     return points + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
-def loss(parameters, points, later, dt):
+def loss(parameters, points, targets, dt):
     """How far points are from where they should be."""
-    return ((moved(parameters, points, dt) - later) ** 2).mean()
+    return ((moved(parameters, points, dt) - targets) ** 2).mean()
 
 
 @jk.jit
-def step(parameters, points, later, dt, rate, speeds):
+def step(parameters, points, targets, dt, rate, speeds):
     """A step of gradient descent with momentum, which changes parameters and speeds; the loss before it."""
-    value, slopes = jk.value_and_grad(loss)(parameters, points, later, dt)
+    value, slopes = jk.value_and_grad(loss)(parameters, points, targets, dt)
     for layer, speed, slope in zip(parameters, speeds, slopes, strict=True):
         for p, s, g in zip(layer, speed, slope, strict=True):
             s[:] = 0.9 * s + g
@@ -58,22 +58,22 @@ def run(steps=2000, units=50, count=400, dt=0.05, rate=0.02, seed=0):
     path = spiral(count + 1, dt)
     rng = np.random.default_rng(seed)
     parameters = [(rng.normal(scale=0.1, size=(n, m)), np.zeros(m)) for n, m in ((2, units), (units, 2))]
-    speeds = [tuple(np.zeros_like(one) for one in layer) for layer in parameters]
+    speeds = [tuple(np.zeros_like(parameter) for parameter in layer) for layer in parameters]
     losses = [float(step(parameters, path[:-1], path[1:], dt, rate, speeds)) for _ in range(steps)]
-    told = [path[:1]]
+    predicted = [path[:1]]
     for _ in range(count):
-        told.append(moved(parameters, told[-1], dt))
-    return path, np.concatenate(told), losses
+        predicted.append(moved(parameters, predicted[-1], dt))
+    return path, np.concatenate(predicted), losses
 
 
 def draw(result, path):
     """Both paths, and the curve of the loss."""
     import matplotlib.pyplot as plt
 
-    true, told, losses = result
+    true, predicted, losses = result
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     left.plot(*true.T, label="true")
-    left.plot(*told.T, "--", label="learned")
+    left.plot(*predicted.T, "--", label="learned")
     left.legend()
     right.semilogy(losses)
     right.set(xlabel="step", ylabel="mean squared error of a step")

@@ -1,65 +1,95 @@
-"""jitkernels: the fastest CPU kernels for Python, chosen by measurement, called in tens of nanoseconds.
+"""jitkernels: the fastest CPU kernels for Python, selected by measurement, called in tens of nanoseconds.
 
-Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per
-row of the registry, those of other packages included. Type checkers read ``__init__.pyi``, which is generated.
+Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per row of the
+registry, rows of plug-ins included. Type checkers read ``__init__.pyi``, which is generated.
 """
 
 import sys as _sys
+from functools import partial as _partial
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import Any
 
 from jitkernels import errors  # noqa: F401  # a public name
-from jitkernels.locks import making as _making
+from jitkernels.core import hooks as _hooks
+from jitkernels.core import moved_modules as _moved_modules
+from jitkernels.core.fork_locks import making as _making
 
 _ERRORS = (
     "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "BundleError", "DataIndexError", "DerivativeError",
     "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "NotUsableError", "RegistrationError",
     "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
-_LATER = {
+_LAZY = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),
-    "Explanation": "jitkernels.explanation",
-    "JitConfig": "jitkernels.graph.config",
-    "Kernel": "jitkernels.kernel",
-    "KernelAttr": "jitkernels.attrs.base",
-    "KernelFuncs": "jitkernels.kernel_funcs",
-    "KernelType": "jitkernels.kernel_types",
-    **dict.fromkeys(("cond", "fori_loop", "scan", "switch", "while_loop"), "jitkernels.frontends.explicit"),
-    "explain": "jitkernels.explanation",
-    "get_all_candidates": "jitkernels.kernel_funcs",
-    "get_default_best": "jitkernels.kernel_funcs",
-    "get_num_threads": "jitkernels.native.threads",
-    "get_refer": "jitkernels.kernel_funcs",
-    "grad": "jitkernels.frontends.derivatives",
-    "implements": "jitkernels.registry",
-    "jit": "jitkernels.frontends.jit",
-    "jvp": "jitkernels.frontends.derivatives",
-    "tune": "jitkernels.measuring",
-    "use": "jitkernels.pins",
-    "value_and_grad": "jitkernels.frontends.derivatives",
-    "vjp": "jitkernels.frontends.derivatives",
+    "Explanation": "jitkernels.selection.explain_selection",
+    "JitConfig": "jitkernels.compiler.ir.config",
+    "Kernel": "jitkernels.dispatch.kernel",
+    "KernelAttr": "jitkernels.attrs.schema.base",
+    "KernelFuncs": "jitkernels.dispatch.kernel_cache",
+    "KernelType": "jitkernels.attrs.schema.kernel_types",
+    **dict.fromkeys(
+        ("cond", "fori_loop", "scan", "switch", "while_loop"),
+        "jitkernels.compiler.api.structured_control_flow",
+    ),
+    "explain": "jitkernels.selection.explain_selection",
+    "get_all_candidates": "jitkernels.dispatch.kernel_cache",
+    "get_default_best": "jitkernels.dispatch.kernel_cache",
+    "get_num_threads": "jitkernels.runtime.threads.num_threads",
+    "get_refer": "jitkernels.dispatch.kernel_cache",
+    "grad": "jitkernels.compiler.api.grad",
+    "implements": "jitkernels.attrs.schema.registry",
+    "jit": "jitkernels.compiler.api.jit",
+    "jvp": "jitkernels.compiler.api.grad",
+    "tune": "jitkernels.tuning.tune",
+    "use": "jitkernels.selection.overrides",
+    "value_and_grad": "jitkernels.compiler.api.grad",
+    "vjp": "jitkernels.compiler.api.grad",
 }
-"""What is imported when it is first asked for: a process that calls kernels alone, or expressions alone, starts as
-quickly as if there were nothing else.
+"""Attributes imported on first access: a process that only calls kernels, or only compiles expressions, starts as fast
+as if the rest did not exist.
 """
 
 
 def set_num_threads(threads: int) -> None:
-    """Let kernels use at most so many threads. Picks made for another number are looked up again."""
-    from jitkernels.kernel_funcs import KernelFuncs
-    from jitkernels.native import threads as native
+    """Limit kernels to at most `threads` threads. Kernels selected for another number are selected again."""
+    from jitkernels.dispatch.kernel_cache import KernelFuncs
+    from jitkernels.runtime.threads import num_threads as native
 
     native.set_num_threads(threads)
     KernelFuncs.cache().clear()
 
 
-_fixed = {"errors", "set_num_threads", *_LATER}
+_PROVIDERS = {
+    "address_of_source": ("jitkernels.runtime.loading.loader", "address_of"),
+    "bypass_launcher": ("jitkernels.dispatch.native.launcher", "set_bypass"),
+    "compile_reference": ("jitkernels.compiler.api.traced_kernel", "register"),
+    "compile_reference_by_numba": ("jitkernels.compiler.api.traced_kernel", "register_numba"),
+    "discover_rows": ("jitkernels.attrs.schema.registry", "import_all_rows"),
+    "implement_by_numba": ("jitkernels.dispatch.numba_extension.implementing", "implementation_of"),
+    "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
+    "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
+    "trace_everyday_function": ("jitkernels.compiler.capture.kernels.kernel_call", "stand_in"),
+    "trace_kernel": ("jitkernels.compiler.capture.kernels.kernel_call", "call"),
+    "watch_pick": ("jitkernels.tuning.online_tuning", "watch"),
+}
+"""The providers of the functions that lower layers call (`core.hooks`): this module is the composition root."""
+
+
+def _provider(module: str, function: str) -> Any:
+    return getattr(_import_module(module), function)
+
+
+for _name, _provided in _PROVIDERS.items():
+    getattr(_hooks, _name).bind(_partial(_provider, *_provided))
+
+_moved_modules.install()
+_fixed = {"errors", "set_num_threads", *_LAZY}
 
 
 def _names() -> list[str]:
-    """All that is promised: what other packages bring with them is not."""
-    from jitkernels.attrs.base import rows
+    """All public names of this package; those of plug-ins are not included."""
+    from jitkernels.attrs.schema.base import rows
 
     own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
     functions = sorted(row.kernel_type.name.lower() for row in own)
@@ -67,51 +97,50 @@ def _names() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """What is not there yet: see `_LATER`, attrs, and everyday functions, which load the compiled dispatcher.
+    """Load an attribute on first access: see `_LAZY`, attrs, and everyday functions, which load the dispatcher.
 
-    Other packages are looked through for names that are not ours, so that theirs are there whatever was called
-    before.
+    Plug-ins are searched for unknown names, so that theirs resolve whatever was called before.
     """
     if name == "__all__":
         return _names()
-    found = _sys.modules.get(f"jitkernels.{name}")
-    if found is None and (name in _LATER or not _is_module(name)):
-        with _making:  # a fork waits for what is imported, or its child would wait for that for ever
-            found = _found(name)
-    if found is None:
+    value = _sys.modules.get(f"jitkernels.{name}")
+    if value is None and (name in _LAZY or not _is_module(name)):
+        with _making:  # a fork waits for the import, or its child would wait for the import lock for ever
+            value = _resolve(name)
+    if value is None:
         raise AttributeError(f"module 'jitkernels' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def _is_module(name: str) -> bool:
     return name.islower() and _find_spec(f"jitkernels.{name}") is not None
 
 
-def _found(name: str) -> Any:
-    """An attribute that is no module, or None."""
-    if name in _LATER:
-        return getattr(_import_module(_LATER[name]), name)
+def _resolve(name: str) -> Any:
+    """The value of an attribute that is not a module, or None."""
+    if name in _LAZY:
+        return getattr(_import_module(_LAZY[name]), name)
     if name == "__version__":
-        from jitkernels.machine import version
+        from jitkernels.core.versions import version
 
         return version("jitkernels")
     if name.startswith("_"):
         return None
     if name.islower():
-        from jitkernels.functions import everyday
-        from jitkernels.registry import known_row
+        from jitkernels.attrs.schema.registry import find_row
+        from jitkernels.dispatch.operators import everyday
 
-        return everyday(name) if known_row(name.upper()) else None
+        return everyday(name) if find_row(name.upper()) else None
     if name[:1].isupper():
-        from jitkernels.registry import named_row
+        from jitkernels.attrs.schema.registry import find_row_by_class_name
 
-        return named_row(name)
+        return find_row_by_class_name(name)
     return None
 
 
 def __dir__() -> list[str]:
-    from jitkernels.registry import all_rows
+    from jitkernels.attrs.schema.registry import all_rows
 
-    theirs = {name for row in all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
-    return sorted({*globals(), *_names(), *theirs, "__version__", "__all__"})
+    row_names = {name for row in all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
+    return sorted({*globals(), *_names(), *row_names, "__version__", "__all__"})

@@ -10,11 +10,15 @@ from jitkernels import errors as errors
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
-from jitkernels.attrs.base import KernelAttr as KernelAttr
+from jitkernels.attrs.broadcast_ops import NCHW16CMulNCAttr as NCHW16CMulNCAttr
+from jitkernels.attrs.broadcast_ops import StrideScalAttr as StrideScalAttr
+from jitkernels.attrs.broadcast_ops import VAddBiasAttr as VAddBiasAttr
+from jitkernels.attrs.broadcast_ops import VBroadcastAttr as VBroadcastAttr
+from jitkernels.attrs.broadcast_ops import VScalAttr as VScalAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
-from jitkernels.attrs.counting import CumsumAttr as CumsumAttr
-from jitkernels.attrs.counting import HistogramAttr as HistogramAttr
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
+from jitkernels.attrs.cumsum_histogram import CumsumAttr as CumsumAttr
+from jitkernels.attrs.cumsum_histogram import HistogramAttr as HistogramAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.group_norm import GroupNormAttr as GroupNormAttr
@@ -30,16 +34,8 @@ from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr as MatMulEpilogu
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr as MatMulInt4Attr
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr as MatMulInt8WeightsAttr
-from jitkernels.attrs.movement import GatherAttr as GatherAttr
-from jitkernels.attrs.movement import ScatterAddAttr as ScatterAddAttr
-from jitkernels.attrs.movement import TransposeAttr as TransposeAttr
-from jitkernels.attrs.normalisation import BatchNormAttr as BatchNormAttr
-from jitkernels.attrs.normalisation import RmsNormAttr as RmsNormAttr
-from jitkernels.attrs.ordering import SortAttr as SortAttr
-from jitkernels.attrs.ordering import TopkAttr as TopkAttr
-from jitkernels.attrs.pairs import CosineAttr as CosineAttr
-from jitkernels.attrs.pairs import DotAttr as DotAttr
-from jitkernels.attrs.pairs import SqEuclideanAttr as SqEuclideanAttr
+from jitkernels.attrs.normalization import BatchNormAttr as BatchNormAttr
+from jitkernels.attrs.normalization import RmsNormAttr as RmsNormAttr
 from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
@@ -54,12 +50,23 @@ from jitkernels.attrs.reduction import HMinAttr as HMinAttr
 from jitkernels.attrs.reduction import HSumAttr as HSumAttr
 from jitkernels.attrs.reduction import HVarAttr as HVarAttr
 from jitkernels.attrs.rope import RopeAttr as RopeAttr
+from jitkernels.attrs.row_similarity import CosineAttr as CosineAttr
+from jitkernels.attrs.row_similarity import DotAttr as DotAttr
+from jitkernels.attrs.row_similarity import SqEuclideanAttr as SqEuclideanAttr
+from jitkernels.attrs.schema.base import KernelAttr as KernelAttr
+from jitkernels.attrs.schema.kernel_types import KernelType as KernelType
+from jitkernels.attrs.schema.registry import implements as implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr as SeqPoolAttr
 from jitkernels.attrs.sgd import SgdAttr as SgdAttr
 from jitkernels.attrs.softmax import CrossEntropyAttr as CrossEntropyAttr
 from jitkernels.attrs.softmax import LogSoftmaxAttr as LogSoftmaxAttr
 from jitkernels.attrs.softmax import SoftmaxAttr as SoftmaxAttr
+from jitkernels.attrs.sort_topk import SortAttr as SortAttr
+from jitkernels.attrs.sort_topk import TopkAttr as TopkAttr
 from jitkernels.attrs.stride_asum import StrideASumAttr as StrideASumAttr
+from jitkernels.attrs.transpose_gather_scatter import GatherAttr as GatherAttr
+from jitkernels.attrs.transpose_gather_scatter import ScatterAddAttr as ScatterAddAttr
+from jitkernels.attrs.transpose_gather_scatter import TransposeAttr as TransposeAttr
 from jitkernels.attrs.vector import VExpAttr as VExpAttr
 from jitkernels.attrs.vector import VMulAttr as VMulAttr
 from jitkernels.attrs.vector import VSigmoidAttr as VSigmoidAttr
@@ -83,11 +90,22 @@ from jitkernels.attrs.vector_functions import VLogAttr as VLogAttr
 from jitkernels.attrs.vector_functions import VPowAttr as VPowAttr
 from jitkernels.attrs.vector_functions import VSinAttr as VSinAttr
 from jitkernels.attrs.vector_functions import VTanhAttr as VTanhAttr
-from jitkernels.attrs.vector_number import NCHW16CMulNCAttr as NCHW16CMulNCAttr
-from jitkernels.attrs.vector_number import StrideScalAttr as StrideScalAttr
-from jitkernels.attrs.vector_number import VAddBiasAttr as VAddBiasAttr
-from jitkernels.attrs.vector_number import VBroadcastAttr as VBroadcastAttr
-from jitkernels.attrs.vector_number import VScalAttr as VScalAttr
+from jitkernels.compiler.api.grad import grad as grad
+from jitkernels.compiler.api.grad import jvp as jvp
+from jitkernels.compiler.api.grad import value_and_grad as value_and_grad
+from jitkernels.compiler.api.grad import vjp as vjp
+from jitkernels.compiler.api.jit import jit as jit
+from jitkernels.compiler.api.structured_control_flow import cond as cond
+from jitkernels.compiler.api.structured_control_flow import fori_loop as fori_loop
+from jitkernels.compiler.api.structured_control_flow import scan as scan
+from jitkernels.compiler.api.structured_control_flow import switch as switch
+from jitkernels.compiler.api.structured_control_flow import while_loop as while_loop
+from jitkernels.compiler.ir.config import JitConfig as JitConfig
+from jitkernels.dispatch.kernel import Kernel as Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs as KernelFuncs
+from jitkernels.dispatch.kernel_cache import get_all_candidates as get_all_candidates
+from jitkernels.dispatch.kernel_cache import get_default_best as get_default_best
+from jitkernels.dispatch.kernel_cache import get_refer as get_refer
 from jitkernels.errors import ArgumentError as ArgumentError
 from jitkernels.errors import ArgumentTypeError as ArgumentTypeError
 from jitkernels.errors import AttrError as AttrError
@@ -104,29 +122,11 @@ from jitkernels.errors import RegistrationError as RegistrationError
 from jitkernels.errors import TracingError as TracingError
 from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
-from jitkernels.explanation import Explanation as Explanation
-from jitkernels.explanation import explain as explain
-from jitkernels.frontends.derivatives import grad as grad
-from jitkernels.frontends.derivatives import jvp as jvp
-from jitkernels.frontends.derivatives import value_and_grad as value_and_grad
-from jitkernels.frontends.derivatives import vjp as vjp
-from jitkernels.frontends.explicit import cond as cond
-from jitkernels.frontends.explicit import fori_loop as fori_loop
-from jitkernels.frontends.explicit import scan as scan
-from jitkernels.frontends.explicit import switch as switch
-from jitkernels.frontends.explicit import while_loop as while_loop
-from jitkernels.frontends.jit import jit as jit
-from jitkernels.graph.config import JitConfig as JitConfig
-from jitkernels.kernel import Kernel as Kernel
-from jitkernels.kernel_funcs import KernelFuncs as KernelFuncs
-from jitkernels.kernel_funcs import get_all_candidates as get_all_candidates
-from jitkernels.kernel_funcs import get_default_best as get_default_best
-from jitkernels.kernel_funcs import get_refer as get_refer
-from jitkernels.kernel_types import KernelType as KernelType
-from jitkernels.measuring import tune as tune
-from jitkernels.native.threads import get_num_threads as get_num_threads
-from jitkernels.pins import use as use
-from jitkernels.registry import implements as implements
+from jitkernels.runtime.threads.num_threads import get_num_threads as get_num_threads
+from jitkernels.selection.explain_selection import Explanation as Explanation
+from jitkernels.selection.explain_selection import explain as explain
+from jitkernels.selection.overrides import use as use
+from jitkernels.tuning.tune import tune as tune
 
 __version__: str
 __all__ = [
@@ -386,6 +386,32 @@ def attention(
     scale: float = 0.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vscal(
+    a: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vadd_bias(
+    a: ArrayLike,
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def stride_scal(
+    a: ArrayLike,
+    x: ArrayLike,
+    stride: int = 1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def vbroadcast(
+    x: ArrayLike,
+    h: int = 1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def nchw16c_mul_nc(
+    x: ArrayLike,
+    y: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def dot(
     x: ArrayLike,
     y: ArrayLike,
@@ -407,6 +433,11 @@ def cdist(
     metric: Literal['euclidean', 'sqeuclidean', 'cosine', 'dot'] = 'euclidean',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def crf_decoding(
+    x: ArrayLike,
+    w: ArrayLike,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def cumsum(
     x: ArrayLike,
     axis: SupportsIndex = -1,
@@ -419,11 +450,6 @@ def histogram(
     high: float = 1.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def crf_decoding(
-    x: ArrayLike,
-    w: ArrayLike,
-    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
@@ -541,21 +567,6 @@ def matmul_int8_weights(
     rounded: Literal['float', 'int16', 'int8'] = 'float',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def transpose(
-    x: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def gather(
-    table: ArrayLike,
-    ids: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def scatter_add(
-    table: ArrayLike,
-    ids: ArrayLike,
-    x: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
 def rms_norm(
     x: ArrayLike,
     scale: ArrayLike | None = None,
@@ -572,17 +583,6 @@ def batch_norm(
     eps: float = 1e-05,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def sort(
-    x: ArrayLike,
-    axis: SupportsIndex = -1,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def topk(
-    x: ArrayLike,
-    k: int,
-    axis: SupportsIndex = -1,
-    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def uniform(
     shape: int | Sequence[int],
     seed: int = 0,
@@ -686,9 +686,35 @@ def cross_entropy(
     labels: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def sort(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def topk(
+    x: ArrayLike,
+    k: int,
+    axis: SupportsIndex = -1,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def stride_asum(
     x: ArrayLike,
     stride: int = 1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def transpose(
+    x: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def gather(
+    table: ArrayLike,
+    ids: ArrayLike,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def scatter_add(
+    table: ArrayLike,
+    ids: ArrayLike,
+    x: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vgelu(
@@ -775,32 +801,6 @@ def vcos(
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vpow(
-    x: ArrayLike,
-    y: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vscal(
-    a: ArrayLike,
-    x: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vadd_bias(
-    a: ArrayLike,
-    x: ArrayLike,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def stride_scal(
-    a: ArrayLike,
-    x: ArrayLike,
-    stride: int = 1,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def vbroadcast(
-    x: ArrayLike,
-    h: int = 1,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def nchw16c_mul_nc(
     x: ArrayLike,
     y: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,

@@ -1,6 +1,6 @@
 """``python -m jitkernels`` is the command line ``jitkernels``."""
 
-from jitkernels.cli import main
+from jitkernels.tools.cli import main
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
-"""The exceptions of jitkernels, one base class so that a caller can catch them all.
+"""The exceptions of jitkernels, with one base class so that a caller can catch them all.
 
-Each also derives from the built-in exception a NumPy user would expect in its place.
+Each also derives from the built-in exception that a NumPy user would expect in its place.
 """
 
 import reprlib
@@ -11,13 +11,13 @@ _short.maxstring = _short.maxother = MOST_SHOWN
 
 
 def shown(value: object) -> str:
-    """A value in a message: ``repr``, whatever the object's own one does, and neither long nor long to wait for."""
+    """A value as text of a message: ``repr``, bounded in length and time, whatever the object's ``__repr__`` does."""
     shape = getattr(value, "shape", None) if type(value).__module__ == "numpy" else None
     if shape:
         return f"an array of shape {shape}"
     try:
         text = _short.repr(value)
-    except Exception:  # noqa: BLE001  # a strange object must not hide which argument is wrong
+    except Exception:  # noqa: BLE001  # a broken __repr__ must not hide which argument is wrong
         text = f"<{type(value).__name__}>"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
@@ -39,7 +39,7 @@ class AttrError(JitKernelsError, ValueError):
 
 
 class DataIndexError(JitKernelsError, IndexError):
-    """An index that came from data points outside its table; nothing was written."""
+    """An index in the data is outside its table; nothing was written."""
 
 
 class RegistrationError(JitKernelsError, TypeError):
@@ -47,11 +47,11 @@ class RegistrationError(JitKernelsError, TypeError):
 
 
 class UnknownNameError(JitKernelsError, LookupError):
-    """No kernel type, implementation, row case or setting of that name exists."""
+    """No kernel type, implementation, row case or setting has that name."""
 
 
 class NotUsableError(JitKernelsError, RuntimeError):
-    """The implementation asked for cannot be used here; the message gives its reason."""
+    """The requested implementation cannot be used here; the message gives the reason."""
 
 
 class BuildError(JitKernelsError, RuntimeError):
@@ -59,28 +59,28 @@ class BuildError(JitKernelsError, RuntimeError):
 
 
 class BundleError(JitKernelsError, ValueError):
-    """A folder is no bundle, or one that is broken, or a function cannot be put into one."""
+    """A folder is not a valid bundle, or a function cannot be exported into one."""
 
 
 class WorkspaceError(JitKernelsError, MemoryError):
-    """The scratch memory of a kernel could not be allocated; outputs may be written in part."""
+    """The workspace of a kernel could not be allocated; outputs may be partly written."""
 
 
 class MemoryLimitError(JitKernelsError, MemoryError):
-    """A compiled function needs more memory between its kernels than its `memory_limit`; nothing was written."""
+    """A compiled function needs more memory for intermediates than its `memory_limit`; nothing was written."""
 
 
 class DifferenceError(JitKernelsError, ArithmeticError):
-    """Compiled code and NumPy differ by more than rounding, which negative levels look for in each call."""
+    """Compiled code and NumPy differ by more than rounding, which negative optimisation levels check in each call."""
 
 
 class GraphError(JitKernelsError, RuntimeError):
-    """A graph breaks a rule that the compiler relies on: a mistake of a pass or of a rule of one's own."""
+    """A graph violates an invariant of the compiler: a bug in a pass or in a user-defined rule."""
 
 
 class TracingError(JitKernelsError, TypeError):
-    """A function cannot be compiled as it is written; the message names file, line and variable, and the cure."""
+    """A function cannot be compiled as written; the message names file, line and variable, and the fix."""
 
 
 class DerivativeError(TracingError):
-    """A function has no derivative, or none of these arguments; the message names what and where."""
+    """A function has no derivative with respect to these arguments; the message names operation and location."""

@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from processes import FOLDERS
+
+from jitkernels.core import cache_dirs
+
+sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
 SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited
 _own_cache: Path | None = None
@@ -37,6 +43,11 @@ def settled() -> None:
     """What there is before the tests of a file stays: collections of garbage need not look at it each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Static checks come first: one worker runs them while others run tests, and nobody waits for them at the end."""
+    items.sort(key=lambda item: item.path.name != "test_static.py")
 
 
 def pytest_unconfigure() -> None:
@@ -70,24 +81,27 @@ def private_cache(tmp_path: Path) -> Path:
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Nothing remembered, shipped or said: no picks, no records, no everyday tables; gives the cache."""
-    from jitkernels import machine, shipped
+    from jitkernels.selection import shipped_tables
 
     place = tmp_path / "cache"
     place.mkdir(mode=0o700)
-    monkeypatch.setattr(machine, "cache_root", lambda: place)
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
+    monkeypatch.setattr(cache_dirs, "cache_root", lambda: place)
+    monkeypatch.setattr(shipped_tables, "FOLDER", tmp_path / "shipped")
     _forget()
     yield place
     _forget()
 
 
 def _forget() -> None:
-    from jitkernels import disk, kernel_funcs, ledger, shipped
+    from jitkernels.core import atomic_files
+    from jitkernels.dispatch import kernel_cache
+    from jitkernels.selection import shipped_tables
+    from jitkernels.tuning import tuning_budget
 
-    kernel_funcs.KernelFuncs.cache().clear()
-    ledger._ledgers.clear()
-    disk._said.clear()
-    shipped.forget()
+    kernel_cache.KernelFuncs.cache().clear()
+    tuning_budget._ledgers.clear()
+    atomic_files._said.clear()
+    shipped_tables.forget()
 
 
 @pytest.fixture(autouse=True)
@@ -104,10 +118,10 @@ def restored() -> Iterator[int]:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nests are made at the first call; nothing is known yet."""
-    from jitkernels import functions
-    from jitkernels.kernel_funcs import KernelFuncs
+    from jitkernels.dispatch import operators
+    from jitkernels.dispatch.kernel_cache import KernelFuncs
 
-    monkeypatch.setattr(functions, "PATIENCE", 0.0)
+    monkeypatch.setattr(operators, "PATIENCE", 0.0)
     KernelFuncs.cache().clear()
     yield
     KernelFuncs.cache().clear()
@@ -125,7 +139,7 @@ def toy() -> Iterator[ModuleType]:
 @pytest.fixture
 def attr(toy: Any, fresh: Path) -> Any:
     """An attr of a row that has ``gen``, ``theirs`` (two variants, the same code) and ``refer``."""
-    from jitkernels.registry import implements
+    from jitkernels.attrs.schema.registry import implements
 
     def with_variants(attr: Any, **variant: Any) -> Any:
         return dataclasses.replace(toy.right(attr), vector_bytes=variant["vector_bytes"])

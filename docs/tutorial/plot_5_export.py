@@ -45,7 +45,7 @@ if shutil.which("cc"):
 
 # %%
 # Python can run it too, as can ``jitkernels run network --input x.npy`` on the command line.
-from jitkernels.bundles.running import Bundle
+from jitkernels.compiler.export.run_bundle import Bundle
 
 (again,) = Bundle(folder)(x)
 assert np.array_equal(again, network(x))

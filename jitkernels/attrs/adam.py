@@ -1,29 +1,29 @@
-"""ADAM and ADAMW: one step of the optimisers for all parameters of a model."""
+"""ADAM and ADAMW: one optimizer step for all parameters of a model."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import vector
-from jitkernels.signature import AnyArray
 
 BELOW_ONE = 1 - 2.0**-24
-"""The largest number below 1 that every dtype has."""
+"""The largest number below 1 that every dtype represents."""
 
 
 class AdamAttr(KernelAttr, kernel_type="ADAM"):
-    """One step of Adam (Kingma and Ba, 2014), element by element.
+    """One step of Adam (Kingma and Ba, 2014), elementwise.
 
-    mom1_out = beta1 * mom1 + (1 - beta1) * grad; mom2_out = beta2 * mom2 + (1 - beta2) * grad ** 2;
-    param_out = param - lr / (1 - beta1_pow) * mom1_out / (sqrt(v / (1 - beta2_pow)) + eps), where v is mom2_out;
-    with `amsgrad`, that is with mom2_max, it is mom2_max_out = max(mom2_max, mom2_out).
+    mom1_out = beta1 * mom1 + (1 - beta1) * grad; mom2_out = beta2 * mom2 + (1 - beta2) * grad ** 2; param_out = param
+    - lr / (1 - beta1_pow) * mom1_out / (sqrt(v / (1 - beta2_pow)) + eps), where v is mom2_out; with `amsgrad`, that is
+    with mom2_max, it is mom2_max_out = max(mom2_max, mom2_out).
 
-    beta1_pow and beta2_pow are beta1 ** t and beta2 ** t in step t = 1, 2, ..., which corrects the bias of the
-    moments that began at zero; with 0, as by default, nothing is corrected, and a caller may put the correction into
-    lr and eps. lr is positive: the step goes down the gradient. Paddle's kernel adds, and has its callers give
-    -lr * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) and eps * sqrt(1 - beta2 ** t).
+    beta1_pow and beta2_pow are beta1 ** t and beta2 ** t in step t = 1, 2, ..., which corrects the bias of the moments
+    that start at zero; with 0, the default, there is no bias correction, and a caller may fold it into lr and eps. lr
+    is positive: the step descends the gradient. Paddle's kernel adds, and its callers pass -lr * sqrt(1 - beta2 ** t)
+    / (1 - beta1 ** t) and eps * sqrt(1 - beta2 ** t).
     """
 
     n: int
@@ -50,14 +50,14 @@ class AdamAttr(KernelAttr, kernel_type="ADAM"):
     options: ClassVar[tuple[str, ...]] = floats
 
     def tolerance(self) -> Tolerance:
-        """Three roundings of each moment; of the step root, quotient, product, and the factors before them."""
+        """Three roundings of each moment; the root, quotient and product of the step, and the factors before them."""
         return Tolerance(ulp=2, terms=8)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """Of the moments |beta * mom| + |(1 - beta) * grad| (or grad ** 2); of the parameters |param| and the step.
 
-        The step is that of the first moment's terms, and with what errors of the second one make of it: nothing is
-        promised where that may be zero beside its errors, unless eps is far larger, nor where it overflows.
+        The step's terms include those of the first moment and the propagated errors of the second one: there is no
+        bound where that may be zero relative to its errors, unless eps is far larger, nor where it overflows.
         """
         limits = np.finfo(self.dtype)
         precision, tiny, largest = (float(value) for value in (limits.eps, limits.tiny, limits.max))
@@ -67,10 +67,10 @@ class AdamAttr(KernelAttr, kernel_type="ADAM"):
         second = np.abs(self.beta2 * mom2) + (1 - self.beta2) * square + tiny
         second = np.where(square < largest, second, np.inf)
         moments = [self.beta1 * mom1 + (1 - self.beta1) * grad, self.beta2 * mom2 + (1 - self.beta2) * square]
-        used, found = moments[1], [first, second]
+        used, moment_terms = moments[1], [first, second]
         if self.amsgrad:
             used = np.maximum(arrays[4], used)
-            found.append(second)
+            moment_terms.append(second)
         root = np.sqrt(used / (1 - self.beta2_pow))
         off = second / (1 - self.beta2_pow)
         off_root = np.minimum(off / root, np.sqrt(off / precision)) + root
@@ -78,18 +78,18 @@ class AdamAttr(KernelAttr, kernel_type="ADAM"):
         left = below - 16 * precision * off_root
         step = self.lr / (1 - self.beta1_pow)
         terms = step * (first / left + np.abs(moments[0]) * (off_root + below) / left / left)
-        # A tiny quotient of a huge factor keeps what was lost on the way, and a huge one overflows before it.
+        # A tiny quotient times a huge factor amplifies underflow errors; a huge quotient overflows first.
         terms = terms + step * tiny + tiny * self.lr / left
         terms = np.where(left > tiny / precision, terms, np.where(np.isnan(left), left, np.inf))
         terms = np.where(np.abs(moments[0]) / left < largest / 2, terms, np.inf)
-        return [self._decayed_terms(param) + terms, *found]
+        return [self._decayed_terms(param) + terms, *moment_terms]
 
     def _decayed_terms(self, param: AnyArray) -> AnyArray:
-        """The absolute terms of what a step is taken from."""
+        """The absolute terms of the parameter before the step."""
         return np.abs(param)
 
     def operations(self) -> float:
-        """Some ten for the moments, and as many each for root and quotient."""
+        """About ten for the moments, and ten each for root and quotient."""
         return 30.0 * self.n
 
     @classmethod
@@ -112,10 +112,10 @@ class AdamAttr(KernelAttr, kernel_type="ADAM"):
 
 
 class AdamWAttr(AdamAttr, kernel_type="ADAMW"):
-    """One step of Adam with decoupled weight decay (Loshchilov and Hutter, 2017), element by element.
+    """One step of Adam with decoupled weight decay (Loshchilov and Hutter, 2017), elementwise.
 
-    As ADAM, but param_out = param * (1 - lr * coeff) - step, where ADAM has param - step. The decay goes by lr itself,
-    whatever bias is corrected; Paddle's lr_ratio of a layer is a factor of lr.
+    As ADAM, but param_out = param * (1 - lr * coeff) - step, where ADAM has param - step. The decay is scaled by lr
+    itself, without bias correction; Paddle's lr_ratio of a layer is a factor of lr.
     """
 
     coeff: float = real(default=0.01, least=0.0, samples=(0.0, 0.5))

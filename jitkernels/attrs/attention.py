@@ -5,24 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 
 class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     """out = softmax(scale * q @ k.T + mask, over keys) @ v, for each batch entry and head.
 
-    q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Head h is given the
-    keys and values number h * kv_heads // heads, so that runs of heads share one. A scale of 0 stands for 1 / sqrt(d).
-    Head h of batch entry b is given mask[(b * heads + h) % masks], which is added: minus infinity hides a key. With
-    `causal` a query sees no key behind it; where queries and keys differ in number the last ones are aligned, as
-    decoding needs it (and FlashAttention has it, while ``is_causal`` of torch aligns the first ones).
+    q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Head h uses keys and
+    values number h * kv_heads // heads (grouped-query attention). A scale of 0 stands for 1 / sqrt(d). Head h of batch
+    entry b uses mask[(b * heads + h) % masks], which is added: minus infinity hides a key. With `causal` a query
+    attends to no later key; where queries and keys differ in number the last ones are aligned, as decoding needs it
+    (as in FlashAttention, while ``is_causal`` of torch aligns the first ones).
 
-    Rows of scores that are minus infinity everywhere, as those of the first queries where there are fewer keys, come
-    out as NaN, which is what 0 / 0 is. What hidden keys and values hold must be finite. Vaswani et al. (2017),
-    "Attention is all you need"; sums are kept as in Milakov and Gimelshein (2018), "Online normalizer calculation for
-    softmax", so that no matrix of queries by keys is stored.
+    Rows of scores that are minus infinity everywhere, such as those of the first queries where there are fewer keys,
+    give NaN, as 0 / 0 does. Hidden keys and values must be finite. Vaswani et al. (2017), "Attention is all you need";
+    the softmax is computed online as in Milakov and Gimelshein (2018), "Online normalizer calculation for softmax", so
+    that no matrix of queries by keys is stored.
     """
 
     batch: int
@@ -61,17 +61,17 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
 
     @property
     def factor(self) -> float:
-        """What products of queries and keys are multiplied by."""
+        """The factor of the products of queries and keys."""
         return self.scale or self.d**-0.5 if self.d else 1.0
 
     def tolerance(self) -> Tolerance:
-        """All of it is in the absolute terms, since errors of scores grow with the scores."""
+        """The whole bound is in the absolute terms, since errors of scores grow with the scores."""
         return Tolerance(ulp=2, terms=1)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The weighted sum of |v|, times what chains of sums lose and what the errors of scores make of the weights.
+        """The weighted sum of |v|, times the rounding errors of the sums and of the scores in the weights.
 
-        Nothing is promised where scores are so large that rounding them decides about the weights.
+        There is no bound where scores are so large that their rounding errors determine the weights.
         """
         q, k, v, *rest = arrays[:-1]
         if 0 in (self.batch, self.heads, self.queries, self.dv):
@@ -87,7 +87,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         off = np.where(np.isneginf(self.hidden(np.zeros_like(scores), rest)), 0, off)
         lost = lost + (weights * lost).sum(axis=-1, keepdims=True)
         sure = off.max(axis=-1, keepdims=True) * float(np.finfo(self.dtype).eps) < 0.05
-        tiny = float(np.finfo(self.dtype).tiny)  # weights below are nothing
+        tiny = float(np.finfo(self.dtype).tiny)  # smaller weights are negligible
         terms = self.weighted(weights * (lost + self.keys / 2 + 40) + tiny, np.abs(v))
         near_zero = (weights < tiny * 2.0**20).astype(weights.dtype)
         spoilt = self.weighted(near_zero, (~np.isfinite(v)).astype(v.dtype)) > 0
@@ -100,16 +100,16 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
 
     def weighted(self, weights: AnyArray, v: AnyArray) -> AnyArray:
         """weights @ v: [batch, heads, queries, dv]."""
-        found = self.together(weights) @ self.lent(v)
-        return found.reshape(self.batch, self.heads, self.queries, self.dv)
+        product = self.together(weights) @ self.lent(v)
+        return product.reshape(self.batch, self.heads, self.queries, self.dv)
 
     def together(self, of_heads: AnyArray) -> AnyArray:
-        """The rows of all heads that share one of keys."""
+        """The rows of all heads that share the same keys, as one matrix."""
         lenders = self.heads if self.heads % self.kv_heads else self.kv_heads
         return of_heads.reshape(self.batch, lenders, self.heads // lenders * self.queries, of_heads.shape[-1])
 
     def lent(self, of_lenders: AnyArray) -> AnyArray:
-        """Keys or values of each head, where heads cannot be shared out evenly."""
+        """Keys or values per head, where kv_heads does not divide heads."""
         if not self.heads % self.kv_heads:
             return of_lenders
         return of_lenders[:, np.arange(self.heads) * self.kv_heads // self.heads]
@@ -120,7 +120,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         return mask[number].reshape(self.batch, self.heads, self.queries, self.keys)
 
     def hidden(self, scores: AnyArray, mask: Sequence[AnyArray]) -> AnyArray:
-        """Scores with the mask added, if there is one, and minus infinity for keys that are behind a query."""
+        """Scores with the mask added, if there is one, and minus infinity for keys after a query."""
         if mask:
             scores = scores + (mask[0] if self.masks == 1 else self.given(mask[0]))
         if self.causal:

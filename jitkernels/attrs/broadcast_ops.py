@@ -1,14 +1,14 @@
-"""Kernels of a vector and something smaller: VSCAL, VADD_BIAS, STRIDE_SCAL, NCHW16C_MUL_NC and VBROADCAST."""
+"""Kernels of a vector and a smaller operand: VSCAL, VADD_BIAS, STRIDE_SCAL, NCHW16C_MUL_NC and VBROADCAST."""
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.signature import Argument
 from jitkernels.attrs.vector import VectorAttr, vector
-from jitkernels.signature import Argument
 
 
 class NumberVectorAttr(VectorAttr):
-    """Elementwise kernels of a number and a vector, rounded once."""
+    """Elementwise kernels of a scalar and a vector, rounded once."""
 
     arrays = (Argument("a", "in", "1"), vector("x", "in"), vector("y", "out"))
 
@@ -20,17 +20,17 @@ class NumberVectorAttr(VectorAttr):
 
 
 class VScalAttr(NumberVectorAttr, kernel_type="VSCAL"):
-    """y = a * x for a number a, element by element."""
+    """y = a * x for a scalar a, elementwise."""
 
 
 class VAddBiasAttr(NumberVectorAttr, kernel_type="VADD_BIAS"):
-    """y = a + x for a number a, element by element."""
+    """y = a + x for a scalar a, elementwise."""
 
 
 class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
-    """y[i] = a * x[i] where i % stride == 0, else x[i], for a number a.
+    """y[i] = a * x[i] where i % stride == 0, else x[i], for a scalar a.
 
-    What happens to an element hangs on its place, so that arrays have one dimension.
+    The operation depends on the index of an element, so that arrays have one dimension.
     """
 
     n: int
@@ -63,7 +63,7 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     dtype: str = "float32"
     arrays = (Argument("x", "in", "w"), Argument("y", "out", "h w", moves="x"))
     options = ("h",)
-    singles = ("w",)  # rows of one element are no loops of one step
+    singles = ("w",)  # rows of one element need no inner loop
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)
@@ -84,10 +84,10 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
 
 
 class NCHW16CMulNCAttr(KernelAttr, kernel_type="NCHW16C_MUL_NC"):
-    """z[i, j, c] = x[i, j, c] * y[c]: a block of 16 channels of an image, each scaled by a number of its own.
+    """z[i, j, c] = x[i, j, c] * y[c]: a block of 16 channels of an image, each scaled by its own factor.
 
-    The layout nChw16c keeps the numbers of 16 channels of one pixel together; h and w are the image's. Of several
-    images that lie one behind another h is that of all together. Results lie in this layout also where x does not.
+    The layout nChw16c stores 16 channels of one pixel contiguously; h and w are the image's. For several contiguous
+    images h is the sum of their heights. Results have this layout also where x has another one.
     """
 
     h: int

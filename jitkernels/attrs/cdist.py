@@ -4,19 +4,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
-from jitkernels.attrs.pairs import cosine_terms
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.row_similarity import cosine_terms
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 METRICS = ("euclidean", "sqeuclidean", "cosine", "dot")
 
 
 class CDistAttr(KernelAttr, kernel_type="CDIST"):
-    """z[i, j] = sum over p of (x[i, p] - y[j, p]) ** 2 (sqeuclidean), the root of it (euclidean), or another metric.
+    """z[i, j] = sum over p of (x[i, p] - y[j, p]) ** 2 (sqeuclidean), its root (euclidean), or another metric.
 
     cosine: 1 - x[i] . y[j] / |x[i]| / |y[j]|, at least 0, NaN where a vector is zero; dot: x[i] . y[j] itself. The
-    squares are those of the differences, not x . x - 2 x . y + y . y, which loses all digits of what is near: each
-    distance is off by d / 2 + 6 units at most, a cosine by three times as many units of 1.
+    squares are those of the differences, not x . x - 2 x . y + y . y, which cancels for near vectors: each distance is
+    off by at most d / 2 + 6 ULP, a cosine by three times as many units of 1.
     """
 
     m: int
@@ -28,11 +28,11 @@ class CDistAttr(KernelAttr, kernel_type="CDIST"):
     options = ("metric",)
 
     def tolerance(self) -> Tolerance:
-        """A chain of d products in any order, of differences that are rounded; roots and divisions."""
+        """A chain of d products in any order, of rounded differences; roots and divisions."""
         return Tolerance(ulp=2, terms=(1.5 * self.d if self.metric == "cosine" else self.d / 2) + 4)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The absolute products, the squares, or 2 where they are divided by lengths."""
+        """The absolute products, the squares, or 2 where they are divided by norms."""
         x, y, _ = arrays
         if self.metric == "dot":
             return [np.abs(x) @ np.abs(y).T]
@@ -76,7 +76,7 @@ class CDistAttr(KernelAttr, kernel_type="CDIST"):
 
 
 def squared_distances(x: AnyArray, y: AnyArray) -> AnyArray:
-    """The squared distance of every row from every other, a column of both at a time: no array of m * n * d."""
+    """The squared distance of every pair of rows, one column at a time: no array of m * n * d."""
     total: AnyArray = np.zeros((len(x), len(y)), x.dtype)
     for p in range(x.shape[1]):
         total += np.square(np.subtract.outer(x[:, p], y[:, p]))
@@ -84,8 +84,8 @@ def squared_distances(x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def largest_differences(x: AnyArray, y: AnyArray) -> AnyArray:
-    """The largest difference along any column, of every row from every other."""
-    found: AnyArray = np.zeros((len(x), len(y)), x.dtype)
+    """The largest difference along any column, of every pair of rows."""
+    largest: AnyArray = np.zeros((len(x), len(y)), x.dtype)
     for p in range(x.shape[1]):
-        np.maximum(found, np.abs(np.subtract.outer(x[:, p], y[:, p])), out=found)
-    return found
+        np.maximum(largest, np.abs(np.subtract.outer(x[:, p], y[:, p])), out=largest)
+    return largest

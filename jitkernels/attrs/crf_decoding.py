@@ -1,20 +1,20 @@
-"""CRF_DECODING: the scores of the best paths through a linear chain of tags, and where each of them comes from."""
+"""CRF_DECODING: the scores of the best paths through a linear chain of tags, and their backpointers."""
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import Argument
 
 
 class CRFDecodingAttr(KernelAttr, kernel_type="CRF_DECODING"):
     """alpha[k, i] = x[k, i] + max over j of alpha[k - 1, j] + w[j + 2, i]; track[k, i] is that j.
 
-    This is the forward pass of Viterbi's algorithm. x [seq_len, tag] scores tags, w[2:] scores that tag i follows tag
-    j, and w[0] that a sequence begins with it: alpha[0] = w[0] + x[0]. What w[1] scores, that a sequence ends with a
-    tag, is for the caller to add to the last row before going back along track. Of equal sums the first is taken, and
-    NaN before all others, as by np.argmax. Every sum is rounded once, to the dtype, so that results are the same
-    everywhere. Row 0 of track, which leads nowhere, is 0. Paddle leaves that row as it was, takes no NaN, and where
-    nothing is above -3.4e38 takes that for the maximum.
+    This is the forward pass of Viterbi's algorithm. x [seq_len, tag] scores tags, w[2:] scores the transition from tag
+    j to tag i, and w[0] that a sequence begins with it: alpha[0] = w[0] + x[0]. The caller adds w[1], which scores
+    that a sequence ends with a tag, to the last row before backtracking along track. Of equal sums the first wins, and
+    NaN wins over all others, as in np.argmax. Every sum is rounded once, to the dtype, so that results are the same
+    everywhere. Row 0 of track, which has no predecessor, is 0. Paddle leaves that row unwritten, does not support NaN,
+    and where nothing is above -3.4e38 returns that as the maximum.
     """
 
     seq_len: int
@@ -28,7 +28,7 @@ class CRFDecodingAttr(KernelAttr, kernel_type="CRF_DECODING"):
     )
 
     def tolerance(self) -> Tolerance:
-        """Sums of two, rounded in one order, and a choice between them."""
+        """Sums of two, rounded in one order, and a maximum."""
         return Tolerance(ulp=0)
 
     def operations(self) -> float:

@@ -1,20 +1,29 @@
-"""CUMSUM and HISTOGRAM: running sums, and how many elements lie where."""
+"""CUMSUM and HISTOGRAM: running sums, and counts per bin."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, power_of_two, real, whole
+from jitkernels.attrs.schema.base import (
+    FLOATS,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    power_of_two,
+    real,
+    whole,
+)
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 
 class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
     """y[i, j] = the sum of x[i, 0] to x[i, j].
 
-    What rounding takes from the sum carried along a row is carried as well, so that the error does not grow with the
-    length of the row, as that of NumPy's does.
+    The sum is compensated: its rounding error is carried along the row as well, so that the error does not grow with
+    the length of the row, as NumPy's does.
     """
 
     rows: int
@@ -28,11 +37,11 @@ class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
 
     @property
     def wide(self) -> type[Any]:
-        """What its reference computes in: the next wider type."""
+        """The dtype that the reference computes in: the next wider one."""
         return np.float64 if self.dtype == "float32" else np.longdouble
 
     def tolerance(self) -> Tolerance:
-        """Ten additions one after another at most."""
+        """A serial chain of at most ten additions."""
         return Tolerance(ulp=1, terms=10)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
@@ -57,10 +66,10 @@ class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
 
 
 class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
-    """counts[i] = how many x have edges[i] <= x < edges[i + 1], of the last bin x = high as well.
+    """counts[i] = the number of x with edges[i] <= x < edges[i + 1]; the last bin includes x = high.
 
     edges = np.linspace(low, high, bins + 1) in the dtype of x, as in ``np.histogram(x, bins, range=(low, high))``.
-    What lies outside low..high is not counted, nor is NaN.
+    Elements outside low..high and NaN are not counted.
     """
 
     n: int
@@ -86,7 +95,7 @@ class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
         return 5.0 * self.n
 
     def tuning_class(self) -> Self:
-        """Sizes at the next power of two; of the ends, which are nothing to those who measure, what is 0 stays so."""
+        """Sizes at the next power of two; the ends do not affect the time, but 0 stays 0."""
         fields = self.fields()
         sizes = {name: min(power_of_two(size), 1 << 48) for name, size in self.extents().items()}
         ends = {"low": -1.0 if self.low else 0.0, "high": 1.0 if self.high else 0.0}

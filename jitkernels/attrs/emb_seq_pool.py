@@ -1,13 +1,22 @@
-"""EMB_SEQ_POOL: rows of an embedding table looked up and pooled."""
+"""EMB_SEQ_POOL: rows of an embedding table gathered and pooled."""
 
 from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, choice, stored, sum_error
+from jitkernels.attrs.schema.base import (
+    NARROW,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    choice,
+    stored,
+    sum_error,
+)
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError, DataIndexError
-from jitkernels.signature import AnyArray, Argument
 
 POOLS = ("sum", "mean", "max")
 
@@ -15,8 +24,8 @@ POOLS = ("sum", "mean", "max")
 class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     """out[w * table_w + j] = sum (mean, max) over h of table[ids[h, w], j].
 
-    Each column of ids is a sequence. Every id must lie in 0..table_h - 1; otherwise nothing is written.
-    While the kernel runs no other thread may write to ids. bfloat16 is added up in float32.
+    Each column of ids is a sequence. Every id must be in 0..table_h - 1; otherwise nothing is written. No other thread
+    may write to ids during the call. bfloat16 is accumulated in float32.
     """
 
     table_h: int
@@ -68,9 +77,9 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         return cases(attrs(full), ci=attrs(ci))
 
     def tuning_class(self) -> Self:
-        """As for all kernels, the table cut to 64 Ki rows: beyond that only its cache misses count."""
-        found = super().tuning_class()
-        return type(self)(**found.fields() | {"table_h": min(found.table_h, 1 << 16)})
+        """As for all kernels, with the table cut to 64 Ki rows: beyond that only its cache misses matter."""
+        largest_member = super().tuning_class()
+        return type(self)(**largest_member.fields() | {"table_h": min(largest_member.table_h, 1 << 16)})
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         ids = arrays[1]

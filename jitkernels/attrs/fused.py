@@ -1,7 +1,7 @@
-"""FUSED: one loop nest of a compiled function, as a row that is made when the nest is met.
+"""FUSED: one loop nest of a compiled function, as a row that is created when the nest is compiled.
 
-Nobody could name such a row, so no list has it. All that takes an attr takes its attrs: they are computed by their
-reference, measured, chosen and remembered like any others.
+No list contains such rows, as they have no names. Their attrs are used like all others: computed by their reference,
+measured, selected and cached.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr, Tolerance, custom
-from jitkernels.checksums import sha256
+from jitkernels.attrs.schema.base import KernelAttr, Tolerance, custom
+from jitkernels.attrs.schema.kernel_types import KernelType
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.core.hashing import sha256
 from jitkernels.errors import AttrError
-from jitkernels.kernel_types import KernelType
-from jitkernels.signature import AnyArray
 
 
 class Expression(Protocol):
-    """What a fused row computes: made, and understood, by the graph compiler."""
+    """The computation of a fused row: created and interpreted by the compiler."""
 
     text: str
     title: str
@@ -35,14 +35,14 @@ class Expression(Protocol):
 
 
 def text(value: Any) -> str:
-    """The text of an expression itself. Raises TypeError if it is none."""
+    """Return the text of an expression. Raises TypeError for any other value."""
     if type(value) is not str:
         raise TypeError(f"expected the text of an expression, got {value!r}")
     return value
 
 
 class FusedAttr(KernelAttr):
-    """The outputs of an expression: its text says node by node what is computed, of which types and extents."""
+    """The outputs of an expression: its text lists node by node what is computed, with dtypes and extents."""
 
     expression: str = custom(text)
     computes: ClassVar[Expression]
@@ -68,23 +68,23 @@ class FusedAttr(KernelAttr):
             raise AttrError(f"FusedAttr: {reason}")
 
     def tuning_class(self) -> Self:
-        """Extents at the next power of two, if the code is for these."""
+        """Extents at the next power of two, if the code is valid for these."""
         try:
             return super().tuning_class()
         except AttrError:
             return self
 
     def text(self) -> str:
-        """What is computed, in short, and of which sizes."""
+        """A short title of the computation, and its sizes."""
         sizes = "".join(f", {name}={value}" for name, value in self.extents().items())
         return f"{self.computes.title} #{sha256(self.expression.encode()).hexdigest()[:8]}{sizes}"
 
     def tolerance(self) -> Tolerance:
-        """Every operation rounds, and what is lost is relative to the largest number on the way."""
+        """Every operation rounds, relative to the largest intermediate."""
         return Tolerance(ulp=64, terms=64)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The largest number that is met on the way to any element."""
+        """The largest intermediate of any element."""
         largest = self.computes.largest(arrays, self.extents())
         return [np.full(array.shape, largest) for array in self.signature().outputs]
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
-from jitkernels.attrs.narrow import flushed_sums
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
+from jitkernels.attrs.schema.bf16_tolerance import flushed_sums
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class GEMVAttr(KernelAttr, kernel_type="GEMV"):
-    """y = op(a) @ x + beta * y, where op transposes if trans says so.
+    """y = op(a) @ x + beta * y, where op transposes if trans is True.
 
     op(a) is [m, n]: with trans the array a has the shape [n, m]. With beta = 0 the old content of y is not read.
-    bfloat16 is added up in float32, and subnormal numbers of it may count as zeros.
+    bfloat16 is accumulated in float32, and its subnormal numbers may be flushed to zero.
     """
 
     m: int
@@ -28,7 +28,7 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
     )
 
     def tolerance(self) -> Tolerance:
-        """A chain of n products in any order, which libraries may take whole, loses half a unit at each step."""
+        """A chain of n products in any order, unblocked in some libraries, with half a unit of error at each step."""
         return Tolerance(ulp=1, terms=self.n / 2 + 2)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
@@ -46,8 +46,8 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
         full = [(n, n) for n in (8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)] + [
             (4096, 64),
             (64, 4096),
-            *((few, 1024) for few in (1, 4, 16)),
-            *((1024, few) for few in (1, 4, 16)),
+            *((small, 1024) for small in (1, 4, 16)),
+            *((1024, small) for small in (1, 4, 16)),
         ]
         ci = [(1, 1), (3, 7), (17, 64), (100, 33), (300, 130)]
         return cases(

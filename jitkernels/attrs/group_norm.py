@@ -1,21 +1,21 @@
-"""GROUP_NORM over groups of channels and all that is behind them."""
+"""GROUP_NORM over groups of channels and all dimensions after them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error, whole
 from jitkernels.attrs.layer_norm import normalised_terms
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error, whole
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 
 class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
-    """y[i, c, k] = (x[i, c, k] - mean) / sqrt(var + eps) * scale[c] + bias[c], of the group that channel c is in.
+    """y[i, c, k] = (x[i, c, k] - mean) / sqrt(var + eps) * scale[c] + bias[c], over the group of channel c.
 
-    Channels are in `groups` of as many neighbours each; mean and biased variance are those of a group's channels and of
-    all dimensions behind them (`inner`). Without `affine` there are no scale and bias. Wu and He, Group Normalization,
+    Channels form `groups` of equally many neighbours; mean and biased variance are those of a group's channels and of
+    all dimensions after them (`inner`). Without `affine` there are no scale and bias. Wu and He, Group Normalization,
     2018.
     """
 
@@ -45,7 +45,7 @@ class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
 
     @property
     def wide(self) -> type[Any]:
-        """What its reference computes in: the next wider type, whose squares do not overflow."""
+        """The dtype that the reference computes in: the next wider one, whose squares do not overflow."""
         return np.float64 if self.dtype == "float32" else np.longdouble
 
     def tolerance(self) -> Tolerance:
@@ -53,7 +53,7 @@ class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
         return Tolerance(ulp=2, terms=8 + sum_error(self.channels // self.groups * self.inner))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """Those of LAYER_NORM, of each group."""
+        """Those of LAYER_NORM, for each group."""
         x, *affine = arrays[:-1]
         if x.size == 0:
             return [x]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
-from jitkernels.attrs.gates import ACTIVATIONS, activated
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.rnn_activations import ACTIVATIONS, activated
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 USUAL = (8, 16, 32, 64, 100, 128, 256, 512, 1024, 4096)
 CHECKED = (
@@ -21,8 +21,8 @@ GATES = Argument("gates", "in", "3*d")
 BEFORE = Argument("ht_1", "in", "d", in_place=True, domain=(-1.0, 1.0))
 
 
-class _CellAttr(KernelAttr):
-    """What all three rows have."""
+class _GruCellAttr(KernelAttr):
+    """The common fields of all three rows."""
 
     d: int
     act_gate: str = choice(*ACTIVATIONS, default="sigmoid")
@@ -39,14 +39,14 @@ class _CellAttr(KernelAttr):
 
         return cases(
             [attr(d, "sigmoid", "tanh", dtype) for dtype in FLOATS for d in USUAL],
-            ci=[attr(*one, dtype) for dtype in FLOATS for one in CHECKED],
+            ci=[attr(*checked, dtype) for dtype in FLOATS for checked in CHECKED],
         )
 
 
-class GRUH1Attr(_CellAttr, kernel_type="GRU_H1"):
+class GRUH1Attr(_GruCellAttr, kernel_type="GRU_H1"):
     """ht = act_gate(u) * act_cand(s): the first step, before which the state is 0.
 
-    gates holds the three pre-activations [u | r | s], each of length d, and is left as it is; r is not looked at.
+    gates holds the three pre-activations [u | r | s], each of length d, and is not modified; r is not read.
     """
 
     act_cand: str = choice(*ACTIVATIONS, default="tanh")
@@ -55,7 +55,7 @@ class GRUH1Attr(_CellAttr, kernel_type="GRU_H1"):
     options = ("act_gate", "act_cand")
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The absolute product, and what the errors of its factors make of it."""
+        """The absolute product, and the propagated errors of its factors."""
         u, _, s = arrays[0].reshape(3, self.d)
         update, off_update, _ = activated(self.act_gate, u, self.dtype)
         candidate, off_candidate, _ = activated(self.act_cand, s, self.dtype)
@@ -66,11 +66,11 @@ class GRUH1Attr(_CellAttr, kernel_type="GRU_H1"):
         return 40.0 * self.d
 
 
-class GRUHtPart1Attr(_CellAttr, kernel_type="GRU_HT_PART1"):
-    """ht = act_gate(r) * ht_1: what the candidate sees of the state before.
+class GRUHtPart1Attr(_GruCellAttr, kernel_type="GRU_HT_PART1"):
+    """ht = act_gate(r) * ht_1: the previous state as the candidate reads it.
 
-    gates holds the three pre-activations [u | r | s], each of length d, and is left as it is; only r is looked at.
-    Its caller adds the product of ht and the weights of the candidate to s, and calls GRU_HT_PART2.
+    gates holds the three pre-activations [u | r | s], each of length d, and is not modified; only r is read. The
+    caller adds the product of ht and the weights of the candidate to s, and calls GRU_HT_PART2.
     """
 
     dtype: str = "float32"
@@ -78,7 +78,7 @@ class GRUHtPart1Attr(_CellAttr, kernel_type="GRU_HT_PART1"):
     options = ("act_gate",)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The absolute product, and what the error of the gate makes of it."""
+        """The absolute product, and the propagated error of the gate."""
         _, r, _ = arrays[0].reshape(3, self.d)
         reset, off_reset, _ = activated(self.act_gate, r, self.dtype)
         ht = reset * arrays[1]
@@ -88,10 +88,10 @@ class GRUHtPart1Attr(_CellAttr, kernel_type="GRU_HT_PART1"):
         return 20.0 * self.d
 
 
-class GRUHtPart2Attr(_CellAttr, kernel_type="GRU_HT_PART2"):
+class GRUHtPart2Attr(_GruCellAttr, kernel_type="GRU_HT_PART2"):
     """ht = act_gate(u) * act_cand(s) + (1 - act_gate(u)) * ht_1: the update gate weighs the candidate.
 
-    gates holds the three pre-activations [u | r | s], each of length d, and is left as it is; r is not looked at.
+    gates holds the three pre-activations [u | r | s], each of length d, and is not modified; r is not read.
     """
 
     act_cand: str = choice(*ACTIVATIONS, default="tanh")
@@ -100,15 +100,15 @@ class GRUHtPart2Attr(_CellAttr, kernel_type="GRU_HT_PART2"):
     options = ("act_gate", "act_cand")
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The absolute products, and what the errors of their factors make of them."""
+        """The absolute products, and the propagated errors of their factors."""
         u, _, s = arrays[0].reshape(3, self.d)
         before = arrays[1]
         update, off_update, _ = activated(self.act_gate, u, self.dtype)
         candidate, off_candidate, _ = activated(self.act_cand, s, self.dtype)
         ht = update * candidate + (1 - update) * before
-        taken = np.abs(update) * off_candidate + off_update * np.abs(candidate)
-        kept = (np.abs(1 - update) + off_update) * np.abs(before)
-        return [np.where(np.isnan(ht), ht, taken + kept)]
+        candidate_terms = np.abs(update) * off_candidate + off_update * np.abs(candidate)
+        state_terms = (np.abs(1 - update) + off_update) * np.abs(before)
+        return [np.where(np.isnan(ht), ht, candidate_terms + state_terms)]
 
     def operations(self) -> float:
         return 45.0 * self.d

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 
 def normalised_terms(x: AnyArray, eps: float, dtype: str) -> AnyArray:
-    """The absolute terms of rows less their mean and divided by their deviation.
+    """The absolute terms of rows minus their mean, divided by their deviation.
 
-    A mean that is rounded once is off by a unit of itself at most, by nothing where the row is constant.
-    Where the squares overflow or underflow nothing is promised.
+    A mean that is rounded once is off by one unit of itself at most, by nothing where the row is constant. Where the
+    squares overflow or underflow there is no bound.
     """
     n, limits = x.shape[1], np.finfo(dtype)
     centred = x - x[:, :1]  # exact where a row is constant
@@ -29,9 +29,9 @@ def normalised_terms(x: AnyArray, eps: float, dtype: str) -> AnyArray:
 
 
 def moment_terms(x: AnyArray, dtype: str) -> list[AnyArray]:
-    """Those of the mean and of the variance of rows, which is about a mean that was rounded.
+    """The absolute terms of the mean and variance of rows; the variance is about a rounded mean.
 
-    Where the squares overflow nothing is promised of the variance, and of both where the numbers do.
+    Where the squares overflow there is no bound of the variance, and of neither where the numbers do.
     """
     limits = np.finfo(dtype)
     size = np.abs(x).mean(axis=-1)
@@ -46,7 +46,7 @@ def moment_terms(x: AnyArray, dtype: str) -> list[AnyArray]:
 class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
     """y[i, j] = (x[i, j] - mean(x[i])) / sqrt(var(x[i]) + eps) * scale[j] + bias[j], with the biased variance.
 
-    Without `affine` there are no scale and bias. `stats` asks for mean(x[i]) and var(x[i]) as further results.
+    Without `affine` there are no scale and bias. With `stats` mean(x[i]) and var(x[i]) are further results.
     """
 
     rows: int
@@ -73,7 +73,7 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
 
     @property
     def wide(self) -> type[Any]:
-        """What its reference computes in: the next wider type, whose squares do not overflow."""
+        """The dtype that the reference computes in: the next wider one, whose squares do not overflow."""
         return np.float64 if self.dtype == "float32" else np.longdouble
 
     def tolerance(self) -> Tolerance:
@@ -81,7 +81,7 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         return Tolerance(ulp=2, terms=8 + sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|scale| * (|z| + the mean of |z| + what rounding the mean does) + |bias|, where z * scale + bias is y."""
+        """|scale| * (|z| + the mean of |z| + the rounding error of the mean) + |bias|, where z * scale + bias is y."""
         x = arrays[0]
         if x.size == 0:
             return [x, *[x[:, :0].sum(axis=1)] * (2 * self.stats)]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
-from jitkernels.attrs.gates import ACTIVATIONS, activated, finite
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.rnn_activations import ACTIVATIONS, activated, finite
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 USUAL = (8, 16, 32, 64, 100, 128, 256, 512, 1024, 4096)
 CHECKED = (
@@ -19,8 +19,8 @@ CHECKED = (
 """Lengths, and activations of gates, candidate and cell."""
 
 
-class _CellAttr(KernelAttr):
-    """What both rows have."""
+class _LstmCellAttr(KernelAttr):
+    """The common fields of both rows."""
 
     d: int
     act_gate: str = choice(*ACTIVATIONS, default="sigmoid")
@@ -37,7 +37,7 @@ class _CellAttr(KernelAttr):
     def _of_state(
         self, ct: AnyArray, off_ct: AnyArray, o: AnyArray, peephole: Sequence[AnyArray]
     ) -> list[AnyArray]:
-        """The terms of a new cell, NaN where infinity met a gate that has underflowed, and of what is shown of it."""
+        """The terms of a new cell (NaN where infinity meets an underflowed gate) and of its output."""
         off_ct = finite(np.where(np.isnan(ct), ct, off_ct), self.dtype)
         off_o = np.zeros(self.d)
         if peephole:
@@ -65,11 +65,11 @@ class _CellAttr(KernelAttr):
         return cases(usual, ci=ci)
 
 
-class LSTMCtHtAttr(_CellAttr, kernel_type="LSTM_CTHT"):
+class LSTMCtHtAttr(_LstmCellAttr, kernel_type="LSTM_CTHT"):
     """ct = act_cand(c) * act_gate(i) + ct_1 * act_gate(f); ht = act_cell(ct) * act_gate(o).
 
-    gates holds the four pre-activations [c | i | f | o], each of length d, and is left as it is. With
-    peepholes wp = [w_i | w_f | w_o]: i gains w_i * ct_1, f gains w_f * ct_1, and o gains w_o * ct.
+    gates holds the four pre-activations [c | i | f | o], each of length d, and is not modified. With peepholes wp =
+    [w_i | w_f | w_o]: i gains w_i * ct_1, f gains w_f * ct_1, and o gains w_o * ct.
     """
 
     arrays = (
@@ -81,7 +81,7 @@ class LSTMCtHtAttr(_CellAttr, kernel_type="LSTM_CTHT"):
     )
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The absolute products, and what the errors of their factors make of them (by the slope there)."""
+        """The absolute products, and the propagated errors of their factors (by the slope there)."""
         gates, ct_1, *peephole = arrays[:-2]
         c, i, f, o = gates.reshape(4, self.d)
         off_i, off_f = np.zeros((2, self.d))
@@ -101,11 +101,11 @@ class LSTMCtHtAttr(_CellAttr, kernel_type="LSTM_CTHT"):
         return 90.0 * self.d
 
 
-class LSTMC1H1Attr(_CellAttr, kernel_type="LSTM_C1H1"):
+class LSTMC1H1Attr(_LstmCellAttr, kernel_type="LSTM_C1H1"):
     """ct = act_cand(c) * act_gate(i); ht = act_cell(ct) * act_gate(o): the first step, before which the cell is 0.
 
-    gates holds the four pre-activations [c | i | f | o], each of length d, and is left as it is; f is not
-    looked at. With peepholes wp = [w_i | w_f | w_o], of which w_o alone is: o gains w_o * ct.
+    gates holds the four pre-activations [c | i | f | o], each of length d, and is not modified; f is not read. With
+    peepholes wp = [w_i | w_f | w_o], of which only w_o is read: o gains w_o * ct.
     """
 
     arrays = (
@@ -116,7 +116,7 @@ class LSTMC1H1Attr(_CellAttr, kernel_type="LSTM_C1H1"):
     )
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The absolute products, and what the errors of their factors make of them (by the slope there)."""
+        """The absolute products, and the propagated errors of their factors (by the slope there)."""
         gates, *peephole = arrays[:-2]
         c, i, _, o = gates.reshape(4, self.d)
         candidate, off_c, _ = activated(self.act_cand, c, self.dtype)

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
-from jitkernels.attrs.narrow import flushed_sums
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
+from jitkernels.attrs.schema.bf16_tolerance import flushed_sums
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
-    """c = op(a) @ op(b) + beta * c, where op transposes if trans_a (trans_b) says so.
+    """c = op(a) @ op(b) + beta * c, where op transposes if trans_a (trans_b) is True.
 
-    op(a) is [m, k] and op(b) [k, n]: with trans_a the array a has the shape [k, m], with trans_b the array b
-    has [n, k]. With beta = 0 the old content of c is not read. Many second factors at once are MATMUL_BATCHED, to
-    which ``jk.matmul`` sends them; a bias and an activation are MATMUL_EPILOGUE. bfloat16 is added up in float32, and
-    subnormal numbers of it may count as zeros.
+    op(a) is [m, k] and op(b) [k, n]: with trans_a the array a has the shape [k, m], with trans_b the array b has [n,
+    k]. With beta = 0 the old content of c is not read. For a batch of second factors ``jk.matmul`` calls
+    MATMUL_BATCHED; a bias and an activation are MATMUL_EPILOGUE. bfloat16 is accumulated in float32, and its subnormal
+    numbers may be flushed to zero.
     """
 
     m: int
@@ -33,7 +33,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     beyond = ("b", 2, "matmul_batched")
 
     def tolerance(self) -> Tolerance:
-        """A chain of k products in any order, which libraries may take whole, loses half a unit at each step."""
+        """A chain of k products in any order, unblocked in some libraries, with half a unit of error at each step."""
         return Tolerance(ulp=1, terms=self.k / 2 + 2)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
@@ -67,7 +67,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
             (200, 1, 50),
         ]
         plain = [cls(m=m, n=n, k=k, dtype=dtype) for dtype in NARROW for m, n, k in full]
-        turned = [
+        transposed = [
             cls(m=n, n=n, k=n, trans_a=a, trans_b=b, beta=beta, dtype=dtype)
             for dtype in NARROW
             for n in (32, 256)
@@ -79,4 +79,4 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
             for m, n, k in ci
             for a, b, beta in ((False, False, 0.0), (True, False, 0.0), (False, True, 0.5), (True, True, 1.0))
         ]
-        return cases([*plain, *turned], ci=checked)
+        return cases([*plain, *transposed], ci=checked)

@@ -1,18 +1,18 @@
-"""MATMUL_BATCHED: products of many pairs of matrices."""
+"""MATMUL_BATCHED: a batch of matrix products."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
-    """c[i] = op(a[i]) @ op(b[i]) for each i of the batch, where op transposes if trans_a (trans_b) says so.
+    """c[i] = op(a[i]) @ op(b[i]) for each i of the batch, where op transposes if trans_a (trans_b) is True.
 
     op(a[i]) is [m, k] and op(b[i]) [k, n]: with trans_a the array a has the shape [batch, k, m], with trans_b the
-    array b has [batch, n, k]. ``jk.matmul`` comes here where its second argument has more than two dimensions; leading
+    array b has [batch, n, k]. ``jk.matmul`` calls it where its second argument has more than two dimensions; leading
     dimensions broadcast as NumPy's do.
     """
 
@@ -43,7 +43,7 @@ class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
-        thin = [(128, 64, 1, 64), (256, 16, 64, 64), (256, 4, 64, 16), (128, 64, 16, 16)]
+        skinny = [(128, 64, 1, 64), (256, 16, 64, 64), (256, 4, 64, 16), (128, 64, 16, 16)]
         full = [
             *((1000, n, n, n) for n in (2, 3, 4, 8, 16)),
             *((64, n, n, n) for n in (32, 64, 100)),
@@ -52,14 +52,14 @@ class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
             (96, 128, 64, 128),
             (96, 1, 128, 64),
             (32, 1, 64, 512),
-            *thin,
+            *skinny,
         ]
         ci = [(1, 1, 1, 1), (5, 3, 4, 2), (3, 9, 17, 5), (2, 1, 70, 50), (2, 40, 66, 70)]
-        turned = [(64, 32, 32, 32), (8, 256, 256, 256), (128, 1, 64, 64), *thin]
-        turns = [(False, True), (True, False), (True, True)]
+        transposed_sizes = [(64, 32, 32, 32), (8, 256, 256, 256), (128, 1, 64, 64), *skinny]
+        transpositions = [(False, True), (True, False), (True, True)]
         return cases(
             [cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in full]
             + [cls(batch=b, m=m, n=n, k=k, trans_a=t, trans_b=u, dtype=dtype) for dtype in FLOATS
-               for t, u in turns for b, m, n, k in turned],
+               for t, u in transpositions for b, m, n, k in transposed_sizes],
             ci=[cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in ci],
         )  # fmt: skip

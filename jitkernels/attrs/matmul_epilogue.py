@@ -4,18 +4,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 ACTIVATIONS = ("identity", "relu", "gelu", "silu", "tanh", "sigmoid")
 
 
 class MatMulEpilogueAttr(KernelAttr, kernel_type="MATMUL_EPILOGUE"):
-    """c = activation(op(a) @ op(b) + bias), where op transposes if trans_a (trans_b) says so: a layer of a network.
+    """c = activation(op(a) @ op(b) + bias), where op transposes if trans_a (trans_b) is True: a layer of a network.
 
-    op(a) is [m, k], op(b) is [k, n] and bias [n]; without `biased` there is none. With z the sum, the activation is
-    z (identity), max(z, 0) (relu), z * Phi(z) = z * erfc(-z / sqrt(2)) / 2 (gelu), z * sigmoid(z) (silu), tanh(z) or
-    1 / (1 + exp(-z)) (sigmoid). It is computed while the rows of the product are in the cache.
+    op(a) is [m, k], op(b) is [k, n] and bias [n]; without `biased` there is no bias. With z the sum, the activation is
+    z (identity), max(z, 0) (relu), z * Phi(z) = z * erfc(-z / sqrt(2)) / 2 (gelu), z * sigmoid(z) (silu), tanh(z) or 1
+    / (1 + exp(-z)) (sigmoid). It is computed while the rows of the product are in the cache.
     """
 
     m: int
@@ -39,11 +39,11 @@ class MatMulEpilogueAttr(KernelAttr, kernel_type="MATMUL_EPILOGUE"):
         return Tolerance(ulp=4, terms=1.13 * (self.k / 2 + 3) + 1)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|op(a)| @ |op(b)| + |bias|; z times 0 of an infinite z is promised to nobody."""
+        """|op(a)| @ |op(b)| + |bias|; there is no bound for 0 times an infinite z."""
         a, b, *bias = (np.abs(array) for array in arrays[:-1])
-        found = (a.T if self.trans_a else a) @ (b.T if self.trans_b else b)
-        found = found + bias[0] if bias else found
-        return [np.where(np.isinf(found), np.nan, found) if self.activation in ("gelu", "silu") else found]
+        terms = (a.T if self.trans_a else a) @ (b.T if self.trans_b else b)
+        terms = terms + bias[0] if bias else terms
+        return [np.where(np.isinf(terms), np.nan, terms) if self.activation in ("gelu", "silu") else terms]
 
     def operations(self) -> float:
         each = {"identity": 1, "relu": 1}.get(self.activation, 18)

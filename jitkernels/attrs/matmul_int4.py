@@ -1,34 +1,34 @@
-"""MATMUL_INT4: the product of floats and of weights of 4 bits, quantized in groups."""
+"""MATMUL_INT4: the product of floats and 4-bit weights, quantized in groups."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, cases, choice
 from jitkernels.attrs.quantized_weights import ROUNDED, QuantizedWeightsAttr
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, cases, choice
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
 
-    q are numbers of 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half of them, which
-    follow one another along k, has a scale and a zero point, 8 without `shifted`. Two are a byte, the first in its
-    lower half: packed is [n, groups, half] of uint8, scale and zero are [n, groups]. As ONNX Runtime defines
-    MatMulNBits with bits=4, whose zero points are packed as well. Columns w of floats are packed so in groups of 32::
+    q are ints from 0 to 15 for n columns of k = 2 * groups * half weights. Each group of 2 * half consecutive weights
+    along k has a scale and a zero point, which is 8 without `shifted`. Two weights are packed in a byte, the first in
+    its lower half: packed is [n, groups, half] of uint8, scale and zero are [n, groups], as in ONNX Runtime's
+    MatMulNBits with bits=4, which packs zero points as well. To quantize float columns w in groups of 32::
 
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 7
         q = np.clip(np.rint(parts / np.maximum(scale, 1e-30)[..., None]) + 8, 0, 15).astype(np.uint8)
         packed = q[..., 0::2] | q[..., 1::2] << 4
 
-    In float32 the numbers of a may be rounded before they are multiplied: to 24 bits beside the largest of the 32 that
-    they stand among (the first to the 32nd, and so on), or to 16 or 8 if `rounded` is "int16" or "int8", which is
-    faster where processors multiply integers.
+    In float32 the elements of a may be rounded before the products: to 24 bits relative to the largest of their block
+    of 32 (the first to the 32nd, and so on), or to 16 or 8 bits if `rounded` is "int16" or "int8", which is faster
+    where processors multiply integers.
 
     One row in float32 is bound by arithmetic: 128 bytes take 12 VPDPBUSD and 15 other instructions, with zero points
-    19: 18 and 21 cycles of Zen 4 from its second-level cache, or 27 and 23 GB/s at 3.65 GHz, where memory sends 32.
+    19: 18 and 21 cycles of Zen 4 from its L2 cache, or 27 and 23 GB/s at 3.65 GHz, where memory delivers 32.
     """
 
     m: int
@@ -53,7 +53,7 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
         return 2 * self.groups * self.half
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
-        """Weights less zero points, which are 8 where there are none."""
+        """Weights minus zero points, which are 8 by default."""
         bytes_ = weights.astype(np.int64)
         both = np.stack([bytes_ & 15, bytes_ >> 4], -1).reshape(self.n, self.groups, 2 * self.half)
         less: AnyArray = both - (8.0 if zero is None else zero[..., np.newaxis].astype(np.float64))

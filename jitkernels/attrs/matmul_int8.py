@@ -1,19 +1,18 @@
-"""MATMUL_INT8: the product of two matrices of integers of 8 bits."""
+"""MATMUL_INT8: the product of two 8-bit integer matrices."""
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
 from jitkernels.attrs.quantize import BYTES
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.signature import Argument
 
 
 class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
     """c = a @ op(b) in int32, or (a @ op(b)) * a_scale[:, None] * b_scale in floats, where op transposes if trans_b.
 
     a is [m, k] of int8 or uint8, op(b) is [k, n] of int8: with trans_b the array b has the shape [n, k]. The sums are
-    exact, modulo 2**32 where k is beyond 2**16. If `scaled`, a_scale is [m] and b_scale is [n], and c is
-    float(sum) * (a_scale[i] * b_scale[j]) in their dtype, each step rounded; a scale without dimensions is that of all
-    rows.
+    exact, modulo 2**32 where k exceeds 2**16. If `scaled`, a_scale is [m] and b_scale is [n], and c is float(sum) *
+    (a_scale[i] * b_scale[j]) in their dtype, each step rounded; a scale without dimensions applies to all rows.
     """
 
     m: int
@@ -36,7 +35,7 @@ class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
         return Tolerance(ulp=2) if self.scaled else Tolerance(ulp=0)
 
     def operations(self) -> float:
-        """A vector of it takes a quarter of the time that one of float32 takes."""
+        """A vector of int8 takes a quarter of the time of one of float32."""
         return 0.5 * self.m * self.n * self.k
 
     @classmethod

@@ -1,29 +1,29 @@
-"""MATMUL_INT8_WEIGHTS: the product of floats and of weights of 8 bits, quantized in groups."""
+"""MATMUL_INT8_WEIGHTS: the product of floats and 8-bit weights, quantized in groups."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, cases, choice
 from jitkernels.attrs.quantized_weights import ROUNDED, QuantizedWeightsAttr
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, cases, choice
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGHTS"):
     """c[i, j] = sum over g of scale[j, g] * sum over p of group g of a[i, p] * (q[j, p] - zero[j, g]).
 
-    q are numbers of int8 for n columns of k = groups * size weights. Each group of them, which follow one another
-    along k, has a scale and, if `shifted`, a zero point: q is [n, groups, size], scale and zero are [n, groups]. With a
-    single group they are those of columns. Columns w of floats are quantized so in groups of 32::
+    q are int8 for n columns of k = groups * size weights. Each group of consecutive weights along k has a scale and,
+    if `shifted`, a zero point: q is [n, groups, size], scale and zero are [n, groups]. With a single group they are
+    per column. To quantize float columns w in groups of 32::
 
         parts = w.reshape(n, -1, 32)
         scale = np.abs(parts).max(-1) / 127
         q = np.rint(parts / np.maximum(scale, 1e-30)[..., None]).astype(np.int8)
 
-    In float32 the numbers of a may be rounded before they are multiplied: to 24 bits beside the largest of the 32 that
-    they stand among (the first to the 32nd, and so on), or to 16 or 8 if `rounded` is "int16" or "int8", which is
-    faster where processors multiply integers.
+    In float32 the elements of a may be rounded before the products: to 24 bits relative to the largest of their block
+    of 32 (the first to the 32nd, and so on), or to 16 or 8 bits if `rounded` is "int16" or "int8", which is faster
+    where processors multiply integers.
     """
 
     m: int
@@ -48,7 +48,7 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
         return self.groups * self.size
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
-        """Weights less zero points."""
+        """Weights minus zero points."""
         numbers = weights.astype(np.float64)
         return numbers if zero is None else numbers - zero[..., np.newaxis].astype(np.float64)
 

@@ -1,13 +1,23 @@
-"""RMS_NORM, BATCH_NORM and GROUP_NORM; LAYER_NORM has a file of its own."""
+"""RMS_NORM and BATCH_NORM; LAYER_NORM and GROUP_NORM have files of their own."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels import bfloat16
-from jitkernels.attrs.base import FLOATS, NARROW, Case, KernelAttr, Tolerance, cases, real, stored, sum_error
+from jitkernels.attrs.schema.base import (
+    FLOATS,
+    NARROW,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    real,
+    stored,
+    sum_error,
+)
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.core import bfloat16
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 
 class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
@@ -41,7 +51,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
         return Tolerance(ulp=4 + sum_error(self.n), terms=4)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """What is lost where squares or quotients underflow; where all squares do, or overflow, nothing is."""
+        """The errors where squares or quotients underflow; there is no bound where all squares do, or overflow."""
         x, *scale = arrays[:-1]
         if x.size == 0:
             return [x]
@@ -78,8 +88,8 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
 class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
     """y[i, c, k] = (x[i, c, k] - mean[c]) / sqrt(var[c] + eps) * scale[c] + bias[c], as at inference.
 
-    Without `affine` there are no scale and bias. All dimensions behind the second are `inner`.
-    Ioffe and Szegedy, Batch Normalization, 2015.
+    Without `affine` there are no scale and bias. All dimensions after the second are `inner`. Ioffe and Szegedy, Batch
+    Normalization, 2015.
     """
 
     rows: int
@@ -105,20 +115,24 @@ class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
         return Tolerance(ulp=2, terms=6)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|x - mean| * |scale| / deviation + |bias|; where products leave the range nothing is promised."""
+        """|x - mean| * |scale| / deviation + |bias|; there is no bound where products overflow or underflow."""
         x, mean, var, *affine = arrays[:-1]
         limits = np.finfo(self.dtype)
         with np.errstate(all="ignore"):
             factor = 1 / np.sqrt(var + self.eps)
             scale, bias = (
-                (np.abs(one) for one in affine) if affine else (np.ones_like(var), np.zeros_like(var))
+                (np.abs(array) for array in affine) if affine else (np.ones_like(var), np.zeros_like(var))
             )
             scaled = factor * scale
-            apart = np.abs(x - mean[:, np.newaxis])
-            allowed = apart * scaled[:, np.newaxis] + bias[:, np.newaxis]
-            lost = float(limits.tiny) * (apart + scale[:, np.newaxis])
-            most = float(limits.max)
-            outside = (apart > most) | (scaled > most)[:, np.newaxis] | (apart * scaled[:, np.newaxis] > most)
+            difference = np.abs(x - mean[:, np.newaxis])
+            allowed = difference * scaled[:, np.newaxis] + bias[:, np.newaxis]
+            lost = float(limits.tiny) * (difference + scale[:, np.newaxis])
+            largest = float(limits.max)
+            outside = (
+                (difference > largest)
+                | (scaled > largest)[:, np.newaxis]
+                | (difference * scaled[:, np.newaxis] > largest)
+            )
         return [np.where(outside, np.nan, allowed + lost)]
 
     def operations(self) -> float:

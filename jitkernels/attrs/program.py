@@ -1,6 +1,6 @@
-"""PROGRAM: a whole compiled function for one kind of arguments, as a row that is made when it is measured.
+"""PROGRAM: a whole compiled function for one signature of arguments, as a row that is created when it is measured.
 
-As of `FusedAttr`, no list has it. What is measured is how it is compiled: fields of `JitConfig`, and variants of nests.
+Like `FusedAttr`, it is in no list. Tuning measures how it is compiled: fields of `JitConfig`, and variants of nests.
 """
 
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr, Tolerance, custom
 from jitkernels.attrs.fused import text
-from jitkernels.checksums import sha256
-from jitkernels.kernel_types import KernelType
-from jitkernels.signature import AnyArray, Signature
+from jitkernels.attrs.schema.base import KernelAttr, Tolerance, custom
+from jitkernels.attrs.schema.kernel_types import KernelType
+from jitkernels.attrs.schema.signature import AnyArray, Signature
+from jitkernels.core.hashing import sha256
 
 
 class ProgramAttr(KernelAttr):
-    """What a program computes, node by node, and the sizes of its arguments."""
+    """The computation of a program, node by node, and the sizes of its arguments."""
 
     expression: str = custom(text)
     kernel_type = KernelType.unlisted("PROGRAM")
@@ -33,26 +33,26 @@ class ProgramAttr(KernelAttr):
         return type("ProgramAttr", (ProgramAttr,), content)
 
     def measured_with(self, signature: Signature) -> None:
-        """Say which arrays a call has, which are none of its fields."""
+        """Set the arrays of a call, which are not fields."""
         self.__dict__["_signature"] = signature
 
     def tuning_class(self) -> Self:
-        """It was measured for these sizes, and code may be for these alone."""
+        """The attr itself: it is measured for these sizes, and its code may be valid for these only."""
         return self
 
     def text(self) -> str:
-        """Which program, and of which sizes."""
+        """A hash of the program, and its sizes."""
         sizes = "".join(f", {name}={value}" for name, value in self.extents().items())
         return f"#{sha256(self.expression.encode()).hexdigest()[:8]}{sizes}"
 
     def tolerance(self) -> Tolerance:
-        """Sums come in another order, and what is lost is relative to the largest number of a call."""
+        """Sums may be reordered; errors are relative to the largest argument of a call."""
         return Tolerance(ulp=64, terms=4096)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """The largest number among the arguments, or 1."""
         numbers = [array[np.isfinite(array)] for array in arrays if array.dtype.kind == "f"]
-        largest = max((float(np.abs(one).max(initial=1.0)) for one in numbers), default=1.0)
+        largest = max((float(np.abs(values).max(initial=1.0)) for values in numbers), default=1.0)
         return [np.full(array.shape, largest) for array in self.signature().outputs]
 
     def operations(self) -> float:

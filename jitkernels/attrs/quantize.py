@@ -1,21 +1,21 @@
-"""QUANTIZE and DEQUANTIZE: floats as integers of 8 bits with a scale and a zero point, and back."""
+"""QUANTIZE and DEQUANTIZE: floats to 8-bit integers with a scale and a zero point, and back."""
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.signature import Argument
 
 BYTES = ("int8", "uint8")
-"""What numbers are quantized to, the first by default."""
+"""Dtypes of quantized numbers, the default first."""
 
 
 class QuantizeAttr(KernelAttr, kernel_type="QUANTIZE"):
-    """q[i, j] = saturate(rint(x[i, j] / scale[i]) + zero[i]): floats to integers of 8 bits.
+    """q[i, j] = saturate(rint(x[i, j] / scale[i]) + zero[i]): floats to 8-bit integers.
 
-    The quotient is rounded to the dtype of x and then to an integer, of two equally near to the even one; what is
-    beyond the ends of the integers becomes these; NaN becomes the zero point. Without `shifted` the zero points are 0.
-    Each row has a scale and a zero point: one row is a tensor with one of each, in an everyday call a scale without
-    dimensions. As ONNX defines QuantizeLinear (version 13).
+    The quotient is rounded to the dtype of x and then to an integer, ties to even; values out of the integer range
+    saturate; NaN becomes the zero point. Without `shifted` the zero points are 0. Each row has a scale and a zero
+    point: for one scale per tensor pass one row, in an everyday call a scale without dimensions. As ONNX defines
+    QuantizeLinear (version 13).
     """
 
     rows: int
@@ -45,10 +45,10 @@ class QuantizeAttr(KernelAttr, kernel_type="QUANTIZE"):
 
 
 class DequantizeAttr(KernelAttr, kernel_type="DEQUANTIZE"):
-    """y[i, j] = (q[i, j] - zero[i]) * scale[i]: integers of 8 bits to floats.
+    """y[i, j] = (q[i, j] - zero[i]) * scale[i]: 8-bit integers to floats.
 
     The difference is exact and the product rounded once. Without `shifted` the zero points are 0. Each row has a scale
-    and a zero point: one row is a tensor with one of each, in an everyday call a scale without dimensions. As ONNX
+    and a zero point: for one scale per tensor pass one row, in an everyday call a scale without dimensions. As ONNX
     defines DequantizeLinear (version 13).
     """
 

@@ -1,23 +1,23 @@
-"""What rows of products of floats and of quantized weights have in common."""
+"""The common base of rows that multiply floats by quantized weights."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr, Tolerance
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.base import KernelAttr, Tolerance
+from jitkernels.attrs.schema.signature import AnyArray
 
 ROUNDED = ("float", "int16", "int8")
-"""What the numbers of a may be rounded to."""
-TOGETHER = 32
-"""Floats that may be rounded to a part of the largest of them."""
+"""Formats that the elements of a may be rounded to."""
+BLOCK = 32
+"""Block size of that rounding: floats are rounded relative to the largest of their block."""
 
 
 class QuantizedWeightsAttr(KernelAttr):
     """Fields m, n, groups, shifted, rounded and dtype; columns have k weights in groups with a scale and zero point."""
 
-    if TYPE_CHECKING:  # each row has them at their places among its own
+    if TYPE_CHECKING:  # each row declares them in its own order
         m: int
         n: int
         groups: int
@@ -32,25 +32,25 @@ class QuantizedWeightsAttr(KernelAttr):
 
     @property
     def bits(self) -> int:
-        """To which each of a is rounded at worst, beside the largest of its neighbours; 0: it is not."""
+        """Bits that an element of a keeps at worst, relative to the largest of its block; 0: it is not rounded."""
         if self.dtype != "float32":
             return 0
         return {"int16": 16, "int8": 8}.get(self.rounded, 24)
 
     def whole(self, weights: AnyArray, zero: Any) -> AnyArray:
-        """Weights less zero points, [n, groups, k / groups] of double."""
+        """Weights minus zero points, [n, groups, k / groups] of float64."""
         raise NotImplementedError
 
     def tolerance(self) -> Tolerance:
-        """A chain of k products in any order; weights may be rounded before they are multiplied, and so may floats."""
+        """A chain of k products in any order; weights and floats may be rounded before the products."""
         return Tolerance(ulp=1, terms=self.k / 2 + 4)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|a| @ (|scale| * |q - zero|), where each of a has what rounding can make of it more."""
+        """|a| @ (|scale| * |q - zero|), where |a| includes its rounding error."""
         a, weights, scale, *rest = (np.asarray(array) for array in arrays)
         a, scale = np.abs(a.astype(np.float64)), np.abs(scale)
         if self.bits and self.k:
-            starts = np.arange(0, self.k, TOGETHER)
+            starts = np.arange(0, self.k, BLOCK)
             lengths = np.diff(np.append(starts, self.k))
             largest = np.repeat(np.maximum.reduceat(a, starts, axis=-1), lengths, axis=-1)
             eps = float(np.finfo(self.dtype).eps)

@@ -4,20 +4,20 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
-from jitkernels.bfloat16 import limits
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.core.bfloat16 import limits
 
 WEIGHTS = (-0.125, 0.125)
 STATES = (-1.0, 1.0)
 CHECKED = ((1, 1, 1, 1), (2, 1, 3, 5), (2, 3, 5, 8), (2, 5, 7, 17), (4, 1, 30, 33))
 """Steps, batch, inputs and hidden units."""
 CHAINS = 4
-"""Units that activations may be off by, and the roundings of what is made of them."""
+"""Error of an activation in ULP, including the roundings of its uses."""
 
 
 class _RecurrenceAttr(KernelAttr):
-    """What both rows have: their fields, and the errors of a recurrence."""
+    """The common fields of both rows, and the error propagation of a recurrence."""
 
     steps: int
     batch: int
@@ -29,34 +29,37 @@ class _RecurrenceAttr(KernelAttr):
     gates = 0
 
     def tolerance(self) -> Tolerance:
-        """All that `absolute_terms` says: how errors of a step go through those behind it."""
+        """The whole bound is in `absolute_terms`: errors of a step propagate through the following ones."""
         return Tolerance(ulp=2, terms=1)
 
     def _own(self, *terms: AnyArray) -> AnyArray:
-        """What rounding does to a sum of a few terms, which may underflow."""
+        """The rounding error of a sum of a few terms, which may underflow."""
         known = limits(self.dtype)
         lost = float(known.eps) * sum(map(np.abs, terms)) + float(known.smallest_subnormal)
         return np.asarray(CHAINS * lost)
 
-    def _activated(self, x: AnyArray, off: AnyArray, shown: slice) -> tuple[AnyArray, AnyArray]:
-        """Sigmoids, and tanh in the columns `shown`; and how far they are off: by the steepest slope within x +- off.
+    def _activated(self, x: AnyArray, off: AnyArray, tanh_columns: slice) -> tuple[AnyArray, AnyArray]:
+        """Sigmoids, and tanh in the columns `tanh_columns`; and their errors, by the steepest slope within x +- off.
 
-        That is no more than they reach, unless x has overflowed. What is next to the least normal number may be 0.
+        The error is at most the range of the function, unless x has overflowed. A value next to the least normal
+        number may be flushed to 0.
         """
-        known = limits(self.dtype)
+        dtype_limits = limits(self.dtype)
         value = 1 / (1 + np.exp(-x))
-        value[:, shown] = np.tanh(x[:, shown])
+        value[:, tanh_columns] = np.tanh(x[:, tanh_columns])
         value = value.astype(self.dtype).astype(x.dtype)
         far = np.maximum(np.abs(x) - off, 0)
-        far[:, shown] *= 2
+        far[:, tanh_columns] *= 2
         far = np.exp(-far)
         slope = far / np.square(1 + far)
-        slope[:, shown] *= 4
-        found = slope * off + (CHAINS * float(known.eps) * np.abs(value) + 2 * float(known.tiny))
-        return value, np.where(np.isfinite(off), np.minimum(found, 2.0), off)
+        slope[:, tanh_columns] *= 4
+        error = slope * off + (
+            CHAINS * float(dtype_limits.eps) * np.abs(value) + 2 * float(dtype_limits.tiny)
+        )
+        return value, np.where(np.isfinite(off), np.minimum(error, 2.0), off)
 
     def _product(self, x: AnyArray, size: AnyArray, off: AnyArray | None = None) -> AnyArray:
-        """How far x @ w.T is off, where size is the absolute w.T and x is off itself.
+        """The error of x @ w.T, where `size` is |w.T| and `off` the error of x.
 
         Half a unit for each product of one chain; infinite where that overflows.
         """
@@ -68,20 +71,20 @@ class _RecurrenceAttr(KernelAttr):
         return np.where(total > float(known.max) / 4, np.inf, lost)
 
     def _of_inputs(self, x: AnyArray, w_ih: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """The products of all steps, and how far they are off."""
+        """The products of all steps, and their errors."""
         flat, shape = x.reshape(self.steps * self.batch, self.input), (self.steps, self.batch, len(w_ih))
         return (flat @ w_ih.T).reshape(shape), self._product(flat, np.abs(w_ih).T).reshape(shape)
 
     def _of_state(
         self, t: int, h: AnyArray, w: AnyArray, size: AnyArray, off: AnyArray
     ) -> tuple[AnyArray, AnyArray]:
-        """The product of a step, and how far it is off: nothing where there is no state before."""
+        """The product of a step with the state, and its error: zero for an absent initial state."""
         if t or self.initial:
             return h @ w.T, self._product(h, size, off)
         return np.zeros((self.batch, len(w))), np.zeros((self.batch, len(w)))
 
     def _terms(self, *offs: AnyArray) -> Sequence[AnyArray]:
-        """Distances as `accuracy` has them: in units of the precision."""
+        """Errors in units of the precision, as `error_bounds` expects them."""
         return [off / float(limits(self.dtype).eps) for off in offs]
 
     def operations(self) -> float:
@@ -119,15 +122,14 @@ class _RecurrenceAttr(KernelAttr):
 class LSTMAttr(_RecurrenceAttr, kernel_type="LSTM"):
     """y[t] = h = o * tanh(c) for each step t, where c = f * c + i * g.
 
-    i, f, g, o = x[t] @ w_ih.T + b_ih + h @ w_hh.T + b_hh, of which i, f and o go through a sigmoid and g through tanh.
-    In the end h_n = h and c_n = c.
+    i, f, g, o = x[t] @ w_ih.T + b_ih + h @ w_hh.T + b_hh, followed by a sigmoid for i, f and o and tanh for g. After
+    the last step h_n = h and c_n = c.
 
-    x [steps, batch, input] has the steps first. The weights are those of ``torch.nn.LSTM``: w_ih [4*hidden, input] and
-    w_hh [4*hidden, hidden], whose rows belong to i, f, g and o in this order; so are the biases, which are both there
-    or left out. h0 and c0 [batch, hidden] are 0 where they are left out, and w_hh is not looked at before the second
-    step then. Errors grow from step to step as the derivatives say: where these are large, as with large weights and
-    gates that are not saturated, so are errors.
-    Source: Hochreiter & Schmidhuber 1997 with the forget gates of Gers et al. 2000.
+    x is [steps, batch, input]. The weights are those of ``torch.nn.LSTM``: w_ih [4*hidden, input] and w_hh [4*hidden,
+    hidden], whose rows belong to i, f, g and o in this order; so do the biases, both or neither of which are passed.
+    h0 and c0 [batch, hidden] default to 0, and w_hh is not read before the second step then. Errors grow from step to
+    step by the derivatives: where these are large, as with large weights and gates that are not saturated, so are
+    errors. Source: Hochreiter & Schmidhuber 1997 with the forget gates of Gers et al. 2000.
     """
 
     gates = 4
@@ -145,7 +147,7 @@ class LSTMAttr(_RecurrenceAttr, kernel_type="LSTM"):
     )
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The distances themselves, in units of the precision: each step's own, and what it makes of those before."""
+        """The error bounds, in units of the precision: each step's own errors, and those propagated to it."""
         x, w_ih, w_hh, *rest = arrays[:-3]
         d, size = self.hidden, np.abs(w_hh).T
         biases = rest[:2] if self.bias else []
@@ -158,10 +160,10 @@ class LSTMAttr(_RecurrenceAttr, kernel_type="LSTM"):
             values, offs = self._activated(of_x + of_h + sum(biases), off, slice(2 * d, 3 * d))
             i, f, g, o = (values[:, k * d : (k + 1) * d] for k in range(4))
             off_i, off_f, off_g, off_o = (offs[:, k * d : (k + 1) * d] for k in range(4))
-            kept, taken = f * c, i * g
+            forget_product, input_product = f * c, i * g
             off_c = (np.abs(f) + off_f) * off_c + np.abs(c) * off_f + (np.abs(i) + off_i) * off_g
-            off_c = off_c + np.abs(g) * off_i + self._own(kept, taken)
-            c = kept + taken
+            off_c = off_c + np.abs(g) * off_i + self._own(forget_product, input_product)
+            c = forget_product + input_product
             shown, off_shown = self._activated(c, off_c, slice(None))
             h = o * shown
             off_h = (np.abs(o) + off_o) * off_shown + np.abs(shown) * off_o + self._own(h)
@@ -173,14 +175,13 @@ class GRUAttr(_RecurrenceAttr, kernel_type="GRU"):
     """y[t] = h = n + z * (h - n) for each step t, where n = tanh(a_n + r * b_n).
 
     r = sigmoid(a_r + b_r) and z = sigmoid(a_z + b_z), where a = x[t] @ w_ih.T + b_ih and b = h @ w_hh.T + b_hh, whose
-    columns are those of r, z and n. In the end h_n = h.
+    columns are those of r, z and n. After the last step h_n = h.
 
-    x [steps, batch, input] has the steps first. The weights are those of ``torch.nn.GRU``: w_ih [3*hidden, input] and
-    w_hh [3*hidden, hidden], whose rows belong to r, z and n in this order; so are the biases, which are both there or
-    left out. h0 [batch, hidden] is 0 where it is left out, and w_hh is not looked at before the second step then. The
-    update gate z weighs the state before, where that of GRU_HT_PART2 weighs the candidate, and the reset gate r comes
-    after the product. Errors grow from step to step as the derivatives say.
-    Source: Cho et al. 2014, in the form of cuDNN.
+    x is [steps, batch, input]. The weights are those of ``torch.nn.GRU``: w_ih [3*hidden, input] and w_hh [3*hidden,
+    hidden], whose rows belong to r, z and n in this order; so do the biases, both or neither of which are passed. h0
+    [batch, hidden] defaults to 0, and w_hh is not read before the second step then. The update gate z weighs the
+    previous state, where that of GRU_HT_PART2 weighs the candidate, and the reset gate r is applied after the product.
+    Errors grow from step to step by the derivatives. Source: Cho et al. 2014, in the form of cuDNN.
     """
 
     gates = 3
@@ -196,7 +197,7 @@ class GRUAttr(_RecurrenceAttr, kernel_type="GRU"):
     )
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The distances themselves, in units of the precision: each step's own, and what it makes of those before."""
+        """The error bounds, in units of the precision: each step's own errors, and those propagated to it."""
         x, w_ih, w_hh, *rest = arrays[:-2]
         d, size = self.hidden, np.abs(w_hh).T
         b_ih, b_hh = rest[:2] if self.bias else np.zeros((2, 3 * d))

@@ -1,6 +1,6 @@
 """Reductions along one axis: HMAX, HMIN, HSUM, HMEAN, HVAR, HARGMAX, HLOGSUMEXP.
 
-Paddle has HMAX and HSUM over one vector. Here any number of dimensions may stand before the axis (`rows`) and behind it
+Paddle has HMAX and HSUM over one vector. Here any number of dimensions may precede the axis (`rows`) and follow it
 (`remain`), so that no axis needs a copy.
 """
 
@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 
 class ReductionAttr(KernelAttr):
-    """Fields of all reductions: n elements along the axis, of which there are rows * remain."""
+    """Fields of all reductions: n elements along the axis, in rows * remain slices."""
 
     rows: int
     n: int
@@ -43,7 +43,7 @@ class ReductionAttr(KernelAttr):
 
 
 class NonEmptyReductionAttr(ReductionAttr):
-    """Reductions that nothing has."""
+    """Reductions that are undefined for n = 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,7 +52,7 @@ class NonEmptyReductionAttr(ReductionAttr):
 
 
 class HMaxAttr(NonEmptyReductionAttr, kernel_type="HMAX"):
-    """y[i, k] = max over j of x[i, j, k]; NaN where there is one."""
+    """y[i, k] = max over j of x[i, j, k]; NaN if any element is NaN."""
 
     def tolerance(self) -> Tolerance:
         """One of the elements."""
@@ -60,7 +60,7 @@ class HMaxAttr(NonEmptyReductionAttr, kernel_type="HMAX"):
 
 
 class HMinAttr(NonEmptyReductionAttr, kernel_type="HMIN"):
-    """y[i, k] = min over j of x[i, j, k]; NaN where there is one."""
+    """y[i, k] = min over j of x[i, j, k]; NaN if any element is NaN."""
 
     def tolerance(self) -> Tolerance:
         """One of the elements."""
@@ -68,7 +68,7 @@ class HMinAttr(NonEmptyReductionAttr, kernel_type="HMIN"):
 
 
 class HArgMaxAttr(NonEmptyReductionAttr, kernel_type="HARGMAX"):
-    """y[i, k] = the first j for which x[i, j, k] is the maximum; the first NaN where there is one."""
+    """y[i, k] = the first j for which x[i, j, k] is the maximum; the first NaN if there is one."""
 
     arrays = (
         Argument("x", "in", "*rows n *remain"),
@@ -76,12 +76,12 @@ class HArgMaxAttr(NonEmptyReductionAttr, kernel_type="HARGMAX"):
     )
 
     def tolerance(self) -> Tolerance:
-        """A place."""
+        """An index is exact."""
         return Tolerance(ulp=0)
 
 
 class HSumAttr(ReductionAttr, kernel_type="HSUM"):
-    """y[i, k] = sum over j of x[i, j, k]; 0 of nothing."""
+    """y[i, k] = sum over j of x[i, j, k]; 0 for n = 0."""
 
     def tolerance(self) -> Tolerance:
         """One sum."""
@@ -93,14 +93,14 @@ class HSumAttr(ReductionAttr, kernel_type="HSUM"):
 
 
 class HMeanAttr(ReductionAttr, kernel_type="HMEAN"):
-    """y[i, k] = sum over j of x[i, j, k], divided by n; NaN of nothing."""
+    """y[i, k] = sum over j of x[i, j, k], divided by n; NaN for n = 0."""
 
     def tolerance(self) -> Tolerance:
         """One sum and one division."""
         return Tolerance(ulp=3, terms=sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The mean over j of |x[i, j, k]|; where the sum overflows nothing is promised."""
+        """The mean over j of |x[i, j, k]|; there is no bound where the sum overflows."""
         total = np.abs(arrays[0]).sum(axis=1)
         most = float(np.finfo(self.dtype).max)
         return [np.where(total < most, total / max(self.n, 1), np.inf)]
@@ -121,7 +121,7 @@ class HVarAttr(ReductionAttr, kernel_type="HVAR"):
         return Tolerance(ulp=4, terms=8 + sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The variance, and what rounding the mean adds to it. Where squares overflow nothing is promised."""
+        """The variance, and the rounding error of the mean in it. There is no bound where squares overflow."""
         x = arrays[0]
         if self.n == 0:
             return [np.zeros((self.rows, self.remain))]
@@ -142,7 +142,7 @@ class HVarAttr(ReductionAttr, kernel_type="HVAR"):
 
 
 class HLogSumExpAttr(ReductionAttr, kernel_type="HLOGSUMEXP"):
-    """y[i, k] = log of the sum over j of exp(x[i, j, k]), without overflow on the way; -inf of nothing."""
+    """y[i, k] = log of the sum over j of exp(x[i, j, k]), without intermediate overflow; -inf for n = 0."""
 
     arrays = (
         Argument("x", "in", "*rows n *remain", domain=(-8.0, 8.0)),
@@ -154,7 +154,7 @@ class HLogSumExpAttr(ReductionAttr, kernel_type="HLOGSUMEXP"):
         return Tolerance(ulp=4, terms=4 + sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|maximum| + log of the sum, of which rounding the differences and the sum is a part."""
+        """|maximum| + log of the sum, including the rounding of the differences and the sum."""
         x = arrays[0]
         if self.n == 0:
             return [np.zeros((self.rows, self.remain))]

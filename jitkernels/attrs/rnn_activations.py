@@ -1,19 +1,19 @@
-"""What the elementwise parts of recurrent cells share: the names of their activations, and how far these may be off."""
+"""Activations of recurrent cells: their names, and their error bounds."""
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
 
 
 def finite(terms: AnyArray, dtype: str) -> AnyArray:
-    """Infinite where a sum on the way may overflow, however flat the activation that it goes to."""
+    """Infinite where an intermediate sum may overflow, however flat the activation after it is."""
     return np.where(terms > float(np.finfo(dtype).max), np.inf, terms)
 
 
 def activated(name: str, x: AnyArray, dtype: str) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """An activation, what its error is relative to (more than itself if it underflows), and its slope."""
+    """An activation, the magnitude that its error is relative to (more than itself if it underflows), and its slope."""
     slope = np.ones_like(x)
     if name == "sigmoid":
         value = 1 / (1 + np.exp(-x))

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class RopeAttr(KernelAttr, kernel_type="ROPE"):
     """y = x * cos - partner * sin in the first element of each pair, y = x * cos + partner * sin in the second.
 
-    x is [rows, positions, 2 * half]; the tables cos and sin are [positions, half], an angle for each pair, as
-    a rule position / base ** (i / half). Pairs are the elements i and i + half, as in GPT-NeoX and in Hugging Face's
-    Llama; with `interleaved` they are 2 * i and 2 * i + 1, as in Su et al. (2021), "RoFormer", and in Llama itself.
+    x is [rows, positions, 2 * half]; the tables cos and sin are [positions, half], one angle per pair, usually
+    position / base ** (i / half). Pairs are the elements i and i + half, as in GPT-NeoX and in Hugging Face's Llama;
+    with `interleaved` they are 2 * i and 2 * i + 1, as in Su et al. (2021), "RoFormer", and in Llama itself.
     """
 
     rows: int
@@ -63,9 +63,9 @@ class RopeAttr(KernelAttr, kernel_type="ROPE"):
 
 
 def rotated(x: AnyArray, cos: AnyArray, sin: AnyArray, *, interleaved: bool, sign: int = -1) -> AnyArray:
-    """The pairs of elements of the last axis, turned; sums of absolute terms have no negative `sign`."""
+    """Rotate the pairs of elements of the last axis; absolute terms use a positive `sign`."""
     half = cos.shape[-1]
     shape = (*x.shape[:-1], half, 2) if interleaved else (*x.shape[:-1], 2, half)
     axis = -1 if interleaved else -2
-    one, other = np.moveaxis(x.reshape(shape), axis, 0)
-    return np.stack([one * cos + sign * other * sin, other * cos + one * sin], axis).reshape(x.shape)
+    first, second = np.moveaxis(x.reshape(shape), axis, 0)
+    return np.stack([first * cos + sign * second * sin, second * cos + first * sin], axis).reshape(x.shape)

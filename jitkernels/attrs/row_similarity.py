@@ -1,16 +1,16 @@
-"""Rows against rows: DOT, SQEUCLIDEAN and COSINE of as many pairs of vectors."""
+"""Rowwise similarities of two matrices: DOT, SQEUCLIDEAN and COSINE."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import NARROW, Case, KernelAttr, Tolerance, cases, stored, sum_error
-from jitkernels.attrs.narrow import flushed
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, stored, sum_error
+from jitkernels.attrs.schema.bf16_tolerance import flushed
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class PairsAttr(KernelAttr):
-    """Fields of what is computed of pairs of vectors: rows, how many there are, n, their length, and dtype."""
+    """Fields of kernels of pairs of vectors: rows, their number, n, their length, and dtype."""
 
     rows: int
     n: int
@@ -33,7 +33,7 @@ class PairsAttr(KernelAttr):
 class DotAttr(PairsAttr, kernel_type="DOT"):
     """z[i] = sum over j of x[i, j] * y[i, j].
 
-    bfloat16 is added up in float32, and subnormal numbers of it may count as zeros.
+    bfloat16 is accumulated in float32, and its subnormal numbers may be flushed to zero.
     """
 
     dtype: str = stored(*NARROW, default="float32")
@@ -53,14 +53,14 @@ class DotAttr(PairsAttr, kernel_type="DOT"):
 
 
 class SqEuclideanAttr(PairsAttr, kernel_type="SQEUCLIDEAN"):
-    """z[i] = sum over j of (x[i, j] - y[i, j]) ** 2, of the differences themselves: nothing cancels."""
+    """z[i] = sum over j of (x[i, j] - y[i, j]) ** 2, computed from the differences: nothing cancels."""
 
     def tolerance(self) -> Tolerance:
         """A sum of positive terms, each of a difference that is rounded once."""
         return Tolerance(ulp=1, terms=3 + sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The squares, added up."""
+        """The sum of squares."""
         x, y, _ = arrays
         return [np.square(x - y).sum(axis=-1)]
 
@@ -71,8 +71,8 @@ class SqEuclideanAttr(PairsAttr, kernel_type="SQEUCLIDEAN"):
 class CosineAttr(PairsAttr, kernel_type="COSINE"):
     """z[i] = 1 - (sum of x[i] * y[i]) / sqrt(sum of x[i] ** 2) / sqrt(sum of y[i] ** 2): a distance, at least 0.
 
-    NaN where a vector is zero, as the formula says. The error is relative to 1, so that directions that differ by less
-    than about the root of the dtype's precision cannot be told apart.
+    NaN where a vector is zero, as in the formula. The error is relative to 1, so that directions that differ by less
+    than about the root of the dtype's precision are indistinguishable.
     """
 
     def tolerance(self) -> Tolerance:
@@ -80,7 +80,7 @@ class CosineAttr(PairsAttr, kernel_type="COSINE"):
         return Tolerance(ulp=1, terms=6 + 2 * sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """1, and the absolute products divided as the result is; nothing is promised where squares leave the range."""
+        """1, and the absolute products divided by the norms; there is no bound where squares overflow or underflow."""
         x, y, _ = arrays
         return [cosine_terms(np.square(x).sum(axis=-1), np.square(y).sum(axis=-1), self.dtype)]
 
@@ -89,7 +89,7 @@ class CosineAttr(PairsAttr, kernel_type="COSINE"):
 
 
 def cosine_terms(x_squares: AnyArray, y_squares: AnyArray, dtype: str) -> AnyArray:
-    """What a cosine distance's error is relative to: 2, infinite where a sum of squares nears an end of the range."""
+    """The magnitude of a cosine distance's error: 2, infinite where squares nearly over- or underflow."""
     limits = np.finfo(dtype)
     fine = np.ones(np.broadcast_shapes(x_squares.shape, y_squares.shape), bool)
     for squares in (x_squares, y_squares):

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, sum_error
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import AnyArray, Argument
 
 POOLS = ("sum", "mean", "sqrt", "max")
 

@@ -4,20 +4,20 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import DataIndexError
-from jitkernels.signature import AnyArray, Argument
 
 
 class SgdAttr(KernelAttr, kernel_type="SGD"):
-    """out = param, but for out[rows[i], j] = param[rows[i], j] - lr * grad[i, j], for all i one after another.
+    """out = param, except out[rows[i], j] = param[rows[i], j] - lr * grad[i, j], for all i in order.
 
-    Every row number must lie in 0..param_height - 1; otherwise nothing is written. Without row numbers nothing is
-    changed. A row that is named several times takes all of its steps, in their order, in place or not; in Paddle's
-    reference it does so in place only, and takes the last step alone otherwise. Rows that are not named are copied,
-    where Paddle leaves in out what was there: in place, with out=param, it is all the same and costs nothing.
-    A dense gradient is that of one row: sgd(param.reshape(1, -1), grad.reshape(1, -1), [0], out=param.reshape(1, -1)).
-    While the kernel runs no other thread may write to rows.
+    Every row index must be in 0..param_height - 1; otherwise nothing is written. Without row indices nothing is
+    changed. A row that occurs several times takes all of its steps, in their order, in place or not; Paddle's
+    reference does so in place only, and takes the last step alone otherwise. Rows that do not occur are copied, where
+    Paddle leaves the old content of out: in place, with out=param, there is no difference and no cost. A dense
+    gradient is a single row: sgd(param.reshape(1, -1), grad.reshape(1, -1), [0], out=param.reshape(1, -1)). No other
+    thread may write to rows during the call.
     """
 
     param_height: int

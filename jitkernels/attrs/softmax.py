@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError, DataIndexError
-from jitkernels.signature import AnyArray, Argument
 
 
 class _ExponentialsAttr(KernelAttr):
-    """Fields of all three: rows before the axis, n along it, and what remains behind it."""
+    """The common fields: rows before the axis, n along it, and remain after it."""
 
     rows: int
     n: int
@@ -48,8 +48,8 @@ class _ExponentialsAttr(KernelAttr):
 class SoftmaxAttr(_ExponentialsAttr, kernel_type="SOFTMAX"):
     """y[i, j, k] = exp(x[i, j, k] - max(x[i, :, k])) / sum over m of exp(x[i, m, k] - max(x[i, :, k])).
 
-    Where `remain` is not 1, Paddle's reference takes the maximum of all that remains and reads behind the row; here
-    each i and k has a distribution of its own.
+    Where `remain` is not 1, Paddle's reference takes the maximum over all of `remain` and reads beyond the row; here
+    each i and k has its own distribution.
     """
 
     def tolerance(self) -> Tolerance:
@@ -57,7 +57,7 @@ class SoftmaxAttr(_ExponentialsAttr, kernel_type="SOFTMAX"):
         return Tolerance(ulp=12 + sum_error(self.n), terms=1)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """What rounding the differences d does: exp(d) is off by a unit for each unit of d, and so is the sum."""
+        """The effect of rounding the differences d: exp(d) is off by a unit for each unit of d, and so is the sum."""
         x = arrays[0]
         if x.size == 0:
             return [x]
@@ -76,16 +76,16 @@ class LogSoftmaxAttr(_ExponentialsAttr, kernel_type="LOG_SOFTMAX"):
         return Tolerance(ulp=4, terms=4 + sum_error(self.n))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The difference from the maximum, the logarithm, and 1 for the sum; what the exponentials lose is in it."""
+        """The difference from the maximum, the logarithm, and 1 for the sum, with the errors of the exponentials."""
         x = arrays[0]
         return [x if x.size == 0 else _log_terms(x)]
 
 
 class CrossEntropyAttr(KernelAttr, kernel_type="CROSS_ENTROPY"):
-    """loss[i] = log of the sum over j of exp(logits[i, j]), less logits[i, labels[i]].
+    """loss[i] = log of the sum over j of exp(logits[i, j]), minus logits[i, labels[i]].
 
-    Every label must lie in 0..n - 1; otherwise nothing is written. While the kernel runs no other thread may write to
-    labels. The losses are neither summed nor weighted.
+    Every label must be in 0..n - 1; otherwise nothing is written. No other thread may write to labels during the call.
+    The losses are neither summed nor weighted.
     """
 
     rows: int
@@ -139,7 +139,7 @@ class CrossEntropyAttr(KernelAttr, kernel_type="CROSS_ENTROPY"):
 
 
 def _log_terms(x: AnyArray) -> AnyArray:
-    """What a logarithm of a softmax along the middle axis rounds: differences, a logarithm, and a sum."""
+    """The absolute terms of a log-softmax along the middle axis: differences, a logarithm, and a sum."""
     with np.errstate(all="ignore"):
         differences = x - x.max(axis=1, keepdims=True)
         terms = np.exp(differences)

@@ -1,14 +1,14 @@
-"""SORT and TOPK: elements of rows in the order of their values."""
+"""SORT and TOPK: elements of rows ordered by value."""
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.signature import Argument
 from jitkernels.errors import AttrError
-from jitkernels.signature import Argument
 
 
 class SortAttr(KernelAttr, kernel_type="SORT"):
-    """y[i] = the elements of x[i] in ascending order, NaN behind all others as in NumPy; -0.0 stands before 0.0."""
+    """y[i] = the elements of x[i] in ascending order, NaN last as in NumPy; -0.0 sorts before 0.0."""
 
     rows: int
     n: int
@@ -37,10 +37,10 @@ class SortAttr(KernelAttr, kernel_type="SORT"):
 
 
 class TopkAttr(KernelAttr, kernel_type="TOPK"):
-    """values[i] = the k largest of x[i], largest first, and indices[i] their places.
+    """values[i] = the k largest of x[i], largest first, and indices[i] their indices.
 
-    Of equal ones the one of the lower index comes first; NaN counts as larger than all numbers, as in NumPy's order,
-    and 0.0 and -0.0 are equal.
+    Of equal elements the one with the lower index comes first; NaN counts as larger than all numbers, as in NumPy's
+    order, and 0.0 and -0.0 are equal.
     """
 
     rows: int

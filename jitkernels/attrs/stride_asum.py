@@ -1,15 +1,15 @@
-"""STRIDE_ASUM: absolute values of every so many elements, added up."""
+"""STRIDE_ASUM: the sum of absolute values of every stride-th element."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error, whole
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error, whole
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
 class StrideASumAttr(KernelAttr, kernel_type="STRIDE_ASUM"):
-    """y[i] = sum of |x[i, j]| over those j that `stride` divides; 0 of nothing.
+    """y[i] = sum of |x[i, j]| over all j divisible by `stride`; 0 for n = 0.
 
     Paddle's reference adds the first element itself and not its absolute value.
     """

@@ -1,20 +1,20 @@
-"""TRANSPOSE, GATHER and SCATTER_ADD: elements that change their places."""
+"""TRANSPOSE, GATHER and SCATTER_ADD: data movement and indexed accumulation."""
 
 from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import DataIndexError
-from jitkernels.signature import AnyArray, Argument
 
 MOST_ROWS = 1 << 16
-"""Rows of a table that tuning looks at: beyond that only its cache misses count."""
+"""Rows of a table that tuning measures at most: beyond that only its cache misses matter."""
 
 
 def check_ids(kernel: str, ids: AnyArray, rows: int) -> None:
-    """Raise DataIndexError for the first number that names no row of a table."""
+    """Raise DataIndexError for the first index out of bounds of a table."""
     wrong = np.argwhere((ids < 0) | (ids >= rows))
     if wrong.size:
         at = tuple(int(i) for i in wrong[0])
@@ -23,7 +23,7 @@ def check_ids(kernel: str, ids: AnyArray, rows: int) -> None:
 
 
 class TransposeAttr(KernelAttr, kernel_type="TRANSPOSE"):
-    """y[b, j, i] = x[b, i, j]: the last two axes change places, in new memory."""
+    """y[b, j, i] = x[b, i, j]: swap the last two axes, into new memory."""
 
     batch: int
     rows: int
@@ -50,10 +50,10 @@ class TransposeAttr(KernelAttr, kernel_type="TRANSPOSE"):
 
 
 class GatherAttr(KernelAttr, kernel_type="GATHER"):
-    """y[i] = table[ids[i]]: rows looked up.
+    """y[i] = table[ids[i]]: gather rows.
 
-    Every id must lie in 0..table_rows - 1, otherwise nothing is written; none counts from the end, as a negative one
-    does in NumPy. While the kernel runs no other thread may write to ids.
+    Every id must be in 0..table_rows - 1, otherwise nothing is written; negative ids do not count from the end as in
+    NumPy. No other thread may write to ids during the call.
     """
 
     table_rows: int
@@ -74,9 +74,11 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
         return float(self.count * self.n)
 
     def tuning_class(self) -> Self:
-        """As for all kernels, the table cut."""
-        found = super().tuning_class()
-        return type(self)(**found.fields() | {"table_rows": min(found.table_rows, MOST_ROWS)})
+        """As for all kernels, with the table cut to `MOST_ROWS`."""
+        largest_member = super().tuning_class()
+        return type(self)(
+            **largest_member.fields() | {"table_rows": min(largest_member.table_rows, MOST_ROWS)}
+        )
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
@@ -92,11 +94,11 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
 
 
 class ScatterAddAttr(KernelAttr, kernel_type="SCATTER_ADD"):
-    """y = table, but that for each i in turn y[ids[i]] += x[i]: rows added into a table, for equal ids all of them.
+    """y = table, then y[ids[i]] += x[i] for each i in order: equal ids accumulate.
 
-    Every id must lie in 0..table_rows - 1, otherwise nothing is written; none counts from the end. y may be the table.
-    Rows are added in the order of ids, whatever the number of threads. While the kernel runs no other thread may write
-    to ids.
+    Every id must be in 0..table_rows - 1, otherwise nothing is written; negative ids do not count from the end. y may
+    be the table. Rows are added in the order of ids, whatever the number of threads. No other thread may write to ids
+    during the call.
     """
 
     table_rows: int
@@ -112,11 +114,11 @@ class ScatterAddAttr(KernelAttr, kernel_type="SCATTER_ADD"):
     streams = ((1 << 14, 1024, 1 << 14),)
 
     def tolerance(self) -> Tolerance:
-        """One sum in a row: of so many as name the same row."""
+        """One serial sum, of all x with the same id."""
         return Tolerance(ulp=0.5, terms=max(1.0, float(self.count)))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """|table| + the sum of |x[i]| over all i whose id is the row's, times their share of all ids."""
+        """|table| + the sum of |x[i]| over all i with the row's id, times their share of all ids."""
         table, ids, x = arrays[:3]
         sums = np.abs(table)
         np.add.at(sums, ids, np.abs(x))

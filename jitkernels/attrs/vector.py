@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import Argument
 
 
 def vector(name: str, role: Literal["in", "out"], **more: Any) -> Argument:
-    """An array of an elementwise kernel: any shape, broadcast against the others; results may be inputs."""
+    """An array of an elementwise kernel: any shape, broadcast against the others; outputs may alias inputs."""
     return Argument(name, role, "*n", in_place=True, **more)
 
 
@@ -53,12 +53,12 @@ class BinaryVectorAttr(VectorAttr):
 
 
 class VMulAttr(BinaryVectorAttr, kernel_type="VMUL"):
-    """z = x * y, element by element."""
+    """z = x * y, elementwise."""
 
 
 class VExpAttr(UnaryVectorAttr, kernel_type="VEXP"):
-    """y = exp(x), element by element."""
+    """y = exp(x), elementwise."""
 
 
 class VSigmoidAttr(UnaryVectorAttr, kernel_type="VSIGMOID"):
-    """y = 1 / (1 + exp(-x)), element by element."""
+    """y = 1 / (1 + exp(-x)), elementwise."""

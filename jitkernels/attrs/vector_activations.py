@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitkernels.attrs.base import Tolerance, choice
+from jitkernels.attrs.schema.base import Tolerance, choice
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import BinaryVectorAttr, UnaryVectorAttr, vector
-from jitkernels.signature import AnyArray
 
 FORMS = ("erf", "tanh")
 
 
 class VGeluAttr(UnaryVectorAttr, kernel_type="VGELU"):
-    """y = x * Phi(x), element by element, Phi(x) = (1 + erf(x / sqrt(2))) / 2; NaN for -inf, as 0 * inf is.
+    """y = x * Phi(x), elementwise, Phi(x) = (1 + erf(x / sqrt(2))) / 2; NaN for -inf, as 0 * inf is.
 
     With form="tanh" Phi(x) is (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2, which differs by up to 5e-4.
     From Hendrycks and Gimpel, Gaussian Error Linear Units (2016). Neither cancels for x < 0, where (1 + erf) would.
@@ -24,11 +24,11 @@ class VGeluAttr(UnaryVectorAttr, kernel_type="VGELU"):
     options = ("form",)
 
     def tolerance(self) -> Tolerance:
-        """What Phi(x) and the product round; and what rounding the argument of Phi does."""
+        """The rounding of Phi(x), of the product, and of the argument of Phi."""
         return Tolerance(ulp=5, terms=4)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """For x < 0 what Phi takes over of its argument's relative error, and what is lost where it underflows.
+        """For x < 0 the relative error that Phi inherits from its argument, and the loss where it underflows.
 
         Phi(x) is less than the exponential of x * x / -2, or of twice the argument of tanh.
         """
@@ -43,14 +43,14 @@ class VGeluAttr(UnaryVectorAttr, kernel_type="VGELU"):
 
 
 class VSiluAttr(UnaryVectorAttr, kernel_type="VSILU"):
-    """y = x * sigmoid(x) = x / (1 + exp(-x)), element by element; also called swish. NaN for -inf, as 0 * inf is."""
+    """y = x * sigmoid(x) = x / (1 + exp(-x)), elementwise; also called swish. NaN for -inf, as 0 * inf is."""
 
     def tolerance(self) -> Tolerance:
         """A sigmoid of 4 ULP and a product."""
         return Tolerance(ulp=5, terms=2)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """What is lost where the sigmoid underflows."""
+        """The loss where the sigmoid underflows."""
         return [np.abs(arrays[0]) * float(np.finfo(self.dtype).tiny)]
 
     def operations(self) -> float:
@@ -58,17 +58,17 @@ class VSiluAttr(UnaryVectorAttr, kernel_type="VSILU"):
 
 
 class VSoftplusAttr(UnaryVectorAttr, kernel_type="VSOFTPLUS"):
-    """y = log(1 + exp(x)), element by element, without overflow: x for large x, exp(x) for very negative ones."""
+    """y = log(1 + exp(x)), elementwise, without overflow: x for large x, exp(x) for very negative ones."""
 
     def operations(self) -> float:
         return 32.0 * self.n
 
 
 class SwigluAttr(BinaryVectorAttr, kernel_type="SWIGLU"):
-    """y = silu(a) * b = a * sigmoid(a) * b, element by element: the first input is the gate.
+    """y = silu(a) * b = a * sigmoid(a) * b, elementwise: the first input is the gate.
 
-    a and b are arrays of their own, as two products (or the halves of one) give them. From Shazeer, GLU Variants
-    Improve Transformer (2020), without its products.
+    a and b are separate arrays, such as two matrix products or the halves of one. From Shazeer, GLU Variants Improve
+    Transformer (2020), without its products.
     """
 
     arrays = (
@@ -82,7 +82,7 @@ class SwigluAttr(BinaryVectorAttr, kernel_type="SWIGLU"):
         return Tolerance(ulp=6, terms=2)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """What is lost where the sigmoid, or its product with a, underflows; NaN where b is infinite then."""
+        """The loss where the sigmoid, or its product with a, underflows; NaN where b is infinite then."""
         a, b, _ = arrays
         tiny = float(np.finfo(self.dtype).tiny)
         lost = (np.abs(a) + 1) * np.abs(b) * tiny

@@ -1,6 +1,6 @@
-"""Elementwise kernels that are a few instructions: sums, VRELU, VIDENTITY, VCOPY, VSQUARE, VCLIP and roots."""
+"""Elementwise kernels of a few instructions: sums, VRELU, VIDENTITY, VCOPY, VSQUARE, VCLIP and roots."""
 
-from jitkernels.attrs.base import Tolerance, real
+from jitkernels.attrs.schema.base import Tolerance, real
 from jitkernels.attrs.vector import BinaryVectorAttr, VectorAttr, vector
 
 
@@ -17,17 +17,17 @@ class ShortVectorAttr(VectorAttr):
 
 
 class VAddAttr(BinaryVectorAttr, kernel_type="VADD"):
-    """z = x + y, element by element."""
+    """z = x + y, elementwise."""
 
 
 class VSubAttr(BinaryVectorAttr, kernel_type="VSUB"):
-    """z = x - y, element by element."""
+    """z = x - y, elementwise."""
 
 
 class VAddReluAttr(BinaryVectorAttr, kernel_type="VADD_RELU"):
-    """z = max(x + y, 0), element by element.
+    """z = max(x + y, 0), elementwise.
 
-    As NumPy's maximum a sum that is NaN stays NaN, and a sum of -0.0 becomes 0.0. Paddle's reference makes 0 of NaN.
+    As in NumPy's maximum a sum that is NaN stays NaN, and a sum of -0.0 becomes 0.0. Paddle's reference maps NaN to 0.
     """
 
     def operations(self) -> float:
@@ -35,33 +35,33 @@ class VAddReluAttr(BinaryVectorAttr, kernel_type="VADD_RELU"):
 
 
 class VReluAttr(ShortVectorAttr, kernel_type="VRELU"):
-    """y = max(x, 0), element by element.
+    """y = max(x, 0), elementwise.
 
-    As NumPy's maximum NaN stays NaN, and -0.0 becomes 0.0. Paddle's reference makes 0 of NaN.
+    As in NumPy's maximum NaN stays NaN, and -0.0 becomes 0.0. Paddle's reference maps NaN to 0.
     """
 
 
 class VIdentityAttr(ShortVectorAttr, kernel_type="VIDENTITY"):
-    """y = x, element by element: the activation that changes nothing."""
+    """y = x, elementwise: the identity activation."""
 
     arrays = (vector("x", "in"), vector("y", "out", moves="x"))
 
 
 class VCopyAttr(ShortVectorAttr, kernel_type="VCOPY"):
-    """y = x, element by element: a copy."""
+    """y = x, elementwise: a copy."""
 
     arrays = (vector("x", "in"), vector("y", "out", moves="x"))
 
 
 class VSquareAttr(ShortVectorAttr, kernel_type="VSQUARE"):
-    """y = x * x, element by element."""
+    """y = x * x, elementwise."""
 
 
 class VClipAttr(ShortVectorAttr, kernel_type="VCLIP"):
-    """y = min(max(x, low), high), element by element.
+    """y = min(max(x, low), high), elementwise.
 
-    As NumPy's clip NaN stays NaN, a zero that lies within the bounds keeps its sign, and where low is above high all
-    else becomes high. Both bounds are finite and nearest in the dtype.
+    As in NumPy's clip NaN stays NaN, a zero within the bounds keeps its sign, and where low is above high every other
+    element becomes high. Both bounds are finite and rounded to the dtype.
     """
 
     n: int
@@ -76,12 +76,12 @@ class VClipAttr(ShortVectorAttr, kernel_type="VCLIP"):
 
 
 class VSqrtAttr(ShortVectorAttr, kernel_type="VSQRT"):
-    """y = sqrt(x), element by element: NaN for x < 0, and -0.0 for -0.0."""
+    """y = sqrt(x), elementwise: NaN for x < 0, and -0.0 for -0.0."""
 
     arrays = (vector("x", "in", domain=(0.0, 10.0)), vector("y", "out"))
 
     def tolerance(self) -> Tolerance:
-        """Processors round it once, libraries nearly so."""
+        """Rounded once by processors, nearly so by libraries."""
         return Tolerance(ulp=1)
 
     def operations(self) -> float:
@@ -89,7 +89,7 @@ class VSqrtAttr(ShortVectorAttr, kernel_type="VSQRT"):
 
 
 class VRsqrtAttr(ShortVectorAttr, kernel_type="VRSQRT"):
-    """y = 1 / sqrt(x), element by element: NaN for x < 0, infinite with the sign of x for zeros."""
+    """y = 1 / sqrt(x), elementwise: NaN for x < 0, infinite with the sign of x for zeros."""
 
     arrays = (vector("x", "in", domain=(0.0, 10.0)), vector("y", "out"))
 

@@ -1,40 +1,40 @@
 """Elementwise elementary functions: VTANH, VLOG, VERF, VSIN, VCOS, VPOW; VEXP is in `vector`."""
 
-from jitkernels.attrs.base import Tolerance
+from jitkernels.attrs.schema.base import Tolerance
 from jitkernels.attrs.vector import BinaryVectorAttr, UnaryVectorAttr, vector
 
 
 class VTanhAttr(UnaryVectorAttr, kernel_type="VTANH"):
-    """y = tanh(x), element by element.
+    """y = tanh(x), elementwise.
 
-    Paddle's reference limits 2 * x to -40 .. 13, so that it ends at 1 - 4.5e-6; this is the function itself.
+    Paddle's reference clamps 2 * x to -40 .. 13, so that it saturates at 1 - 4.5e-6; this is the exact function.
     """
 
 
 class VLogAttr(UnaryVectorAttr, kernel_type="VLOG"):
-    """y = log(x), the natural logarithm, element by element: NaN for x < 0, -inf for zeros."""
+    """y = log(x), the natural logarithm, elementwise: NaN for x < 0, -inf for zeros."""
 
     arrays = (vector("x", "in", domain=(0.0, 10.0)), vector("y", "out"))
 
 
 class VErfAttr(UnaryVectorAttr, kernel_type="VERF"):
-    """y = erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-t * t) dt, element by element."""
+    """y = erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-t * t) dt, elementwise."""
 
     arrays = (vector("x", "in", domain=(-4.0, 4.0)), vector("y", "out"))
 
 
 class VSinAttr(UnaryVectorAttr, kernel_type="VSIN"):
-    """y = sin(x), x in radians and of any size, element by element: NaN for infinities."""
+    """y = sin(x), x in radians and of any size, elementwise: NaN for infinities."""
 
 
 class VCosAttr(UnaryVectorAttr, kernel_type="VCOS"):
-    """y = cos(x), x in radians and of any size, element by element: NaN for infinities."""
+    """y = cos(x), x in radians and of any size, elementwise: NaN for infinities."""
 
 
 class VPowAttr(BinaryVectorAttr, kernel_type="VPOW"):
-    """z = x ** y, element by element.
+    """z = x ** y, elementwise.
 
-    As in C and NumPy it is 1 for y = 0 or x = 1, whatever the other is, and NaN for x < 0 unless y is a whole number.
+    As in C and NumPy it is 1 for y = 0 or x = 1, whatever the other is, and NaN for x < 0 unless y is an integer.
     """
 
     arrays = (

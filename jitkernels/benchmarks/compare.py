@@ -1,20 +1,20 @@
-"""Two runs side by side: what got faster or slower by more than noise, and where the pick is another one."""
+"""Compare two runs: timings that changed beyond noise, and selections that changed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jitkernels.benchmark.saved import Run
-from jitkernels.benchmark.suite import Line
-from jitkernels.benchmark.table import geometric_mean
+from jitkernels.benchmarks.saved import Run
+from jitkernels.benchmarks.suite import Line
+from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing
 
 NOISE = 0.06
-"""Changes by less than this, or by less than both spreads together, are none."""
+"""Smaller relative changes, and changes below the sum of both spreads, count as noise."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One timing of two runs. `kind` is "faster", "slower" or "" where it is within noise."""
+    """One timing of two runs. `kind` is "faster", "slower", or "" for a change within noise."""
 
     group: str
     case: str
@@ -24,7 +24,7 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """How many times faster it is now."""
+        """Return the speedup of the later run."""
         return self.before.seconds / max(self.after.seconds, 1e-12)
 
     @property
@@ -39,7 +39,7 @@ class Change:
 
 
 def changes(before: Run, after: Run) -> Iterator[Change]:
-    """Every timing that both runs have, in the order of the later one."""
+    """Return every timing that both runs have, in the order of the later one."""
     for old, new in _pairs(before, after):
         for name, timing in new.timings.items():
             if name in old.timings:
@@ -47,7 +47,7 @@ def changes(before: Run, after: Run) -> Iterator[Change]:
 
 
 def picks_changed(before: Run, after: Run) -> list[tuple[Line, Line]]:
-    """Lines of both runs whose pick is of another implementation."""
+    """Return the lines of both runs whose selected implementation differs."""
     return [(old, new) for old, new in _pairs(before, after) if old.detail != new.detail]
 
 
@@ -59,9 +59,9 @@ def _pairs(before: Run, after: Run) -> Iterator[tuple[Line, Line]]:
 
 
 def summary(before: Run, after: Run) -> str:
-    """Counts and the mean change, in one line; the picks' own times where there are picks."""
-    found = list(changes(before, after))
-    if not found:
+    """Return counts and the mean change as one line; of the selections' times only, if there are selections."""
+    all_changes = list(changes(before, after))
+    if not all_changes:
         return "the two runs have no line in common"
     pairs = list(_pairs(before, after))
     own = [
@@ -69,10 +69,10 @@ def summary(before: Run, after: Run) -> str:
         for old, new in pairs
         if old.pick in old.timings and new.pick in new.timings
     ]
-    kinds = [change.kind for change in found]
+    kinds = [change.kind for change in all_changes]
     same = len(pairs) - len(picks_changed(before, after))
     speed = f"; picks {geometric_mean(own):.3f} times as fast (geometric mean)" if own else ""
     return (
-        f"{len(found)} timings: {kinds.count('faster')} faster, {kinds.count('slower')} slower, the rest within noise"
-        f"{speed}; {same} of {len(pairs)} lines have the same pick"
+        f"{len(all_changes)} timings: {kinds.count('faster')} faster, {kinds.count('slower')} slower, the rest "
+        f"within noise{speed}; {same} of {len(pairs)} lines have the same pick"
     )

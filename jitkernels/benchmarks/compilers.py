@@ -1,7 +1,7 @@
-"""Other compilers of NumPy code: each makes of a program what a user of it would call, if it is installed.
+"""Other compilers of NumPy code: for each installed one, the callable that its users would build from a program.
 
-They are given what is best for them: single numbers as constants beside single arrays, JAX arrays that are there
-before, and the fastest of the forms that users of numba write.
+Each compiler gets its best setup: scalars as constants for numpy.ndarray callers, JAX arrays created beforehand,
+and the fastest of the forms that numba users write.
 """
 
 import importlib.util
@@ -14,24 +14,24 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark.programs.program import Program
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.programs.benchmark_program import Program
 from jitkernels.errors import NotUsableError
-from jitkernels.peers import Bound
 
 Maker = Callable[[Program, tuple[Any, ...], int], list[Bound]]
-"""Of a program, arguments and a number of threads: calls of which the fastest counts, none where it has no form."""
+"""Takes a program, arguments and a number of threads; returns calls, of which the fastest counts, or none."""
 
 
 def own_compiler() -> Callable[..., Any]:
-    """jitkernels.jit. Raises NotUsableError where there is none."""
-    found: Callable[..., Any] | None = getattr(jk, "jit", None)
-    if found is None:
+    """Return jitkernels.jit. Raises NotUsableError if compilation is unavailable."""
+    jit: Callable[..., Any] | None = getattr(jk, "jit", None)
+    if jit is None:
         raise NotUsableError("this benchmark measures jitkernels.jit, which this version does not have")
-    return found
+    return jit
 
 
 def compilers() -> dict[str, Maker]:
-    """The compilers that are installed here, by name."""
+    """Return the installed compilers by name."""
     makers: dict[str, Maker] = {"numexpr": of_numexpr, "numba": of_numba, "jax": of_jax, "torch": of_torch}
     return {name: maker for name, maker in makers.items() if importlib.util.find_spec(name) is not None}
 
@@ -46,12 +46,12 @@ def of_numexpr(program: Program, arguments: tuple[Any, ...], threads: int) -> li
     dtype = arguments[0].dtype.type
     values = dict(zip(names, _of_dtype(arguments, dtype), strict=False))
 
-    def as_variable(found: re.Match[str]) -> str:
-        name = f"number_{found[0].replace('.', '_').replace('-', '_')}"
-        values[name] = dtype(found[0])
+    def as_variable(match: re.Match[str]) -> str:
+        name = f"number_{match[0].replace('.', '_').replace('-', '_')}"
+        values[name] = dtype(match[0])
         return name
 
-    # Numbers in a text are double, and so would be whatever is computed with them.
+    # Numbers in an expression text are double and would promote the whole result.
     pattern = r"(?<![\w.])(\d+\.\d*|\.\d+)(e-?\d+)?|(?<![\w.])\d+e-?\d+"
     texts = [re.sub(pattern, as_variable, text) for text in program.texts]
     if len(texts) == 1:
@@ -65,13 +65,13 @@ def _all_of(evaluate: Callable[..., Any], texts: list[str], values: Mapping[str,
 
 def of_numba(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:
     dtype = arguments[0].dtype
-    given = _of_dtype(arguments, dtype.type)
-    return [partial(form, *copied(given)) for form in _forms_of_numba(program, dtype.name, threads)]
+    values = _of_dtype(arguments, dtype.type)
+    return [partial(form, *copied(values)) for form in _forms_of_numba(program, dtype.name, threads)]
 
 
 @lru_cache
 def _forms_of_numba(program: Program, dtype: str, threads: int) -> list[Callable[..., Any]]:
-    """The loop and the NumPy function, compiled for one thread and for several, without what numba does not take."""
+    """Return the loop and the NumPy function, compiled for one thread and for several, except forms numba rejects."""
     import numba
 
     number = np.dtype(dtype).type
@@ -79,16 +79,16 @@ def _forms_of_numba(program: Program, dtype: str, threads: int) -> list[Callable
     forms = [(program.function, threads > 1)]
     if program.loop:
         forms += [(program.loop, parallel) for parallel in sorted({False, threads > 1})]
-    found = []
+    compiled_forms = []
     for form, parallel in forms:
         constant = None if number is np.float64 else number
         compiled = numba.njit(_rebound(form, constant, np, numba.njit), parallel=parallel)
         try:
             compiled(*copied(arguments))
-        except Exception:  # noqa: BLE001  # it has errors of many kinds for the NumPy that it does not take
+        except Exception:  # noqa: BLE001  # numba raises errors of many types for unsupported NumPy
             continue
-        found.append(compiled)
-    return found
+        compiled_forms.append(compiled)
+    return compiled_forms
 
 
 def of_jax(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:
@@ -97,12 +97,14 @@ def of_jax(program: Program, arguments: tuple[Any, ...], threads: int) -> list[B
     jax.config.update("jax_enable_x64", True)
     function = program.functional or program.function
     compiled = jax.jit(_rebound(function, None, jax.numpy, lambda form: form))
-    given = tuple(jax.numpy.array(value) if isinstance(value, np.ndarray) else value for value in arguments)
-    return [partial(_ready, jax.block_until_ready, compiled, *given)]
+    converted = tuple(
+        jax.numpy.array(value) if isinstance(value, np.ndarray) else value for value in arguments
+    )
+    return [partial(_call_and_wait, jax.block_until_ready, compiled, *converted)]
 
 
-def _ready(wait: Callable[..., Any], function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call comes to, once it has."""
+def _call_and_wait(wait: Callable[..., Any], function: Callable[..., Any], *arguments: Any) -> Any:
+    """Wrap a function so that its call waits for the result."""
     return wait(function(*arguments))
 
 
@@ -110,17 +112,17 @@ def of_torch(program: Program, arguments: tuple[Any, ...], threads: int) -> list
     import torch
 
     torch.set_num_threads(threads)
-    torch.compiler.reset()  # else sizes after the first are compiled for any
+    torch.compiler.reset()  # else sizes after the first get code for dynamic shapes
     return [partial(torch.compile(program.function), *arguments)]
 
 
 def _of_dtype(arguments: tuple[Any, ...], dtype: Callable[[float], Any]) -> tuple[Any, ...]:
-    """Python's numbers as those of a dtype."""
+    """Convert Python numbers to scalars of a dtype."""
     return tuple(dtype(value) if isinstance(value, float) else value for value in arguments)
 
 
 def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same with arrays of their own, since a program may write to them."""
+    """Return the arguments with copies of all arrays, since a program may write to them."""
     return tuple(value.copy() if isinstance(value, np.ndarray) else value for value in arguments)
 
 
@@ -130,7 +132,7 @@ def _rebound(
     numpy: Any,
     wrapped: Callable[[Any], Any],
 ) -> Any:
-    """A function with another NumPy, functions that it calls `wrapped`, and its constants as numbers of a kind."""
+    """Return a function with another NumPy, its callees `wrapped`, and its global constants converted by `number`."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, float) and number is not None:

@@ -1,6 +1,6 @@
-"""What this machine can do at most: fused multiply-adds in registers, and bytes between memory and the cores.
+"""Peak rates of this machine: fused multiply-adds in registers, and memory bandwidth.
 
-Both are measured beside what is compared with them, by loops that do nothing else.
+Each is measured interleaved with the kernels compared with it, by loops that do nothing else.
 """
 
 import ctypes
@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes, machine
-from jitkernels.native.load import address_of
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.runtime.loading.loader import address_of
 from jitkernels.tuning.timer import measure
 
-CHAINS, ROUNDS = 12, 20000
-"""Sums that go on side by side, enough to hide the latency of each, and additions to each of them."""
+CHAINS, ITERATIONS = 12, 20000
+"""Independent accumulators, enough to hide the latency of FMA, and iterations of each call."""
 TRIAD_ELEMENTS = 1 << 24
-"""Of each of three arrays, beyond every cache."""
+"""Elements of each of three arrays, larger than every cache."""
 ARRAYS = 3
 PAGE = 4096
 LINE, CHAINS_OF_SUM = 64, 4
@@ -27,7 +27,7 @@ LINE, CHAINS_OF_SUM = 64, 4
 
 @dataclass(frozen=True)
 class Peaks:
-    """Operations a second by dtype, a multiply-add counted as two, and bytes a second of a triad, on some threads."""
+    """Operations per second by dtype (a multiply-add counts as two), and bytes per second of a triad."""
 
     threads: int
     operations: dict[str, float]
@@ -35,7 +35,7 @@ class Peaks:
 
 
 def measured(threads: int, seconds: float = 0.5) -> Peaks:
-    """The limits of so many threads, which takes a few times `seconds`."""
+    """Measure the peak rates of `threads` threads, which takes a few times `seconds`."""
     parallel = threads > 1
     operations = {
         dtype: work / _least(run, seconds, parallel)
@@ -52,9 +52,9 @@ def _least(run: Callable[[], object], seconds: float, threaded: bool) -> float:
 
 
 def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], float]:
-    """A call that does nothing but fused multiply-adds in the widest registers, and how many operations it does."""
+    """Return a call of nothing but fused multiply-adds in the widest registers, and its number of operations."""
     element = dtypes.named(dtype)
-    lanes = machine.target().vector_bytes // element.size
+    lanes = cpu_target.target().vector_bytes // element.size
     parts = 2 * threads if threads > 1 else 1
     nest = LoopNest(
         f"multiply_adds_{dtype}",
@@ -62,19 +62,19 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
         _chains(element.llvm, lanes),
         extent=2,
         parallel=threads > 1,
-        vector_bytes=machine.target().vector_bytes,
+        vector_bytes=cpu_target.target().vector_bytes,
     )
     sums = np.full(lanes * parts, 0.5, dtype)
-    call = functools.partial(_function(nest), sums.ctypes.data, ROUNDS, parts)
-    return _holding(call, sums), 2.0 * lanes * CHAINS * ROUNDS * parts
+    call = functools.partial(_function(nest), sums.ctypes.data, ITERATIONS, parts)
+    return _holding(call, sums), 2.0 * lanes * CHAINS * ITERATIONS * parts
 
 
 def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
-    """A call of a[i] = b[i] + s * c[i] over arrays beyond the caches, and the bytes that it reads and writes.
+    """Return a call of a[i] = b[i] + s * c[i] over arrays larger than the caches, and its bytes read and written.
 
-    `past`: stores go past the caches, which saves the memory from being read before it is written.
+    `past`: use non-temporal stores, which avoid reading the cache line before writing it.
     """
-    width = machine.target().vector_bytes
+    width = cpu_target.target().vector_bytes
     lanes = width // 4
     nest = LoopNest(
         f"triad{'_past' if past else ''}",
@@ -86,12 +86,12 @@ def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
         vector_bytes=width,
     )
     arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(ARRAYS)]
-    call = functools.partial(_function(nest), *[one.ctypes.data for one in arrays], TRIAD_ELEMENTS)
+    call = functools.partial(_function(nest), *[array.ctypes.data for array in arrays], TRIAD_ELEMENTS)
     return _holding(call, *arrays), ARRAYS * 4.0 * TRIAD_ELEMENTS
 
 
 def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
-    """A call that adds up the words of an array, and the bytes of them that it reads: whole cache lines."""
+    """Return a call that sums the words of an array, and the bytes that it reads: whole cache lines."""
     first = -array.ctypes.data % LINE
     lines = max(array.nbytes - first, 0) // LINE // CHAINS_OF_SUM * CHAINS_OF_SUM
     nest = LoopNest(
@@ -101,15 +101,15 @@ def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
         extent=2,
         block=max(lines // 64, CHAINS_OF_SUM) // CHAINS_OF_SUM * CHAINS_OF_SUM,
         parallel=parallel,
-        vector_bytes=machine.target().vector_bytes,
+        vector_bytes=cpu_target.target().vector_bytes,
     )
-    found = np.zeros(lines + 1, np.int32)
-    call = functools.partial(_function(nest), array.ctypes.data + first, found.ctypes.data, lines)
-    return _holding(call, array, found), lines * LINE
+    sums = np.zeros(lines + 1, np.int32)
+    call = functools.partial(_function(nest), array.ctypes.data + first, sums.ctypes.data, lines)
+    return _holding(call, array, sums), lines * LINE
 
 
 def _aligned(elements: int) -> Any:
-    """Ones, from the start of a page on."""
+    """Return ones, aligned to a page."""
     room = np.ones(elements + PAGE // 4, np.float32)
     return room[-(room.ctypes.data // 4) % (PAGE // 4) :][:elements]
 
@@ -120,7 +120,7 @@ def _function(nest: LoopNest) -> Callable[..., int]:
 
 
 def _holding(call: Callable[[], object], *memory: Any) -> Callable[[], object]:
-    """The call, and its memory for as long as anybody has the call."""
+    """Return the call with references to its memory, which live as long as the call."""
 
     def run() -> object:
         assert memory
@@ -130,7 +130,7 @@ def _holding(call: Callable[[], object], *memory: Any) -> Callable[[], object]:
 
 
 def _chains(llvm: str, lanes: int) -> str:
-    """So many rounds for each part of the range; the sums are stored, or LLVM would not compute them."""
+    """Write the iterations of each part of the range; the sums are stored, or LLVM would delete them as dead code."""
     vector, name = f"<{lanes} x {llvm}>", f"llvm.fma.v{lanes}{'f32' if llvm == 'float' else 'f64'}"
     ones = ", ".join([f"{llvm} 1.0"] * lanes)
     phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(CHAINS))
@@ -164,7 +164,7 @@ done:
 
 
 def _triad(lanes: int, past: bool) -> str:
-    """Whole vectors, at addresses that are multiples of them."""
+    """Write whole vectors at aligned addresses."""
     vector, width = f"<{lanes} x float>", 4 * lanes
     scale = ", ".join(["float 3.0"] * lanes)
     return f"""declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
@@ -191,7 +191,7 @@ done:
 
 
 def _sums() -> str:
-    """Some cache lines at a time; the sum is stored at the place where it began."""
+    """Sum several cache lines per iteration; the sum is stored at the start of the range."""
     vector, steps = "<16 x i32>", range(CHAINS_OF_SUM)
     phis = "\n".join(f"  %s{c} = phi {vector} [ zeroinitializer, %start ], [ %t{c}, %loop ]" for c in steps)
     loads = "\n".join(

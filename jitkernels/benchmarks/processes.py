@@ -1,4 +1,4 @@
-"""Fresh interpreters, for figures that depend on how a process starts and what it finds in the cache."""
+"""Run code in fresh interpreters, for figures that depend on process start and cache contents."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from jitkernels.errors import BuildError
 
 
 def run(module: str, function: str, *arguments: Any, cache: Path | None = None, **settings: str) -> Any:
-    """What a function of a module returns in a fresh interpreter; arguments and result are JSON values.
+    """Return the result of a module's function in a fresh interpreter; arguments and result are JSON values.
 
     `cache` is the cache folder of that process, by default that of this one; `settings` are environment variables.
     Raises BuildError with the last lines of its output if it fails.
@@ -28,8 +28,8 @@ def run(module: str, function: str, *arguments: Any, cache: Path | None = None, 
 
 
 def script(text: str, *arguments: str, **settings: str) -> Any:
-    """What a script prints as the last line, read as JSON."""
-    path = os.pathsep.join(place or "." for place in sys.path)
+    """Run a script and return its last output line, parsed as JSON."""
+    path = os.pathsep.join(entry or "." for entry in sys.path)
     done = subprocess.run(
         [sys.executable, "-c", text, *arguments],
         capture_output=True,
@@ -45,6 +45,6 @@ def script(text: str, *arguments: str, **settings: str) -> Any:
 
 @contextmanager
 def empty_cache() -> Iterator[Path]:
-    """A private folder with nothing in it, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="jitkernels-bench-") as place:
-        yield Path(place)
+    """Yield an empty private folder, deleted afterwards."""
+    with tempfile.TemporaryDirectory(prefix="jitkernels-bench-") as folder:
+        yield Path(folder)

@@ -1,7 +1,7 @@
-"""The programs of `whole_programs` as somebody writes them who knows JAX: loops by `lax`, all else by whole arrays.
+"""The programs of `whole_programs` as a JAX expert writes them: loops by `lax`, everything else by whole arrays.
 
-Each has one form or several, of which the fastest counts. Arrays are JAX's before, nothing is written to them, and
-numbers of rounds are constants.
+Each has one form or several, of which the fastest counts. Arrays are converted to JAX before, nothing is written to
+them, and trip counts are constants.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 jax.config.update("jax_enable_x64", True)
-jax.config.update("jax_cpu_enable_async_dispatch", False)  # another thread would have to take over each call
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # avoid a handover to another thread in each call
 
 Array = Any
 compiled: Callable[..., Callable[..., Any]] = jax.jit
@@ -34,7 +34,7 @@ def jacobi(a: Array, b: Array, steps: int) -> Array:
 
 
 def _seidel(row: Callable[[Array, Array], Array], a: Array, steps: int) -> Array:
-    """Rows one after another: `row` gives the inner elements of one from its left edge and what is known before."""
+    """Scan over rows: `row` computes the inner elements of a row from its left edge and the rows before it."""
 
     def of_row(above: Array, rows: Any) -> Any:
         here, below = rows
@@ -58,16 +58,16 @@ def _seidel(row: Callable[[Array, Array], Array], a: Array, steps: int) -> Array
 
 
 def _by_scan(first: Array, known: Array) -> Array:
-    def one(left: Array, others: Array) -> Any:
+    def inner(left: Array, others: Array) -> Any:
         left = (left + others) / 9.0
         return left, left
 
-    return lax.scan(one, first, known)[1]
+    return lax.scan(inner, first, known)[1]
 
 
 def _by_associative_scan(first: Array, known: Array) -> Array:
-    def both(one: Any, other: Any) -> Any:
-        return one[0] * other[0], one[1] * other[0] + other[1]
+    def both(first: Any, second: Any) -> Any:
+        return first[0] * second[0], first[1] * second[0] + second[1]
 
     factors, sums = lax.associative_scan(both, (jnp.full_like(known, 1.0 / 9.0), known / 9.0))
     return factors * first + sums
@@ -79,13 +79,13 @@ gauss_seidel = (
 )
 
 
-def _heat(one: Array, other: Array) -> Array:
-    inner = one[1:-1, 1:-1, 1:-1]
-    return other.at[1:-1, 1:-1, 1:-1].set(
+def _heat(source: Array, target: Array) -> Array:
+    inner = source[1:-1, 1:-1, 1:-1]
+    return target.at[1:-1, 1:-1, 1:-1].set(
         inner
-        + 0.125 * (one[2:, 1:-1, 1:-1] - 2.0 * inner + one[:-2, 1:-1, 1:-1])
-        + 0.125 * (one[1:-1, 2:, 1:-1] - 2.0 * inner + one[1:-1, :-2, 1:-1])
-        + 0.125 * (one[1:-1, 1:-1, 2:] - 2.0 * inner + one[1:-1, 1:-1, :-2])
+        + 0.125 * (source[2:, 1:-1, 1:-1] - 2.0 * inner + source[:-2, 1:-1, 1:-1])
+        + 0.125 * (source[1:-1, 2:, 1:-1] - 2.0 * inner + source[1:-1, :-2, 1:-1])
+        + 0.125 * (source[1:-1, 1:-1, 2:] - 2.0 * inner + source[1:-1, 1:-1, :-2])
     )
 
 
@@ -176,8 +176,8 @@ def _mandelbrot_together(times: Array, most: int) -> Array:
 
 
 @partial(jax.jit, static_argnums=1)
-def _mandelbrot_one_by_one(times: Array, most: int) -> Array:
-    def one(at: Any) -> Array:
+def _mandelbrot_by_point(times: Array, most: int) -> Array:
+    def count_at(at: Any) -> Array:
         x, y = at
 
         def step(state: Any) -> Any:
@@ -190,20 +190,20 @@ def _mandelbrot_one_by_one(times: Array, most: int) -> Array:
         return lax.while_loop(goes_on, step, (0, 0.0, 0.0))[0]
 
     x, y = _plane(times)
-    return lax.map(one, (x.ravel(), y.ravel())).reshape(times.shape)
+    return lax.map(count_at, (x.ravel(), y.ravel())).reshape(times.shape)
 
 
-mandelbrot = _mandelbrot_together, _mandelbrot_one_by_one
+mandelbrot = _mandelbrot_together, _mandelbrot_by_point
 
 
 @partial(jax.jit, static_argnums=3)
 def bodies(x: Array, v: Array, mass: Array, steps: int) -> Array:
     def step(_: Any, state: Any) -> Any:
         x, v = state
-        apart = x[None, :, :] - x[:, None, :]
-        square = (apart * apart).sum(-1) + 0.01
+        differences = x[None, :, :] - x[:, None, :]
+        square = (differences * differences).sum(-1) + 0.01
         pull = mass[None, :] / (square * jnp.sqrt(square))
-        v = v + 0.01 * (pull[:, :, None] * apart).sum(1)
+        v = v + 0.01 * (pull[:, :, None] * differences).sum(1)
         return x + 0.01 * v, v
 
     return lax.fori_loop(0, steps, step, (x, v))[0]
@@ -223,31 +223,31 @@ def life(g: Array, steps: int) -> Array:
 
 
 @compiled
-def _alignment_by_rows(one: Array, other: Array, gap: Array) -> Array:
-    """What comes from the left along a row is a running maximum of what comes from above."""
-    falls = gap * jnp.arange(1, other.shape[0] + 1)
+def _alignment_by_rows(first: Array, second: Array, gap: Array) -> Array:
+    """Along a row, the propagation from the left is a running maximum of the propagation from above."""
+    falls = gap * jnp.arange(1, second.shape[0] + 1)
 
     def row(above: Array, letter: Array) -> Any:
-        score = jnp.where(other == letter, 2.0, -1.0)
+        score = jnp.where(second == letter, 2.0, -1.0)
         found = jnp.maximum(jnp.maximum(above[:-1] + score, above[1:] - gap), 0.0)
         here = jnp.concatenate((above[:1], lax.cummax(found + falls) - falls))
         return here, here.max()
 
-    return lax.scan(row, jnp.zeros(other.shape[0] + 1), one)[1].max()
+    return lax.scan(row, jnp.zeros(second.shape[0] + 1), first)[1].max()
 
 
 @compiled
-def _alignment_by_diagonals(one: Array, other: Array, gap: Array) -> Array:
-    """No element of a diagonal needs another one of it."""
-    n, m = one.shape[0], other.shape[0]
+def _alignment_by_diagonals(first: Array, second: Array, gap: Array) -> Array:
+    """The elements of an antidiagonal are independent."""
+    n, m = first.shape[0], second.shape[0]
     rows = jnp.arange(n + 1)
-    letters = jnp.concatenate((one[:1], one))
+    letters = jnp.concatenate((first[:1], first))
 
     def diagonal(state: Any, number: Array) -> Any:
         last, before = state
         column = number - rows
         inside = (rows > 0) & (column > 0) & (column <= m)
-        score = jnp.where(letters == other[jnp.clip(column - 1, 0, m - 1)], 2.0, -1.0)
+        score = jnp.where(letters == second[jnp.clip(column - 1, 0, m - 1)], 2.0, -1.0)
         found = jnp.maximum(jnp.roll(before, 1) + score, jnp.maximum(jnp.roll(last, 1), last) - gap)
         here = jnp.where(inside, jnp.maximum(found, 0.0), 0.0)
         return (here, last), here.max()
@@ -290,12 +290,12 @@ def lstm(x: Array, w: Array, u: Array, b: Array) -> Array:
 
 
 def forms_of(name: str) -> tuple[Callable[..., Any], ...]:
-    """The compiled forms of a program."""
-    found = globals()[name]
-    return found if isinstance(found, tuple) else (found,)
+    """Return the compiled forms of a program."""
+    function = globals()[name]
+    return function if isinstance(function, tuple) else (function,)
 
 
 def call_of(form: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
-    """A call with arrays that are JAX's, done when its result is there."""
-    given = [jnp.asarray(one) if hasattr(one, "shape") else one for one in arguments]
-    return lambda: jax.block_until_ready(form(*given))
+    """Return a call with JAX arrays that waits for its result."""
+    converted = [jnp.asarray(value) if hasattr(value, "shape") else value for value in arguments]
+    return lambda: jax.block_until_ready(form(*converted))

@@ -1,15 +1,14 @@
-"""Pages of memory that a process has, as the system counts them, and the most that it had of late."""
+"""Resident memory of this process, as the system counts it, and its recent peak."""
 
 from pathlib import Path
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 PROMPT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0", "MALLOC_TOP_PAD_": "0"}
-"""Variables of the environment with which the C library gives back at once what is freed, and keeps nothing for later:
-pages are those of what is needed then."""
+"""Environment variables that make the C library return freed memory at once, so that resident pages are live memory."""
 
 
-def is_told() -> bool:
-    """Whether the system tells the most of late."""
+def is_available() -> bool:
+    """Return whether the system reports the recent peak."""
     try:
         RESET.write_text("5")
     except OSError:
@@ -18,13 +17,13 @@ def is_told() -> bool:
 
 
 def now() -> int:
-    """Bytes of pages; from now on `most` is of the time behind."""
+    """Return the resident bytes, and restart the measurement of the peak."""
     RESET.write_text("5")
     return _bytes("VmRSS")
 
 
 def most() -> int:
-    """The most bytes since `now` was asked for."""
+    """Return the peak of resident bytes since the last call of `now`."""
     return _bytes("VmHWM")
 
 

@@ -1,4 +1,4 @@
-"""Runs on disk: one JSON file with the machine's stamp and every line, which loads back equal."""
+"""Runs on disk: one JSON file with the machine's stamp and every line; loading returns an equal run."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jitkernels.benchmark.suite import Line
+from jitkernels.benchmarks.suite import Line
 from jitkernels.errors import ArgumentError
 from jitkernels.tuning.timer import Timing
 
@@ -15,7 +15,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Run:
-    """The lines of one run of a benchmark, and where and when it was."""
+    """The lines of one run of a benchmark, with a description of the machine and the date."""
 
     benchmark: str
     stamp: dict[str, Any]
@@ -23,7 +23,7 @@ class Run:
 
 
 def save(path: Path, run: Run) -> None:
-    """Write a run. Raises ArgumentError where the file cannot be written."""
+    """Write a run. Raises ArgumentError if the file is not writable."""
     content = {"format": FORMAT, **asdict(run)}
     try:
         path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -32,7 +32,7 @@ def save(path: Path, run: Run) -> None:
 
 
 def load(path: Path) -> Run:
-    """Read a run. Raises ArgumentError for a file that is none."""
+    """Read a run. Raises ArgumentError for an invalid file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
@@ -48,8 +48,8 @@ def load(path: Path) -> Run:
 
 
 def _line(timings: dict[str, Any], rivals: Sequence[str], **rest: Any) -> Line:
-    found = {name: _timing(**timing) for name, timing in timings.items()}
-    return Line(timings=found, rivals=tuple(rivals), **rest)
+    parsed = {name: _timing(**timing) for name, timing in timings.items()}
+    return Line(timings=parsed, rivals=tuple(rivals), **rest)
 
 
 def _timing(seconds: Any, spread: Any, threaded: Any = False, price: Any = 1.0) -> Timing:

@@ -1,4 +1,4 @@
-"""Programs of single numbers and elements, as people write them in Python; nothing in them is for a compiler."""
+"""Programs of scalars and single elements, in users' ordinary Python style, without adaptations to any compiler."""
 # ruff: noqa: SIM108  # as people write it
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def binary_search(a: Any, wanted: Any) -> Any:
-    places = np.zeros(len(wanted), np.int64)
+    indices = np.zeros(len(wanted), np.int64)
     for k in range(len(wanted)):
         low, high = 0, len(a)
         while low < high:
@@ -17,20 +17,20 @@ def binary_search(a: Any, wanted: Any) -> Any:
                 low = middle + 1
             else:
                 high = middle
-        places[k] = low
-    return places
+        indices[k] = low
+    return indices
 
 
 def linear_find(a: Any, wanted: Any) -> Any:
-    found = 0
+    total = 0
     for k in range(len(wanted)):
         for i in range(len(a)):
             if a[i] == wanted[k]:
-                found += i
+                total += i
                 break
         else:
-            found -= 1
-    return found
+            total -= 1
+    return total
 
 
 def bubble_sort(a: Any) -> Any:
@@ -196,4 +196,4 @@ PROGRAMS: dict[Callable[..., Any], Callable[[], tuple[Any, ...]]] = {
     running_median: lambda: (_random(600), 9),
     random_numbers: lambda: (np.zeros(5000), 42),
 }
-"""The programs, and what makes their arguments, new arrays each time."""
+"""The programs and their argument factories, which return new arrays each time."""

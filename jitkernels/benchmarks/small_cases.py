@@ -1,4 +1,4 @@
-"""Small functions of everyday code with arguments of their own: matrices, lists, dicts, options, numbers."""
+"""Small everyday functions with their own arguments: matrices, lists, dicts, options, numbers."""
 
 import math
 from collections.abc import Callable

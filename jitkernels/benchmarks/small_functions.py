@@ -1,4 +1,4 @@
-"""Small functions of everyday code: calls of NumPy, loops and branches, for arrays of a few elements."""
+"""Small everyday functions: calls of NumPy, loops and branches, for arrays of a few elements."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ STRAIGHT: dict[str, Function] = {
     "vander": lambda x: np.vander(x[:10], 3),
     "lexi": lambda x: np.lexsort((x, np.round(x, 1))),
 }
-"""Of one array."""
+"""Functions of one array."""
 
 
 def bisect(x: Any) -> Any:
@@ -91,15 +91,15 @@ def newton(x: Any) -> Any:
 
 def total(x: Any) -> Any:
     t = 0.0
-    for one in x:
-        t += one
+    for value in x:
+        t += value
     return t
 
 
 def longest(x: Any) -> Any:
     best = run = 0
-    for one in x:
-        if one > 0.3:
+    for value in x:
+        if value > 0.3:
             run += 1
             best = max(best, run)
         else:
@@ -128,11 +128,11 @@ def moving_median(x: Any) -> Any:
 
 
 def peaks(x: Any) -> Any:
-    found = []
+    maxima = []
     for i in range(1, len(x) - 1):
         if x[i] > x[i - 1] and x[i] > x[i + 1]:
-            found.append(i)  # noqa: PERF401  # as people write it
-    return found
+            maxima.append(i)  # noqa: PERF401  # as people write it
+    return maxima
 
 
 def ewma(x: Any) -> Any:
@@ -161,8 +161,8 @@ def sortstat(x: Any) -> Any:
 
 def counts(x: Any) -> Any:
     bins = np.zeros(10, np.int64)
-    for one in x:
-        k = int(abs(one) * 10)
+    for value in x:
+        k = int(abs(value) * 10)
         if k > 9:
             k = 9
         bins[k] += 1
@@ -223,7 +223,7 @@ def shuffle_sum(x: Any) -> Any:
 
 
 def listcomp(x: Any) -> Any:
-    return np.array([one * one for one in x])
+    return np.array([value * value for value in x])
 
 
 def gcds(x: Any) -> Any:
@@ -281,4 +281,4 @@ LOOPS: tuple[Function, ...] = (
     interp_loop,
     cum_unique,
 )
-"""Of one array."""
+"""Functions of one array."""

@@ -1,24 +1,30 @@
-"""What a benchmark is: a name, a function that gives lines, and a verdict over them.
+"""The benchmark registry: a name, a function that yields lines, and a verdict over them.
 
-`jitkernels bench` runs the table of kernels unless it is given the name of another one; all are registered by the
-decorator here, ours by the modules of `jitkernels.benchmark.entries`.
+`jitkernels bench` runs the table of kernels unless the first argument names another benchmark; all are registered by
+the decorator here, those of the package by the modules of `jitkernels.benchmarks.entries`.
 """
 
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.errors import RegistrationError
 from jitkernels.tuning.timer import Timing
+
+Item = TypeVar("Item")
+TINY = "tiny"
+"""The tag of a smoke test: each benchmark does the minimum of work, and figures are meaningless."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked for: rows, the tag of their sweeps, seconds for timing each line, threads, peers.
+    """The settings of a run: rows, the tag of their sweeps, seconds for timing each line, threads, peers.
 
-    `parts`: of what a benchmark consists of, see `Benchmark`, what is asked for; all of it where nothing is named.
+    `parts`: the requested parts of a benchmark, see `Benchmark`; all of it if empty.
     """
 
     rows: Sequence[type[KernelAttr]]
@@ -28,13 +34,25 @@ class Settings:
     peers: bool
     parts: Sequence[str] = ()
 
+    @property
+    def is_tiny(self) -> bool:
+        return self.tag == TINY
+
+    def limited(self, items: Iterable[Item], most: int = 1) -> list[Item]:
+        """Return the first `most` items if the run is tiny, else all of them."""
+        return list(itertools.islice(items, most if self.is_tiny else None))
+
+    def some_of(self, names: Iterable[str]) -> Sequence[str]:
+        """Return the requested parts of a benchmark; else all, or only the first for a tiny run."""
+        return self.parts or self.limited(names)
+
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table: what was timed side by side.
+    """One line of a table: timings of the same work.
 
-    `pick` names the timing that users get, `rivals` those that could have been it. `figures` are numbers that
-    are no times, such as bytes.
+    `pick` names the timing of the selection, `rivals` its alternatives. `figures` are numbers other than times, such as
+    bytes.
     """
 
     group: str
@@ -47,19 +65,19 @@ class Line:
 
     @property
     def regret(self) -> float | None:
-        """How much slower the pick is than the fastest of its rivals, as users see them: 0.1 for ten percent."""
+        """Return how much slower the selection is than the fastest of its rivals, for users: 0.1 means ten percent."""
         if not self.rivals:
             return None
         return self.timings[self.pick].used / min(self.timings[name].used for name in self.rivals) - 1
 
     @property
     def best_other(self) -> str:
-        """The name of the fastest that is not the pick; "" where there is none."""
+        """Return the name of the fastest timing other than the selection; "" if there is none."""
         others = {name: timing.seconds for name, timing in self.timings.items() if name != self.pick}
         return min(others, key=lambda name: others[name], default="")
 
     def speed_over(self, name: str) -> float | None:
-        """How many times faster than another timing the pick is, threads of both awake."""
+        """Return the speedup of the selection over another timing, with the threads of both awake."""
         if name not in self.timings or self.pick not in self.timings:
             return None
         return self.timings[name].seconds / self.timings[self.pick].seconds
@@ -67,7 +85,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The figure that a benchmark is run for, and whether it is what was promised (None: nothing was)."""
+    """The figure of merit of a benchmark, and whether it keeps its promise (None: no promise)."""
 
     text: str
     holds: bool | None = None
@@ -75,9 +93,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One entry of the suite. `against` names the timing that the pick is compared with in its tables.
+    """One entry of the suite. `against` names the baseline of the selection in its tables.
 
-    `parts`: the names that it may be asked for, of one that is not about kernels.
+    `parts`: the selectable parts of a benchmark that is not about kernels.
     """
 
     name: str
@@ -117,9 +135,9 @@ def benchmark(
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """All benchmarks by name."""
-    from jitkernels.benchmark import entries
+    """Return all benchmarks by name."""
+    from jitkernels.benchmarks import entries
 
-    for found in pkgutil.iter_modules(entries.__path__):
-        importlib.import_module(f"{entries.__name__}.{found.name}")
+    for module in pkgutil.iter_modules(entries.__path__):
+        importlib.import_module(f"{entries.__name__}.{module.name}")
     return dict(_known)

@@ -1,4 +1,4 @@
-"""The one table of kernels: what computes an attr here, side by side: implementations, the pick, peers."""
+"""The table of kernels: everything that computes an attr here: implementations, the selection, peers."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.benchmark.suite import Line
-from jitkernels.kernel import Kernel, kernel_of
-from jitkernels.kernel_funcs import KernelFuncs, get_all_candidates
-from jitkernels.peers import Bound, peers_of
-from jitkernels.signature import AnyArray
-from jitkernels.tuning.pauses import price_of_threads
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, peers_of
+from jitkernels.benchmarks.suite import Line
+from jitkernels.dispatch.kernel import Kernel, kernel_of
+from jitkernels.dispatch.kernel_cache import KernelFuncs, get_all_candidates
+from jitkernels.tuning.thread_wakeup_cost import thread_wakeup_price
 from jitkernels.tuning.timer import Timing, measure
 
 PICK = "pick"
 CLOSE, AGAIN = 1.15, 4
-"""Where a pick comes out so near to what it is compared with, or behind it, both are timed so many times again."""
-APART = 5 * 4096 + 64
-"""Bytes between the places where arrays lie in one look and in the next."""
+"""If the ratio of a pick to its baseline is below CLOSE, both are timed AGAIN more times."""
+TURN_OFFSET_BYTES = 5 * 4096 + 64
+"""Bytes between the array addresses of consecutive turns: five pages and a cache line."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The calls that compute one attr, by name; `pick` names the one that users get."""
+    """The calls that compute one attr, by name; `pick` names the selection."""
 
     calls: Mapping[str, Bound]
     pick: str
@@ -43,35 +43,35 @@ def contest(
     only: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Contest:
-    """Everything that computes an attr here, all on the same arrays, which lie elsewhere in each turn.
+    """Return everything that computes an attr here, all on the same arrays, whose offset in memory depends on `turn`.
 
-    The pick stands under its implementation's name where it is the same variant of it, else under "pick". `only`:
-    the implementations besides it that take part, by default all; `without`: the peers that do not.
+    The selection has its implementation's name if it is the same variant, else the name "pick". `only`: the
+    other implementations to include, by default all; `without`: the peers to exclude.
     """
-    arrays = [_placed(array, turn * APART) for array in attr.signature().sample()]
-    picked = KernelFuncs.cache().at(attr)
+    arrays = [_copy_at_offset(array, turn * TURN_OFFSET_BYTES) for array in attr.signature().sample()]
+    selected = KernelFuncs.cache().at(attr)
     candidates = get_all_candidates(attr, only)
     calls = {name: partial(function, *arrays) for name, function in candidates.items()}
-    behind = kernel_of(picked)
-    pick = next((name for name, call in calls.items() if _is_same(kernel_of(call.func), behind)), PICK)
-    calls.setdefault(pick, partial(picked, *arrays))
+    behind = kernel_of(selected)
+    pick = next((name for name, call in calls.items() if _runs_same_code(kernel_of(call.func), behind)), PICK)
+    calls.setdefault(pick, partial(selected, *arrays))
     implementations = tuple(calls)
-    for name, found in peers_of(type(attr)).items() if peers else ():
-        call = None if name in without else found.bound(attr, *arrays)
+    for name, candidate in peers_of(type(attr)).items() if peers else ():
+        call = None if name in without else candidate.bound(attr, *arrays)
         if call is not None:
             calls[name] = call
     return Contest(calls, pick, implementations, behind.implementation if behind else "")
 
 
-def _is_same(one: Kernel | None, other: Kernel | None) -> bool:
-    """Whether two kernels of an attr are computed in the same way."""
-    if one is None or other is None:
+def _runs_same_code(first: Kernel | None, second: Kernel | None) -> bool:
+    """Return whether two kernels of an attr run the same code."""
+    if first is None or second is None:
         return False
-    return (one.implementation, one.variant) == (other.implementation, other.variant)
+    return (first.implementation, first.variant) == (second.implementation, second.variant)
 
 
-def _placed(array: AnyArray, behind: int) -> AnyArray:
-    """The same so many bytes behind where memory begins; as it is for 0."""
+def _copy_at_offset(array: AnyArray, behind: int) -> AnyArray:
+    """Return a copy of the array at an offset of `behind` bytes from an alignment boundary; the array itself for 0."""
     if not behind:
         return array
     room = np.empty(array.nbytes + behind, np.uint8)
@@ -87,7 +87,7 @@ def time_calls(
     rounds: tuple[int, int] = (3, 21),
     clock: Callable[[], float] = perf_counter,
 ) -> dict[str, Timing]:
-    """Time calls against each other by the one timer, without what binds them to their arguments."""
+    """Time calls interleaved with the package's timer, without their argument binding."""
     functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
     arguments = {name: call.args for name, call in calls.items()}
     named = {name: call.keywords for name, call in calls.items()}
@@ -115,31 +115,31 @@ def line(
     only: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Line:
-    """The line of one attr. What users pay for threads is looked at among those that could have been the pick."""
-    found = contest(attr, peers=peers, turn=turn, only=only, without=without)
-    timings = time_calls(found.calls, seconds=seconds)
-    rivals = {name: timings[name] for name in found.implementations}
-    price = price_of_threads(rivals, found.calls)
+    """Return the line of one attr. The wake-up cost of threads is measured for the selection and its rivals."""
+    entries = contest(attr, peers=peers, turn=turn, only=only, without=without)
+    timings = time_calls(entries.calls, seconds=seconds)
+    rivals = {name: timings[name] for name in entries.implementations}
+    price = thread_wakeup_price(rivals, entries.calls)
     timings |= {name: replace(timing, price=price) for name, timing in rivals.items() if timing.threaded}
-    return Line(attr.name, case, timings, found.pick, found.implementations, detail=found.label)
+    return Line(attr.name, case, timings, entries.pick, entries.implementations, detail=entries.label)
 
 
 def settled(look: Callable[[int], Line], against: str | None) -> Line:
-    """What `look` comes to in its first turn; where that is close to `against`, or to the best, it takes more of them.
+    """Return the line of the first turn; if it is close to `against` or to the best, merge it with further turns.
 
-    Another program may have had the core meanwhile, and in the outer caches a tenth hangs on where arrays lie. The
-    least of each counts, as it does in one look.
+    Another program may have used the core, and in the outer caches the time varies by a tenth with array addresses. The
+    minimum of each timing counts, as it does within a turn.
     """
-    found = look(0)
+    result = look(0)
     for turn in range(1, AGAIN + 1):
-        if (found.speed_over(against or found.best_other) or CLOSE) < CLOSE:
+        if (result.speed_over(against or result.best_other) or CLOSE) < CLOSE:
             again = look(turn).timings
             least = {
-                name: min(timing, again.get(name, timing), key=lambda one: one.seconds)
-                for name, timing in found.timings.items()
+                name: min(timing, again.get(name, timing), key=lambda candidate: candidate.seconds)
+                for name, timing in result.timings.items()
             }
-            found = replace(found, timings=least)
-    return found
+            result = replace(result, timings=least)
+    return result
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:
@@ -147,14 +147,14 @@ def geometric_mean(ratios: Sequence[float]) -> float:
 
 
 def speeds(lines: Sequence[Line], against: str) -> str:
-    """How much faster than some timing the pick is, over lines, in words."""
-    found = [ratio for line in lines if (ratio := line.speed_over(against)) is not None]
-    if not found:
+    """Format the speedup of the selection over a baseline, over all lines."""
+    ratios = [ratio for line in lines if (ratio := line.speed_over(against)) is not None]
+    if not ratios:
         return f"nothing to compare with {against}"
-    return f"over {against}: geometric mean {geometric_mean(found):.2f}, lowest {min(found):.2f}"
+    return f"over {against}: geometric mean {geometric_mean(ratios):.2f}, lowest {min(ratios):.2f}"
 
 
 def regrets(lines: Sequence[Line]) -> tuple[float, float]:
-    """Median and 95th percentile of the regret."""
-    found = [line.regret for line in lines if line.regret is not None]
-    return (float(np.median(found)), float(np.percentile(found, 95))) if found else (math.nan, math.nan)
+    """Return the median and 95th percentile of the regret."""
+    values = [line.regret for line in lines if line.regret is not None]
+    return (float(np.median(values)), float(np.percentile(values, 95))) if values else (math.nan, math.nan)

@@ -1,8 +1,8 @@
-"""Seconds and bytes as people read them."""
+"""Format seconds and bytes for readers."""
 
 
 def duration(seconds: float) -> str:
-    """Three digits and a unit, as in "1.23 us"."""
+    """Format seconds with three digits and a unit, as in "1.23 us"."""
     for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
         if seconds * factor < 999.5:
             return f"{seconds * factor:.3g} {unit}"
@@ -10,7 +10,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes with a unit, as in "1.5 MB"."""
+    """Format bytes with a unit, as in "1.5 MB"."""
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Programs with loops over time or along arrays, as people write them in NumPy; nothing in them is for a compiler."""
+"""Programs with loops over time or along arrays, in ordinary NumPy style, without adaptations to a compiler."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,13 +27,13 @@ def gauss_seidel(a: Any, steps: Any) -> Any:
 
 def heat_3d(a: Any, b: Any, steps: Any) -> Any:
     for _ in range(steps):
-        for one, other in ((a, b), (b, a)):
-            inner = one[1:-1, 1:-1, 1:-1]
-            other[1:-1, 1:-1, 1:-1] = (
+        for source, target in ((a, b), (b, a)):
+            inner = source[1:-1, 1:-1, 1:-1]
+            target[1:-1, 1:-1, 1:-1] = (
                 inner
-                + 0.125 * (one[2:, 1:-1, 1:-1] - 2.0 * inner + one[:-2, 1:-1, 1:-1])
-                + 0.125 * (one[1:-1, 2:, 1:-1] - 2.0 * inner + one[1:-1, :-2, 1:-1])
-                + 0.125 * (one[1:-1, 1:-1, 2:] - 2.0 * inner + one[1:-1, 1:-1, :-2])
+                + 0.125 * (source[2:, 1:-1, 1:-1] - 2.0 * inner + source[:-2, 1:-1, 1:-1])
+                + 0.125 * (source[1:-1, 2:, 1:-1] - 2.0 * inner + source[1:-1, :-2, 1:-1])
+                + 0.125 * (source[1:-1, 1:-1, 2:] - 2.0 * inner + source[1:-1, 1:-1, :-2])
             )
     return a
 
@@ -122,43 +122,43 @@ def life(g: Any, steps: Any) -> Any:
     return g
 
 
-def smith_waterman(one: Any, other: Any, gap: Any) -> Any:
-    h = np.zeros((len(one) + 1, len(other) + 1))
+def smith_waterman(first: Any, second: Any, gap: Any) -> Any:
+    h = np.zeros((len(first) + 1, len(second) + 1))
     best = 0.0
-    for i in range(1, len(one) + 1):
-        for j in range(1, len(other) + 1):
-            score = 2.0 if one[i - 1] == other[j - 1] else -1.0
-            found = max(h[i - 1, j - 1] + score, h[i - 1, j] - gap, h[i, j - 1] - gap, 0.0)
-            h[i, j] = found
-            best = max(best, found)
+    for i in range(1, len(first) + 1):
+        for j in range(1, len(second) + 1):
+            score = 2.0 if first[i - 1] == second[j - 1] else -1.0
+            value = max(h[i - 1, j - 1] + score, h[i - 1, j] - gap, h[i, j - 1] - gap, 0.0)
+            h[i, j] = value
+            best = max(best, value)
     return best
 
 
 def kalman(z: Any, f: Any, q: Any, r: Any) -> Any:
     n = f.shape[0]
     x, p = np.zeros(n), np.eye(n)
-    found = np.zeros((z.shape[0], n))
+    states = np.zeros((z.shape[0], n))
     for t in range(z.shape[0]):
         x = f @ x
         p = f @ p @ f.T + q
         gain = p[:, 0] / (p[0, 0] + r)
         x = x + gain * (z[t] - x[0])
         p = p - np.outer(gain, p[0])
-        found[t] = x
-    return found
+        states[t] = x
+    return states
 
 
 def lstm(x: Any, w: Any, u: Any, b: Any) -> Any:
     n = u.shape[1]
     h, c = np.zeros(n), np.zeros(n)
-    found = np.zeros((x.shape[0], n))
+    outputs = np.zeros((x.shape[0], n))
     for t in range(x.shape[0]):
         z = w @ x[t] + u @ h + b
         i, f, o = 1.0 / (1.0 + np.exp(-z[: 3 * n])).reshape(3, n)
         c = f * c + i * np.tanh(z[3 * n :])
         h = o * np.tanh(c)
-        found[t] = h
-    return found
+        outputs[t] = h
+    return outputs
 
 
 def _random(*shape: int) -> Any:
@@ -189,4 +189,4 @@ PROGRAMS: dict[Callable[..., Any], Callable[[], tuple[Any, ...]]] = {
     kalman: lambda: (_random(200), np.eye(4) + 0.1 * _random(4, 4), 0.01 * np.eye(4), 0.5),
     lstm: lambda: (_random(50, 32), _random(256, 32) / 9, _random(256, 64) / 9, _random(256)),
 }
-"""The programs, and what makes their arguments, new arrays each time."""
+"""The programs and their argument factories, which return new arrays each time."""

@@ -1,8 +1,8 @@
-"""C sources built with the C compiler of this machine, for kernels written with SIMD intrinsics.
+"""C sources, for kernels with SIMD intrinsics, built with the C compiler of this machine.
 
-Plain C and nothing of Python's: a compiler is all that is needed. The function that a source names is called
-by one of known arguments and of the source's symbol, which is the only one that the library shows; that way
-the compiler checks the code against its declaration. It is started with its output captured.
+Plain C without Python headers: a compiler is all that is needed. The source's function is called by an entry with the
+declared arguments, the only visible symbol of the library; so the compiler checks the code against its declaration.
+The compiler's output is captured.
 """
 
 import functools
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from jitkernels import dtypes, machine
+from jitkernels.codegen.dump import dump_intermediates, dumps_intermediates
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import BuildError
-from jitkernels.kept import kept_property
-from jitkernels.native.intermediates import keep_intermediates, keeps_intermediates
-from jitkernels.native.source import External
-from jitkernels.records import record
 
 COMPILERS = ("cc", "gcc", "clang")
 OPTIONS = (
@@ -25,40 +25,40 @@ OPTIONS = (
 )  # fmt: skip
 LIBRARIES = ("-lm",)
 ENTRY = "jk_entry"
-"""What the entry is called in the text of a source, which cannot know its own symbol."""
+"""The name of the entry in the text of a source, whose symbol is a hash of that text."""
 
 
 @functools.cache
 def compiler() -> tuple[tuple[str, ...], str]:
-    """The command of the C compiler and its path, or an empty command and the reason why there is none.
+    """Return the C compiler's command and path, or an empty command and the reason why there is none.
 
     ``$CC`` if set (it may hold options), else the first of `COMPILERS` in ``$PATH``.
     """
     import shlex
     import shutil
 
-    asked = os.environ.get("CC", "").strip()
+    requested = os.environ.get("CC", "").strip()
     try:
-        words = shlex.split(asked)
+        words = shlex.split(requested)
     except ValueError as error:
-        return (), f"no C compiler: CC={asked!r} cannot be read: {error}"
-    found = [path for path in map(shutil.which, words[:1] or COMPILERS) if path]
-    if not found:
-        wanted = f"CC={asked} is not" if asked else "neither cc nor gcc nor clang is"
-        return (), f"no C compiler: {wanted} in PATH"
-    return (found[0], *words[1:]), found[0]
+        return (), f"no C compiler: CC={requested!r} cannot be read: {error}"
+    results = [path for path in map(shutil.which, words[:1] or COMPILERS) if path]
+    if not results:
+        missing = f"CC={requested} is not" if requested else "neither cc nor gcc nor clang is"
+        return (), f"no C compiler: {missing} in PATH"
+    return (results[0], *words[1:]), results[0]
 
 
 def reason_against_avx2() -> str | None:
     """Why C with AVX2 intrinsics cannot be built or run here, or None."""
-    if not {"avx2", "fma"} <= machine.cpu_features():
+    if not {"avx2", "fma"} <= cpu_target.cpu_features():
         return "needs AVX2 and FMA"
     command, reason = compiler()
     return None if command else reason
 
 
 def simd_flags() -> tuple[str, ...]:
-    """Compiler options for the vector features that may be used here; never what the CPU has besides."""
+    """Compiler options for the vector features that may be used here, and no others of the CPU."""
     wide = {
         "avx512f": "-mavx512f",
         "avx512vl": "-mavx512vl",
@@ -66,14 +66,14 @@ def simd_flags() -> tuple[str, ...]:
         "avx512bw": "-mavx512bw",
     }
     flags = ["-mavx2", "-mfma"]
-    if set(wide) <= machine.cpu_features():
+    if set(wide) <= cpu_target.cpu_features():
         flags += wide.values()
     return tuple(flags)
 
 
 @functools.cache
 def _identity() -> str:
-    """What makes two compilers differ: path, true path, size and date, which takes no process to find out."""
+    """The compiler's identity without running it: path, resolved path, size and modification time."""
     import shlex
     import shutil
 
@@ -103,7 +103,7 @@ class CSource:
 
     @property
     def entry(self) -> str:
-        """The C of the visible function, by whose call the compiler checks the code."""
+        """The C text of the visible function, whose call lets the compiler check the code."""
         names = [f"a{i}" for i in range(len(self.arguments))]
         kinds = [dtypes.c_type(argument) for argument in self.arguments]
         parameters = ", ".join(kind.declare(name) for kind, name in zip(kinds, names, strict=True))
@@ -113,20 +113,31 @@ class CSource:
         )
 
     @property
+    def prototype(self) -> str:
+        """The C type of a pointer to the entry, with which `cffi_library.function_at` lets Python call it."""
+        kinds = [
+            dtypes.c_type(argument).declare("").replace("restrict", "").strip() for argument in self.arguments
+        ]
+        return f"int64_t(*)({', '.join(kinds)})"
+
+    @property
     def built_by(self) -> str:
-        """The compiler. It is part of the key in the cache, but of no name, as packs go where there is none."""
+        """The compiler.
+
+        It is part of the cache key but of no symbol, as archives are used on machines without a compiler.
+        """
         return _identity()
 
-    @kept_property
+    @unlocked_cached_property
     def text(self) -> str:
-        """Everything that decides what the machine code does: options, code, entry."""
+        """Everything that determines the machine code: options, code, entry."""
         import shlex
 
         options = shlex.join([*OPTIONS, *self.flags, *LIBRARIES])
         return f"// {options}\n#include <stdint.h>\n{self.code}\n{self.entry}"
 
     def object_code(self, symbol: str) -> bytes:
-        """A shared library that shows the entry and nothing else."""
+        """Compile to a shared library with the entry as its only visible symbol."""
         import tempfile
 
         command, reason = compiler()
@@ -137,19 +148,19 @@ class CSource:
             with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
                 file, built = Path(folder, "module.c"), Path(folder, "module.so")
                 file.write_text(self.text, encoding="utf-8")
-                kept = ["-save-temps=obj"] if keeps_intermediates() else []
-                places = [str(file), "-o", str(built)]
-                _run([*command, *OPTIONS, *self.flags, *defined, *kept, *places, *LIBRARIES])
+                dump_options = ["-save-temps=obj"] if dumps_intermediates() else []
+                paths = [str(file), "-o", str(built)]
+                _run([*command, *OPTIONS, *self.flags, *defined, *dump_options, *paths, *LIBRARIES])
                 assembly = "".join(path.read_text() for path in sorted(Path(folder).glob("*.s")))
                 code = built.read_bytes()
-                keep_intermediates(symbol, {"c": self.text, "s": assembly}, code)
+                dump_intermediates(symbol, {"c": self.text, "s": assembly}, code)
                 return code
         except OSError as error:
             raise BuildError(f"cannot build {self.name}: {error}") from error
 
 
 def _run(command: Sequence[str]) -> None:
-    """Start the compiler with its output captured; what it said becomes the error if it fails."""
+    """Run the compiler with its output captured, which becomes the error message if it fails."""
     import shlex
     import subprocess
 

@@ -1,8 +1,8 @@
-"""What tells a loop nest from others without its text, which a parser takes several milliseconds to make.
+"""Cache keys of range kernels from bytecode: equal keys imply equal generated text, which takes milliseconds to parse.
 
-It is what Python has made of the functions, and all that they refer to. Nests whose identities are equal have equal
-text; nests that differ in words alone, as in an annotation, may have two. All processes of one Python agree on it,
-whatever the order of their sets, whoever traces them, and however far Python optimises.
+A key consists of the functions' bytecode and all that they refer to. Kernels that differ only in words, as in an
+annotation, may have two keys. All processes of one Python compute the same key, whatever the order of their sets,
+tracing, and optimisation level.
 """
 
 import sys
@@ -13,39 +13,39 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import states
-from jitkernels.native.bytecode import UnlikeError, written
-from jitkernels.native.source import (
+from jitkernels.codegen.bytecode_key import UnlikeError, written
+from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
+    DeferredIR,
     External,
     IRFunction,
-    LaterIR,
     Table,
     Written,
     offset,
     vectors,
 )
+from jitkernels.core import source_hash
 
 AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
-"""Types whose values are told apart by how they are written."""
+"""Types whose `repr` identifies a value."""
 
 
 class Identity:
-    """Of some fields of a nest: `text`, and the functions of other objects that are `called`."""
+    """The key of some fields of a kernel: its `text`, and the external functions that are `called`."""
 
     def __init__(self, fields: Iterable[tuple[str, Any]]) -> None:
-        """Raises UnlikeError for what only a text can tell."""
+        """Raises UnlikeError if only the generated text identifies a value."""
         self.called: list[External] = []
         self._seen: dict[int, int] = {}
         try:
-            told = [f"{name} {self._value(value)}" for name, value in fields]
-        except (ValueError, RecursionError):  # a name that has no value yet; functions nested without end
+            described = [f"{name} {self._value(value)}" for name, value in fields]
+        except (ValueError, RecursionError):  # an unbound closure variable; unbounded recursion
             raise UnlikeError from None
-        self.text = "\n".join([str(sys.implementation.cache_tag), *told])
+        self.text = "\n".join([str(sys.implementation.cache_tag), *described])
 
     def _value(self, value: Any) -> str:
-        """What stands for a field, or for what a function refers to."""
+        """The text of a field, or of a value that a function refers to."""
         kind = type(value)
         if kind in AS_THEY_ARE:
             return f"{kind.__name__} {value!r}"
@@ -65,16 +65,16 @@ class Identity:
         if kind is IRFunction:
             return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.made)}"
         if kind is Written:
-            state = states.state_of(*WRITERS, *WRITTEN_OF)
+            state = source_hash.state_of(*WRITERS, *WRITTEN_OF)
             return f"{_name_of_writer(value.writer)} {state} {self._given(value.given)}"
-        if kind is LaterIR:
+        if kind is DeferredIR:
             return f"later {value.text!r}"
         if kind is Table:
             return f"table {[[*map(_number, row)] for row in value.rows]}"
         raise UnlikeError
 
     def _given(self, value: Any) -> str:
-        """Plain values, and records of them."""
+        """The text of plain values, and records of them."""
         if isinstance(value, tuple):
             return f"({', '.join(map(self._given, value))})"
         if is_dataclass(value):
@@ -85,7 +85,7 @@ class Identity:
         raise UnlikeError
 
     def _function(self, function: FunctionType) -> str:
-        """Its code, its flags, and the values of the names of other scopes that it uses."""
+        """The text of a function: bytecode, flags, and the global and closure values that it uses."""
         if id(function) in self._seen:
             return f"function {self._seen[id(function)]}"
         self._seen[id(function)] = len(self._seen)
@@ -103,13 +103,13 @@ class Identity:
 
 
 def _name_of_writer(value: Any) -> str:
-    """What makes text, or a class that it is given: one of a module whose state is known."""
-    place = value.__module__.removeprefix("jitkernels.").replace(".", "/")
-    if f"{place}.py" not in WRITERS or "<" in value.__qualname__:
+    """The qualified name of an IR writer or its record class, which must be in a module with a known source hash."""
+    module_path = value.__module__.removeprefix("jitkernels.").replace(".", "/")
+    if f"{module_path}.py" not in WRITERS or "<" in value.__qualname__:
         raise UnlikeError
     return f"{value.__module__}.{value.__qualname__}"
 
 
 def _number(value: Any) -> str:
-    """One of NumPy's, to the last bit: how it is written is the user's choice."""
+    """A NumPy scalar, exactly: its repr depends on print options."""
     return f"{type(value).__name__} {value.tobytes()!r}"

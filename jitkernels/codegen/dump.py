@@ -1,22 +1,22 @@
-"""The forms between a source and its object, kept with readable names for those who ask for them."""
+"""Dumps of intermediate files: LLVM IR, assembly and objects under readable names, on request."""
 
-from jitkernels import machine, settings
-from jitkernels.disk import say_once
+from jitkernels.core import cache_dirs, settings
+from jitkernels.core.atomic_files import warn_once
 
 
-def keeps_intermediates() -> bool:
-    """Whether ``JITKERNELS_KEEP_INTERM`` asks for the forms between source and object."""
+def dumps_intermediates() -> bool:
+    """Return whether ``JITKERNELS_KEEP_INTERM`` requests dumps."""
     return settings.read("JITKERNELS_KEEP_INTERM") != "0"
 
 
-def keep_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
-    """Write the forms of a source and its object side by side, if that is asked for."""
-    if not keeps_intermediates():
+def dump_intermediates(name: str, forms: dict[str, str], code: bytes) -> None:
+    """Dump the intermediate forms of a source and its object side by side, if requested."""
+    if not dumps_intermediates():
         return
     try:
-        place = machine.work_directory()
+        directory = cache_dirs.work_directory()
         for suffix, text in forms.items():
-            (place / f"{name}.{suffix}").write_text(text)
-        (place / f"{name}.o").write_bytes(code)
+            (directory / f"{name}.{suffix}").write_text(text)
+        (directory / f"{name}.o").write_bytes(code)
     except OSError as error:
-        say_once("intermediates", f"cannot keep intermediate files ({error}): continuing without them")
+        warn_once("intermediates", f"cannot keep intermediate files ({error}): continuing without them")

@@ -1,22 +1,22 @@
-"""LLVM IR around the body of a loop nest: its entry, its range function, threads, workspace, status.
+"""LLVM IR of a range kernel's entry points: the C entry, its range function, parallel region, workspace, status.
 
-Written as text and not with a builder because it is part of the key that every warm start computes.
+Written as text and not with a builder because it is part of the cache key that every warm start computes.
 """
 
-from jitkernels import dtypes
+from jitkernels.core import dtypes
 
 SLOTS = 64
-"""Workspaces that an object keeps. Parts find theirs by number or by where the stack lies."""
+"""Workspaces that an object caches. A part finds its slot by its number or by its stack address."""
 STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
 STACK_BYTES = 40960
-"""Workspaces up to this size lie on the stack, which costs nothing and cannot fail."""
+"""Bytes of the largest workspace on the stack, which costs nothing and cannot fail."""
 MOST_KEPT = 1 << 25
-"""Of workspaces whose size arguments tell, those of more bytes are given back after the call."""
+"""Bytes of the largest workspace of dynamic size that is cached; larger ones are freed after the call."""
 SIZED = -1
-"""A workspace whose size ``i64 @needed(integer arguments, begin, end)`` tells."""
+"""A workspace of dynamic size, which ``i64 @needed(integer arguments, begin, end)`` returns."""
 MOST_MEMBERS = 64
-"""Threads that a range is worked on together by, at most."""
+"""The most threads of a team kernel."""
 
 
 def types_of(arguments: tuple[str, ...]) -> list[str]:
@@ -35,13 +35,13 @@ def ir(
     check: bool,
     together: bool = False,
 ) -> str:
-    """The visible functions around ``@body`` (and ``@check``), which return a status and are found elsewhere.
+    """Return the visible functions around ``@body`` (and ``@check``), which return a status.
 
-    ``i64 @entry(arguments)`` is the kernel: it checks, takes threads if there are any for it, and runs all.
-    ``i64 @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code.
-    It checks nothing: ``i64 @entry_check(arguments)`` does, for those who call ranges of a kernel with a check.
-    `workspace` is in bytes, or `SIZED`. Where threads work `together`, ``i64 @members(integer arguments, begin, end)``
-    says how many are worth it; `_group` says what they are told.
+    ``i64 @entry(arguments)`` is the kernel: it checks, forks threads if they pay, and runs the whole range. ``i64
+    @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code. It checks
+    nothing: ``i64 @entry_check(arguments)`` does, for callers of ranges of a kernel with a check. `workspace` is in
+    bytes, or `SIZED`. For team kernels (`together`), ``i64 @members(integer arguments, begin, end)`` returns how many
+    threads pay; `_group` documents their arguments.
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
@@ -89,7 +89,7 @@ def ir(
 
 
 def _product(extent: int | tuple[int, ...]) -> tuple[str, list[str]]:
-    """The value of the extent that is shared out, which may be a product, and the instructions that make it."""
+    """Return the parallel extent, which may be a product, and the instructions that compute it."""
     first, *others = (extent,) if isinstance(extent, int) else extent
     value, lines = f"%a{first}", []
     for other in others:
@@ -109,9 +109,9 @@ def _visible_check(names: list[str]) -> list[str]:
 
 
 def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
-    """``@entry_range``: the part of one thread, whose workspace is found by the address of its stack.
+    """``@entry_range``: one thread's part, whose workspace slot is its stack address.
 
-    Where threads work together, that is ``@together`` for a team of one.
+    For team kernels it is ``@together`` with a team of one.
     """
     passed, team = ", ".join(names), ", i64 %team" if together else ""
     symbol = "define internal i64 @together" if together else "define i64 @entry_range"
@@ -141,11 +141,11 @@ def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
 
 
 def _part(names: list[str], workspace: int, no_memory: int, body: str) -> list[str]:
-    """``@part``: runs the body, so called, on begin..end with the workspace number `slot`.
+    """``@part``: run the body on begin..end with workspace `slot`.
 
-    A small workspace lies on the stack. A large one is taken from its slot by an atomic exchange, so that
-    two Python threads inside one entry never share it: the second finds null and allocates its own, and the
-    later one to finish frees.
+    A small workspace lies on the stack. A large one is taken from its slot by an atomic exchange, so that two Python
+    threads inside one entry never share it: the second finds null and allocates its own, and the later one to finish
+    frees.
     """
     passed = ", ".join(names)
     if not workspace:
@@ -200,7 +200,7 @@ def _integers(arguments: list[str]) -> list[str]:
 
 
 def _sized_part(passed: str, integers: str, no_memory: int, body: str) -> list[str]:
-    """The same where arguments tell the size: an area has its size before it, and one too small is exchanged."""
+    """The same with a dynamic size: a workspace stores its size in front, and one too small is replaced."""
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
@@ -251,23 +251,23 @@ done:
 
 
 def _group(kinds: list[str], names: list[str], scratch: list[str]) -> list[str]:
-    """``@group``: the body once for each of a team, at the same time as far as they come.
+    """``@group``: run the body once per thread of a team, concurrently as far as threads arrive.
 
-    All of them are given the same range and workspace, and the words that tell what has been done by whom, which are 0:
-    one line of the cache for all, and one for each (`jitkernels.loops.rounds`). They are numbered.
+    All threads get the same range and workspace, and zeroed progress words: one cache line for all, and one for each
+    (`jitkernels.microkernels.team_barrier`). They are numbered.
     """
     own = [*names, "i64 %team", *(f"{kind} %area" for kind in scratch), "i64 %begin", "i64 %end"]
-    given = [*names, *own[len(names) + 1 :]]  # without the team
-    fields = [kind.split()[0] for kind in given] + ["ptr", "i64"]
+    arguments = [*names, *own[len(names) + 1 :]]  # all but the team
+    fields = [kind.split()[0] for kind in arguments] + ["ptr", "i64"]
     structure = "{ " + ", ".join(fields) + " }"
     store, load = [], []
-    for i, name in enumerate([*given, "ptr %words"]):
+    for i, name in enumerate([*arguments, "ptr %words"]):
         at = f"getelementptr {structure}, ptr %shared, i32 0, i32 {i}"
         store += [f"  %to{i} = {at}", f"  store {name}, ptr %to{i}"]
         kind, value = name.split()
         load += [f"  %from{i} = {at}", f"  {value} = load {kind}, ptr %from{i}"]
     last = f"getelementptr {structure}, ptr %shared, i32 0, i32 {len(fields) - 1}"
-    passed = ", ".join([*given, "ptr %words"])
+    passed = ", ".join([*arguments, "ptr %words"])
     return f"""declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @jk_team(i64)
 declare void @jk_parallel(ptr, ptr, i64, i64)
@@ -309,7 +309,7 @@ done:
 
 
 def _team(kinds: list[str], names: list[str], extent: str, block: int) -> list[str]:
-    """Enter a parallel region when the runtime grants several threads and each gets two blocks."""
+    """Fork a parallel region if the runtime grants several threads and each gets two blocks."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = [
         f"  %wanted = sdiv i64 {extent}, {2 * block}",
@@ -336,7 +336,7 @@ def _team(kinds: list[str], names: list[str], extent: str, block: int) -> list[s
 
 
 def _region(kinds: list[str], extent: int | tuple[int, ...], block: int) -> list[str]:
-    """``@region``: a part of the work, which is a run of whole blocks. Its workspace goes by its number."""
+    """``@region``: one thread's part of the range, a run of whole blocks. Its number is its workspace slot."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64, i64)"]
     lines += ["define internal void @region(ptr %shared, i64 %number, i64 %parts) {", "start:"]

@@ -1,7 +1,7 @@
-"""What the status of a C function means: 0 is success, everything else names the source that gave up.
+"""Status codes of C functions: 0 is success, every other code identifies the source that failed.
 
-A kernel may call another, which may call a third; a status travels up through all of them, so it must say by
-itself whose it is. Codes of our own are negative and made of the name; what a ``check`` returns is its own.
+A kernel may call another, which may call a third; a status travels up through all of them, so it must identify its
+origin by itself. Our codes are negative hashes of the name; a ``check`` returns codes of its own.
 """
 
 import zlib
@@ -19,7 +19,7 @@ def no_memory_for(name: str) -> int:
 
 
 def error_of(status: int, kernel: str, implementation: str) -> JitKernelsError:
-    """The exception for a status other than 0 that a kernel returned, whether from itself or from what it calls."""
+    """Return the exception for a nonzero status of a kernel, from itself or from a kernel that it calls."""
     if status in _without_memory:
         return WorkspaceError(
             f"{kernel}: {implementation}: no memory for the workspace of {_without_memory[status]}"

@@ -1,43 +1,41 @@
-"""The syntax of functions that code is made from, which is that of what Python runs."""
+"""The AST of functions that are compiled, verified against the bytecode that Python runs."""
 
 import ast
-import functools
 import inspect
 import linecache
 import tokenize
 from types import CodeType
 
+from jitkernels.codegen.bytecode_key import UnlikeError, written
+from jitkernels.core.cached_property import cached_per_code
 from jitkernels.errors import BuildError
-from jitkernels.native.bytecode import UnlikeError, written
 
 
 def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
-    """The syntax of a function, and how many lines of its file are before the first one of the syntax."""
-    tree, lines_before = unproven(code)
+    """Return the AST of a function, and the number of lines in its file before the AST's first one."""
+    tree, lines_before = parse_unverified(code)
     if not _is_text_of(tree, code):
-        raise BuildError(
-            f"{place_of(code)}: what Python runs as {code.co_name} is not made from what stands there now"
-        )
+        raise BuildError(f"{place_of(code)}: the source of {code.co_name} has changed since Python loaded it")
     return tree, lines_before
 
 
-def unproven(code: CodeType) -> tuple[ast.FunctionDef, int]:
-    """As `parsed`, for those who look themselves whether it is what Python runs."""
+def parse_unverified(code: CodeType) -> tuple[ast.FunctionDef, int]:
+    """As `parsed`, for callers that verify the source themselves."""
     where = place_of(code)
     try:
         lines, first = lines_of(code)
         text = "".join(lines)
-        # Not dedented, as that fails where a string has lines that begin at the margin.
+        # No dedent, which fails if a string has lines at the margin.
         inside = text[0].isspace()
         tree = ast.parse(f"if True:\n{text}" if inside else text).body[0]
     except OSError:
         raise BuildError(
-            f"{where}: the text of {code.co_name} is not in a file: code is made from it"
+            f"{where}: the source of {code.co_name} is not available: expected a function in a file"
         ) from None
     except (SyntaxError, tokenize.TokenError):
         raise BuildError(f"{where} cannot be read alone: expected a function written with 'def'") from None
     if inside:
-        assert isinstance(tree, ast.If), "what was put before it"
+        assert isinstance(tree, ast.If), "the prefix"
         tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise BuildError(f"{where}: {code.co_name} is not written with 'def'")
@@ -45,23 +43,25 @@ def unproven(code: CodeType) -> tuple[ast.FunctionDef, int]:
 
 
 def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
-    """Whether Python makes the same of this: keys tell what it has made, and the file may have changed since then."""
+    """Return whether the AST compiles to the same bytecode: keys use the bytecode, and the file may have changed."""
     try:
-        own = written(code)
-    except UnlikeError:  # its key is its text
+        bytecode_text = written(code)
+    except UnlikeError:  # its key is its source text
         return True
     itself = "pass" if code.co_name in code.co_freevars else f"global {code.co_name}"
     head = f"def around({', '.join(code.co_freevars)}): {itself}"
     for imported in (
         "",
         *([f"import {', '.join(code.co_names)}"] if code.co_names else []),
-    ):  # np.f() is other code then
+    ):  # np.f() compiles differently if np is imported
         module = ast.parse(f"{imported}\n{head}")
         module.body[-1].body.append(tree)  # type: ignore[attr-defined]  # of the function around
-        made = compile(module, code.co_filename, "exec", dont_inherit=True)
-        (outer,) = (one for one in made.co_consts if isinstance(one, CodeType))
+        module_code = compile(module, code.co_filename, "exec", dont_inherit=True)
+        (outer,) = (constant for constant in module_code.co_consts if isinstance(constant, CodeType))
         try:
-            if own in [written(one) for one in outer.co_consts if isinstance(one, CodeType)]:
+            if bytecode_text in [
+                written(constant) for constant in outer.co_consts if isinstance(constant, CodeType)
+            ]:
                 return True
         except UnlikeError:
             return False
@@ -69,20 +69,19 @@ def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
 
 
 def syntax_of(code: CodeType) -> tuple[ast.FunctionDef, int]:
-    """As `parsed`, for those who change nothing of it: what is in several numbers of lanes is read once."""
-    return _parsed(code, code.co_filename)
+    """As `parsed`, cached, for callers that do not modify the AST."""
+    return _parsed(code)
 
 
-@functools.lru_cache(maxsize=1024)
-def _parsed(code: CodeType, _: str) -> tuple[ast.FunctionDef, int]:
-    """Equal code may be in two files."""
+@cached_per_code
+def _parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
     return parsed(code)
 
 
 def lines_of(code: CodeType) -> tuple[list[str], int]:
-    """The lines of a function and the number of the first.
+    """Return the lines of a function and the number of the first.
 
-    `inspect` reads them word by word, half a millisecond, after it has gone through all modules, which takes 50.
+    `inspect` tokenizes them in half a millisecond, after a search of all modules that takes 50.
     """
     linecache.checkcache(code.co_filename)
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno
@@ -90,9 +89,11 @@ def lines_of(code: CodeType) -> tuple[list[str], int]:
         return inspect.getsourcelines(code)
     margin = _margin(lines[first - 1])
     head = next((i for i in range(first - 1, len(lines)) if lines[i].lstrip()[:1] != "@"), len(lines) - 1)
-    end = max(_last_line(code), head + 1)  # the latter where there is a docstring alone
-    told = any(line.lstrip().startswith("def ") for line in lines[first - 1 : end])
-    if not told or (end == head + 1 and "\n" in str(code.co_consts[0])):  # whose lines may begin anywhere
+    end = max(_last_line(code), head + 1)  # a function of a docstring alone
+    has_def = any(line.lstrip().startswith("def ") for line in lines[first - 1 : end])
+    if not has_def or (
+        end == head + 1 and "\n" in str(code.co_consts[0])
+    ):  # a docstring's lines may begin anywhere
         return inspect.getsourcelines(code)
     while end < len(lines) and (
         _margin(lines[end]) > margin or lines[end].lstrip()[:1] in ("", ")", "]", "}")
@@ -106,11 +107,11 @@ def _margin(line: str) -> int:
 
 
 def _last_line(code: CodeType) -> int:
-    """The last line of a function that has instructions, those of functions inside included."""
-    inside = [_last_line(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
-    return max([code.co_firstlineno, *inside, *(line for _, _, line in code.co_lines() if line)])
+    """The last line of a function with instructions, including nested functions."""
+    nested = [_last_line(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return max([code.co_firstlineno, *nested, *(line for _, _, line in code.co_lines() if line)])
 
 
 def place_of(code: CodeType, line: int = 0) -> str:
-    """A function, its file and a line of it, or else its first one, for messages."""
+    """A function, its file and line, for error messages."""
     return f"{code.co_qualname} ({code.co_filename}, line {line or code.co_firstlineno})"

@@ -1,8 +1,8 @@
-"""The vocabulary of code between Python and the kernels: functions over 64-bit words, which become LLVM IR.
+"""Intrinsics of the i64 language: functions of 64-bit words that translate to LLVM IR.
 
-The launcher and the dispatcher read objects of Python and NumPy by offsets and call C functions. Written as LLVM IR
-that is unreadable. So they are written as plain Python functions whose every value is a 64-bit integer or address,
-with the words below for what Python has none for, and `jitkernels.native.language.words` translates them.
+The launcher and the dispatcher read Python and NumPy objects by offsets and call C functions. LLVM IR for that is
+unreadable, so they are plain Python functions in which every value is a 64-bit integer or address, with these
+intrinsics for what Python lacks; `jitkernels.codegen.python.i64_functions` translates them.
 """
 
 from typing import NoReturn
@@ -11,31 +11,31 @@ from jitkernels.errors import BuildError
 
 
 def _only_translated() -> NoReturn:
-    raise BuildError("this function exists in translated code only")
+    raise BuildError("i64 intrinsics exist in translated code only: Python cannot call them")
 
 
 def load(address: int, offset: int = 0) -> int:
-    """The word at an address."""
+    """Load the word at an address."""
     _only_translated()
 
 
 def load32(address: int, offset: int = 0) -> int:
-    """The 32-bit integer with sign at an address."""
+    """Load the signed 32-bit integer at an address."""
     _only_translated()
 
 
 def load8(address: int, offset: int = 0) -> int:
-    """The byte at an address."""
+    """Load the byte at an address."""
     _only_translated()
 
 
 def store(address: int, offset: int, value: int) -> None:
-    """Write a word."""
+    """Store a word."""
     _only_translated()
 
 
 def stack(words: int) -> int:
-    """The address of so many words that live until the function returns."""
+    """Allocate words on the stack, which live until the function returns; return their address."""
     _only_translated()
 
 
@@ -50,10 +50,10 @@ def address(symbol: str) -> int:
 
 
 def unlikely(condition: int) -> int:
-    """The condition of an ``if`` that is hardly ever true."""
+    """A branch hint: the condition is almost never true."""
     _only_translated()
 
 
 def leading_zeros(value: int) -> int:
-    """Zero bits above the highest one; 64 for 0."""
+    """Count leading zeros; 64 for 0."""
     _only_translated()

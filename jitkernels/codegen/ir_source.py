@@ -1,21 +1,23 @@
-"""Sources written in LLVM IR. LLVM itself is imported when one has to be built, and not before."""
+"""Sources written in LLVM IR. llvmlite is imported only when one is built."""
 
 from collections.abc import Callable
 from dataclasses import field
 from typing import ClassVar
 
-from jitkernels.native.source import External
-from jitkernels.records import record
+from jitkernels.codegen.compile_job import CompileJob
+from jitkernels.codegen.compiling import compiled
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core.frozen_dataclass import record
 
 STRAIGHT, HASTY = "; straight\n", "; hasty\n"
 
 
 @record
 class IRSource:
-    """Functions written in LLVM IR alone; ``@entry`` in the text stands for the symbol of the source.
+    """Functions written in LLVM IR; ``@entry`` in the text is replaced by the symbol of the source.
 
-    A text that begins with STRAIGHT is code as it should be, so that LLVM has little to do. One that begins with HASTY
-    seldom runs, or waits most of the time: it is made in a quarter of the time, and takes a third longer.
+    A text that begins with STRAIGHT gets a light pass pipeline. One that begins with HASTY runs seldom, or waits most
+    of the time: it compiles in a quarter of the time, and runs a third longer.
     """
 
     name: str
@@ -25,22 +27,22 @@ class IRSource:
     has_range: ClassVar[bool] = False
 
     def object_code(self, symbol: str) -> bytes:
-        """The object file of the functions."""
-        from jitkernels.native import codegen
-        from jitkernels.native.link import parsed
-
-        module = parsed(self.name, self.text.replace("@entry(", f"@{symbol}("))
+        """Compile to an object file."""
+        text, calls = (
+            self.text.replace("@entry(", f"@{symbol}("),
+            tuple(external.symbol for external in self.externals),
+        )
         if self.text.startswith(HASTY):
-            return codegen.finished(module, symbol, self.externals, improve=codegen.fuse, level=0)
-        improve = codegen.straighten if self.text.startswith(STRAIGHT) else codegen.optimise
-        return codegen.finished(module, symbol, self.externals, improve=improve)
+            return compiled(CompileJob(self.name, symbol, (text,), calls, "fuse", level=0))
+        passes = "straighten" if self.text.startswith(STRAIGHT) else "optimise"
+        return compiled(CompileJob(self.name, symbol, (text,), calls, passes))
 
 
 @record
-class WordSource:
-    """The source of straight code, such as translated functions: one object that several names may be asked of.
+class I64Source:
+    """The source of code with a light pipeline, such as translated i64 functions: one object with several symbols.
 
-    text: everything that decides the code; `ir` gives the code itself and is asked only when it must be built.
+    `text`: everything that determines the code; `ir` returns the LLVM IR, and is called only to build it.
     """
 
     name: str
@@ -51,9 +53,9 @@ class WordSource:
     has_range: bool = False
 
     def object_code(self, symbol: str) -> bytes:
-        """The object file."""
-        from jitkernels.native import codegen
-        from jitkernels.native.link import parsed
-
-        module = parsed(self.name, self.ir().replace("@entry(", f"@{symbol}("))
-        return codegen.finished(module, symbol, self.externals, improve=codegen.straighten)
+        """Compile to an object file."""
+        text, calls = (
+            self.ir().replace("@entry(", f"@{symbol}("),
+            tuple(external.symbol for external in self.externals),
+        )
+        return compiled(CompileJob(self.name, symbol, (text,), calls, "straighten"))

@@ -1,12 +1,12 @@
-"""Packs: files of built objects and measurements that lie, read-only, under the user's cache.
+"""Kernel archives (packs): read-only files of built objects and tuning records, so that a process needs no compiler.
 
-``JITKERNELS_PACK`` names them. What is in one is used as if it were in the cache, so that a process needs no compiler;
-whatever the cache has comes first. `jitkernels.packing` makes them.
+``JITKERNELS_PACK`` names them. Their objects are used as if they were in the cache; the cache itself has precedence.
+`jitkernels.tools.archive_builder` builds them.
 
-A pack is a line that says so, the length and SHA-256 of a header, the header as JSON, and the contents of objects, each
-with a SHA-256 in the header. The header says what processor, package, NumPy and Python the pack is for, and where in
-the file each object is by the hash of its source. A pack for anything else is left out, with one log line, and so is
-one that is damaged or that others may write to: machine code is loaded from it.
+An archive is a magic line, the length and SHA-256 of a header, the header as JSON, and the contents of objects, each
+with a SHA-256 in the header. The header holds the processor, package, NumPy and Python that the archive is for, and
+the offset of each object by the hash of its source. An archive for anything else is ignored, with one log line, and
+so is one that is damaged or writable by others: machine code is loaded from it.
 """
 
 import functools
@@ -18,29 +18,31 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jitkernels import machine, settings, states
-from jitkernels.checksums import sha256
-from jitkernels.disk import say_once
+from jitkernels.core import environment, settings, source_hash
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.hashing import sha256
 
 MAGIC = b"jitkernels pack, format 2\n"
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 32
 MOST_BYTES = 1 << 28
-"""Of a header: a larger one is none."""
+"""The most bytes of a header; a larger length is damage."""
 
 
 COMPILER = (
-    "native/language", "native/source.py", "native/parsing.py", "native/loop_nest.py", "native/link.py",
-    "native/codegen.py", "native/passes.py", "native/ir.py", "native/c.py", "dtypes.py",
+    "codegen/python", "codegen/source_protocol.py", "codegen/function_ast.py", "codegen/range_kernel.py",
+    "codegen/module_link.py", "codegen/compile_job.py", "codegen/compiling.py",
+    "codegen/llvm_backend.py", "codegen/llvm_passes.py", "codegen/ir_source.py", "codegen/c_source.py",
+    "core/dtypes.py",
 )  # fmt: skip
 
 
 def compiler_version() -> str:
-    """The state of the modules that turn a text into code, so that an edit of the compiler is a miss."""
-    return states.state_of(*COMPILER)
+    """The source hash of the compiler's modules, so that an edit of the compiler is a miss."""
+    return source_hash.state_of(*COMPILER)
 
 
 class Pack:
-    """One pack whose header is whole and fits this process. Raises ValueError or OSError for any other."""
+    """One archive whose header is intact and fits this process. Raises ValueError or OSError for any other."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,58 +60,60 @@ class Pack:
         self._contents = len(start) + length
         if status.st_size != self._contents + header["bytes"]:
             raise ValueError(f"it has {status.st_size} bytes and not {self._contents + header['bytes']}")
-        states.note(header["states"])
-        _demand_same(header["for"], environment())
+        source_hash.note(header["states"])
+        _demand_same(header["for"], archive_environment())
         self.objects: Mapping[str, tuple[int, int, str]] = header["objects"]
         self.records: Mapping[str, Mapping[str, Any]] = header["records"]
 
     def find(self, key: str) -> bytes | None:
-        """An object by the hash of its source, whose content is as the header says; else None."""
-        found = self.objects.get(key)
-        if found is None:
+        """Return an object by the hash of its source, if its checksum holds; else None."""
+        entry = self.objects.get(key)
+        if entry is None:
             return None
-        at, size, checksum = found
+        offset, size, checksum = entry
         try:
             with self.path.open("rb") as file:
-                file.seek(self._contents + at)
+                file.seek(self._contents + offset)
                 content = file.read(size)
         except OSError as error:
-            say_once(f"{self.path} cannot", f"the pack {self.path} cannot be read any more: {error}")
+            warn_once(f"{self.path} cannot", f"the pack {self.path} cannot be read any more: {error}")
             return None
         if sha256(content).hexdigest() != checksum:
-            say_once(f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out")
+            warn_once(
+                f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out"
+            )
             return None
         return content
 
 
-def environment() -> dict[str, str]:
-    """What a pack is for. The compiler that made it need not be here, nor the libraries that were."""
-    own = {name: value for name, value in machine.environment_of_code().items() if name != "llvmlite"}
+def archive_environment() -> dict[str, str]:
+    """The environment that an archive is for. It needs neither the compiler that built it nor its libraries."""
+    own = {name: value for name, value in environment.environment_of_code().items() if name != "llvmlite"}
     return {**own, "python": f"{sys.implementation.cache_tag}", "compiler": compiler_version()}
 
 
-def _demand_same(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
-    """Raise ValueError, naming the first difference, unless a pack is for what is present."""
+def _demand_same(required: Mapping[str, str], present: Mapping[str, str]) -> None:
+    """Raise ValueError with the first difference between an archive's environment and the present one."""
     for name in ("system", "jitkernels", "compiler", "python", "numpy", "cpu", "features"):
-        if wanted.get(name) == present[name]:
+        if required.get(name) == present[name]:
             continue
         if name == "compiler":
             raise ValueError("it was made by another state of this version of jitkernels")
         if name == "python":
-            own = f"it is for python {wanted.get(name)}, this is {present[name]}"
+            own = f"it is for python {required.get(name)}, this is {present[name]}"
             raise ValueError(f"{own}: each Python needs packs that were made with it")
         if name == "features":
-            there, here = ({*text.split(",")} for text in (wanted.get(name, ""), present[name]))
-            more = [f"needs {', '.join(sorted(there - here))}"] if there - here else []
-            more += [f"is without {', '.join(sorted(here - there))}"] if here - there else []
+            needed, available = ({*text.split(",")} for text in (required.get(name, ""), present[name]))
+            more = [f"needs {', '.join(sorted(needed - available))}"] if needed - available else []
+            more += [f"is without {', '.join(sorted(available - needed))}"] if available - needed else []
             raise ValueError(f"it is for another CPU: it {' and '.join(more)}")
-        raise ValueError(f"it is for {name} {wanted.get(name)}, this is {present[name]}")
+        raise ValueError(f"it is for {name} {required.get(name)}, this is {present[name]}")
 
 
 def _demand_private(status: os.stat_result) -> None:
-    """Raise ValueError for a file that is no file, or whose content others could make."""
+    """Raise ValueError for anything but a regular file that only its owner or root can write."""
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError("it is no file")
+        raise ValueError("it is not a regular file")
     if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
         raise ValueError("it belongs to another user")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -117,7 +121,7 @@ def _demand_private(status: os.stat_result) -> None:
 
 
 def opened() -> tuple[Pack, ...]:
-    """The packs of ``JITKERNELS_PACK`` that fit."""
+    """The archives of ``JITKERNELS_PACK`` that fit."""
     named = settings.read("JITKERNELS_PACK")
     return _opened(named) if named else ()
 
@@ -133,46 +137,46 @@ def _fitting(named: str) -> Iterator[Pack]:
             yield Pack(Path(name))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = str(error) if isinstance(error, OSError | ValueError) else "its header is damaged"
-            say_once(f"pack {name}", f"JITKERNELS_PACK: leaving out the pack {name}: {reason}")
+            warn_once(f"pack {name}", f"JITKERNELS_PACK: leaving out the pack {name}: {reason}")
 
 
 def record_of(name: str, threads: int) -> Any:
-    """The content of a record in a pack, by the name of its file; None if none has it."""
-    found = (pack.records.get(str(threads), {}).get(name) for pack in opened())
-    return next(filter(None, found), None)
+    """The content of a tuning record, by file name; None if no archive has it."""
+    result = (pack.records.get(str(threads), {}).get(name) for pack in opened())
+    return next(filter(None, result), None)
 
 
 def record_names(threads: int) -> list[str]:
-    """The names of all records that are in packs."""
+    """The names of all tuning records in archives."""
     return [name for pack in opened() for name in pack.records.get(str(threads), {})]
 
 
-def write(place: Path, objects: Mapping[str, bytes], records: Mapping[str, Mapping[str, Any]]) -> int:
-    """Write a pack, whole or not at all; its size. Raises OSError where it cannot be written."""
+def write(path: Path, objects: Mapping[str, bytes], records: Mapping[str, Mapping[str, Any]]) -> int:
+    """Write an archive atomically; return its size. Raises OSError if it cannot be written."""
     listed: dict[str, tuple[int, int, str]] = {}
     contents: list[bytes] = []
-    known: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     end = 0
     for key, content in sorted(objects.items()):
         checksum = sha256(content).hexdigest()
-        if checksum not in known:
-            known[checksum] = end
+        if checksum not in offsets:
+            offsets[checksum] = end
             contents.append(content)
             end += len(content)
-        listed[key] = (known[checksum], len(content), checksum)
+        listed[key] = (offsets[checksum], len(content), checksum)
     header = {
-        "for": environment(), "bytes": end, "objects": listed, "records": records, "states": states.noted()
+        "for": archive_environment(), "bytes": end, "objects": listed, "records": records, "states": source_hash.noted()
     }  # fmt: skip
     text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
     start = MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + sha256(text).digest()
-    free = place.with_name(f".unfinished-{os.urandom(8).hex()}")
-    handle = os.open(free, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    temporary = path.with_name(f".unfinished-{os.urandom(8).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines([start, text, *contents])
-        free.chmod(0o644)
-        free.replace(place)
+        temporary.chmod(0o644)
+        temporary.replace(path)
     except OSError:
-        free.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return len(start) + len(text) + end

@@ -1,39 +1,36 @@
-"""LLVM's optimiser and code generator for this machine, through llvmlite alone."""
+"""LLVM's optimiser and code generator for this machine, through llvmlite."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from jitkernels import machine
-from jitkernels.native import passes
-from jitkernels.native.intermediates import keep_intermediates, keeps_intermediates
-from jitkernels.native.link import refuse_undefined
-from jitkernels.native.source import External
-
-_gives_bitcode: ContextVar[bool] = ContextVar("gives_bitcode", default=False)
+from jitkernels.codegen import llvm_passes, module_link
+from jitkernels.codegen.compile_job import CompileJob
+from jitkernels.codegen.dump import dump_intermediates, dumps_intermediates
+from jitkernels.core import cpu_target
+from jitkernels.errors import BuildError
 
 
-def features_of(target: machine.Target, vector_bytes: int) -> str:
-    """LLVM's text for the features of a target, of whose vectors only those of so many bytes are used."""
+def features_of(target: cpu_target.Target, vector_bytes: int) -> str:
+    """LLVM's feature string of a target, with vectors limited to `vector_bytes`."""
     known = sorted({*llvm.get_host_cpu_features(), *target.features})
     features = [f"{'+' if name in target.features else '-'}{name}" for name in known]
-    if target.is_x86:  # elsewhere LLVM does not know the word, and says so
+    if target.is_x86:  # LLVM warns about the option on other targets
         features.append("-prefer-256-bit" if vector_bytes >= 64 else "+prefer-256-bit")
     return ",".join(features)
 
 
 def target_machine(vector_bytes: int, level: int = 3) -> Any:
-    """The code generator for `machine.target`, limited to vectors of so many bytes; at level 0 it hurries."""
-    return _target_machine(machine.target(), vector_bytes, level)
+    """The code generator for `cpu_target.target` with vectors of at most `vector_bytes`; level 0 compiles fastest."""
+    return _target_machine(cpu_target.target(), vector_bytes, level)
 
 
 @functools.cache
-def _target_machine(target: machine.Target, vector_bytes: int, level: int) -> Any:
-    """Made once: it takes as long as a short function."""
+def _target_machine(target: cpu_target.Target, vector_bytes: int, level: int) -> Any:
+    """Cached: it takes as long as a short function."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = features_of(target, vector_bytes)
@@ -46,89 +43,117 @@ def _target_machine(target: machine.Target, vector_bytes: int, level: int) -> An
 
 
 def optimise(module: Any, target: Any, *, unrolls: bool = True) -> None:
-    """LLVM's level 3 pipeline. The SLP vectoriser is off: it spoils register tiles and finds nothing in loops.
+    """Run LLVM's O3 pipeline without SLP vectorization, which spoils register tiles and finds nothing in loops.
 
-    `unrolls`: whether rounds of loops may stand several times in the code, which takes twice as long to compile.
+    `unrolls`: allow loop unrolling, which doubles compile time.
     """
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.loop_interleaving = True
     options.loop_unrolling = unrolls
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(module, builder)
+    with _freed(builder.getModulePassManager()) as pipeline:
+        pipeline.run(module, builder)
+
+
+@contextmanager
+def _freed(passes: Any) -> Iterator[Any]:
+    """Free LLVM's passes afterwards: llvmlite leaks their 66 kB, as its class hides its own dispose function.
+
+    They serve one module: the inliner moves its own passes into the pipeline.
+    """
+    dispose = getattr(llvm.ffi.lib, "LLVMPY_DisposeNewModulePassManger", None)
+    if (
+        dispose is None or type(passes)._dispose is not llvm.ffi.ObjectRef._dispose
+    ):  # a fixed llvmlite frees them
+        yield passes
+        return
+    try:
+        yield passes
+    finally:
+        dispose(passes)
+        passes.detach()
 
 
 @functools.cache
 def _passes(names: tuple[str, ...]) -> Any:
-    """LLVM's passes of these names; made once, since LLVM keeps some memory of each that is made."""
-    made = llvm.create_new_module_pass_manager()
+    """A pass manager of these passes; cached, since LLVM leaks some memory of each one."""
+    manager = llvm.create_new_module_pass_manager()
     for name in names:
-        getattr(made, f"add_{name}_pass")()
-    return made
+        getattr(manager, f"add_{name}_pass")()
+    return manager
 
 
 def straighten(module: Any, target: Any) -> None:
-    """Variables into registers, no step or branch too many, what says ``alwaysinline`` inlined; nothing more.
+    """Run a light pipeline: promote allocas to registers, simplify control flow, inline ``alwaysinline`` functions.
 
-    For code without loops that LLVM could make more of: it takes a fraction of the time, and is not the slower for it.
+    For code without loops to optimise: it takes a fraction of the time, and the code is as fast.
     """
-    _run(passes.STRAIGHT_PASSES, module, target)
+    _run(llvm_passes.STRAIGHT_PASSES, module, target)
 
 
 def fuse(module: Any, target: Any) -> None:
-    """What says ``alwaysinline`` inlined, and variables into registers; before it too, as it often is several times.
+    """Inline ``alwaysinline`` functions, and promote allocas to registers before and after.
 
-    For what is written as it should run, such as loops in vectors: no other pass finds anything in it that the code
-    generator does not.
+    For code written as it should run, such as vectorized loops: other passes find nothing that the code generator
+    does not.
     """
-    _run(passes.INLINING_PASSES, module, target)
+    _run(llvm_passes.INLINING_PASSES, module, target)
 
 
 def _run(names: tuple[str, ...], module: Any, target: Any) -> None:
-    """Some passes. The builder is new, since it refers to what is gone after a run."""
+    """Run passes. The pass builder is new each time, since it refers to data that is freed after a run."""
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     _passes(names).run(module, llvm.create_pass_builder(target, options))
 
 
-def finished(
-    module: Any,
-    symbol: str,
-    externals: Iterable[External],
-    vector_bytes: int = 64,
-    improve: Callable[[Any, Any], None] = optimise,
-    level: int = 3,
-    *,
-    reduces: bool = True,
-    **forms: str,
-) -> bytes:
-    """The object file of a module, optimised, which may leave its externals undefined and nothing else.
+def object_of(job: CompileJob) -> bytes:
+    """Return the object file of a job, in which only its externals may be undefined; or bitcode.
 
-    Inside of `as_bitcode`, LLVM's form of it.
-
-    `level`: see `target_machine`; `reduces`: see `_without_reduction`. `forms` are what it was made from, by the suffix
-    of the file that keeps them for those who ask.
+    Raises BuildError if LLVM rejects the code, or if it exports or calls anything else.
     """
-    if keeps_intermediates():
-        forms["unoptimised.ll"] = str(module)
-    target = target_machine(vector_bytes, level)
-    improve(module, target)
-    refuse_undefined(symbol, module, [external.symbol for external in externals])
-    if _gives_bitcode.get():
-        return bytes(module.as_bitcode())
-    with nullcontext() if reduces else _without_reduction():
-        code = bytes(target.emit_object(module))
-    if keeps_intermediates():
-        forms |= {"ll": str(module), "s": target.emit_assembly(module)}
-        keep_intermediates(symbol, forms, code)
+    first, *others = module_link.parts_of(job.name, *job.parts, *job.apart, *job.optimised)
+    joined = others[len(job.parts) - 1 :]
+    if job.visible is not None:
+        module_link.link_in(job.name, first, others[: len(job.parts) - 1], job.visible)
+    if job.hides_functions:
+        _refuse_exported(first, job.symbol)
+    forms = dict(job.forms)
+    if dumps_intermediates():
+        forms["unoptimised.ll"] = str(first)
+    target = _target_machine(job.target or cpu_target.target(), job.vector_bytes, job.level)
+    if job.passes == "optimise":
+        optimise(first, target, unrolls=job.unrolls)
+    else:
+        {"straighten": straighten, "fuse": fuse}[job.passes](first, target)
+    for other in joined[: len(job.apart)]:
+        fuse(other, target)
+    if joined:
+        module_link.link_in(job.name, first, joined, [job.symbol])
+    module_link.refuse_undefined(job.symbol, first, job.externals)
+    if job.gives_bitcode:
+        return bytes(first.as_bitcode())
+    with nullcontext() if job.reduces else _without_strength_reduction():
+        code = bytes(target.emit_object(first))
+    if dumps_intermediates():
+        forms |= {"ll": str(first), "s": target.emit_assembly(first)}
+        dump_intermediates(job.symbol, forms, code)
     return code
 
 
-@contextmanager
-def _without_reduction() -> Iterator[None]:
-    """Let LLVM leave the addresses in loops as they are written: to look for better ones is 40 % of the code generator.
+def _refuse_exported(module: Any, symbol: str) -> None:
+    """Raise BuildError if a function other than the entry is exported."""
+    for function in module.functions:
+        if not function.is_declaration and function.name != symbol and function.linkage.name == "external":
+            raise BuildError(f"{function.name} is exported: expected only {symbol}")
 
-    Most of ours are as good; of 22 programs 6 run 8 to 15 % longer. It is an option of the process, so that nobody
-    else may compile meanwhile.
+
+@contextmanager
+def _without_strength_reduction() -> Iterator[None]:
+    """Disable LLVM's loop strength reduction, which is 40 % of code generation.
+
+    Most of our addresses are as good; of 22 programs 6 run 8 to 15 % longer. It is a process-wide option, so that no
+    other thread may compile meanwhile.
     """
     with llvm.ffi.lib._lock:
         llvm.set_option("", "-disable-lsr=true")
@@ -138,26 +163,16 @@ def _without_reduction() -> Iterator[None]:
             llvm.set_option("", "-disable-lsr=false")
 
 
-@contextmanager
-def as_bitcode() -> Iterator[None]:
-    """Let `finished` give what can be put together with other modules."""
-    token = _gives_bitcode.set(True)
-    try:
-        yield
-    finally:
-        _gives_bitcode.reset(token)
-
-
 def drop_unused(module: Any) -> None:
-    """Take out what no visible function needs."""
+    """Remove dead global code."""
     _run(("global_dead_code_eliminate",), module, target_machine(64))
 
 
 def portable_object(module: Any) -> bytes:
-    """The object file of a module that is optimised, for linkers: code that may lie anywhere, as they expect it."""
-    target = machine.target()
+    """Return a position-independent object file of an optimised module, for system linkers."""
+    target = cpu_target.target()
     model = "small" if target.is_x86 else "default"
-    maker = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+    generator = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=target.name, features=features_of(target, 64), opt=3, reloc="pic", codemodel=model
     )
-    return bytes(maker.emit_object(module))
+    return bytes(generator.emit_object(module))

@@ -1,4 +1,4 @@
-"""Which of LLVM's passes code goes through, where it is not its whole pipeline."""
+"""LLVM pass lists for code that does not need the whole O3 pipeline."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ INLINING_PASSES = "sroa", "always_inliner", "sroa"
 
 
 def recipe(passes: Sequence[str], vector_bytes: int, level: int) -> str:
-    """What decides the machine code beside a text, as a comment that the text begins with.
+    """The pass recipe as a comment in front of a text.
 
-    Else code that other passes made of the same text would be taken for it.
+    It determines the machine code, and must be part of the cache key.
     """
     return f"; {' '.join(passes)}, vectors of {vector_bytes} bytes, level {level}\n"

@@ -1,4 +1,4 @@
-"""The parts of a loop nest as one LLVM module: what it shows to others, and what it may call."""
+"""Link LLVM modules into one: its exported symbols, and a check of its undefined ones."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,9 +11,9 @@ LIBC = ("aligned_alloc", "free", "memcpy", "memset", "memmove")
 
 
 def parsed(name: str, code: str | bytes, context: Any = None) -> Any:
-    """The module of LLVM IR text or bitcode, in a context of its own unless one is given.
+    """Parse and verify LLVM IR text or bitcode, in a new context unless one is given.
 
-    What modules have in common stays in their context as long as that. Raises BuildError when LLVM cannot read it.
+    Shared types and constants live as long as their context. Raises BuildError if LLVM cannot read the code.
     """
     parse = llvm.parse_assembly if isinstance(code, str) else llvm.parse_bitcode
     try:
@@ -25,20 +25,20 @@ def parsed(name: str, code: str | bytes, context: Any = None) -> Any:
 
 
 def linked(name: str, parts: Iterable[str | bytes], visible: Iterable[str]) -> Any:
-    """One module of parts, each IR text or bitcode, of which only some functions are visible from outside."""
+    """Link parts, each IR text or bitcode, into one module that exports only `visible` functions."""
     first, *others = parts_of(name, *parts)
     link_in(name, first, others, visible)
     return first
 
 
 def parts_of(name: str, *parts: str | bytes) -> list[Any]:
-    """Modules that can become one."""
+    """Parse modules in one context, so that they can be linked."""
     context = llvm.create_context()
     return [parsed(name, part, context) for part in parts]
 
 
 def link_in(name: str, first: Any, others: Iterable[Any], visible: Iterable[str]) -> None:
-    """Make other modules of the same context parts of one, of which only some functions are visible from outside."""
+    """Link other modules of the same context into `first`; functions that are not `visible` become internal."""
     for other in others:
         try:
             first.link_in(other)
@@ -51,14 +51,14 @@ def link_in(name: str, first: Any, others: Iterable[Any], visible: Iterable[str]
 
 
 def refuse_undefined(name: str, module: Any, calls: Iterable[str]) -> None:
-    """Raise BuildError for a call of what is neither in the module, nor in `calls`, nor in the C library.
+    """Raise BuildError for a call of a function that is neither defined, nor in `calls`, nor in the C library.
 
-    An object may call only what the loader will give it.
+    The loader resolves nothing else.
     """
     allowed = {*LIBC, *calls}
     for function in module.functions:
         if function.is_declaration and not function.name.startswith("llvm.") and function.name not in allowed:
             raise BuildError(
                 f"the loop nest {name} calls {function.name}, which is not an external of its own; "
-                "vector maths comes from jitkernels.maths, not from numpy"
+                "vector maths comes from jitkernels.microkernels.maths, not from numpy"
             )

@@ -1,9 +1,9 @@
-"""Built objects kept on disk between processes: content-addressed files that are whole or do not exist.
+"""The object cache on disk: content-addressed files that are written atomically.
 
-A file is the object followed by its own SHA-256. It is written under a temporary name and renamed, so a
-killed process leaves no torn entry; one that does not match its checksum is a miss and is replaced. One
-process builds while others wait for it on a file lock, which the system releases when a builder dies.
-A cache that cannot be written (read-only, full, foreign) costs a rebuild and one log line, never an error.
+A file is the object followed by its SHA-256. It is written under a temporary name and renamed, so a killed process
+leaves no torn entry; one that does not match its checksum is a miss and is replaced. One process builds while others
+wait on a file lock, which the system releases when a builder dies. A cache that cannot be written (read-only, full,
+foreign) costs a rebuild and one log line, never an error.
 """
 
 import contextlib
@@ -13,63 +13,64 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from jitkernels import machine, packs, settings
-from jitkernels.checksums import sha256
-from jitkernels.disk import content_of, publish, say_once
-from jitkernels.locks import making
+from jitkernels.codegen import kernel_archive
+from jitkernels.core import cache_dirs, environment, hashing, settings
+from jitkernels.core.atomic_files import content_of, publish, warn_once
+from jitkernels.core.fork_locks import making
+from jitkernels.core.hashing import sha256
 
 CHECKSUM_BYTES = 32
 
 
 def key_of(text: str) -> str:
-    """The file name of what is built from a text in this environment by this version of the compiler."""
-    return machine.digest([text, packs.compiler_version(), machine.environment_of_code()])
+    """The file name of the object built from a text in this environment by this version of the compiler."""
+    return hashing.digest([text, kernel_archive.compiler_version(), environment.environment_of_code()])
 
 
 def objects_directory() -> Path | None:
-    """The folder of objects for this environment, made if missing, or None when nothing can be kept."""
-    root = machine.cache_root()
+    """The directory of objects for this environment, created if missing; None if nothing can be cached."""
+    root = cache_dirs.cache_root()
     if root is None:
         chosen = settings.read("JITKERNELS_CACHE_DIR")
-        why = f" (JITKERNELS_CACHE_DIR={chosen} is no folder that is yours alone)" if chosen else ""
-        say_once("cache", f"no private cache folder can be had{why}: kernels are rebuilt in each process")
+        why = f" (JITKERNELS_CACHE_DIR={chosen} is not a private directory)" if chosen else ""
+        warn_once("cache", f"no private cache folder is available{why}: kernels are rebuilt in each process")
         return None
-    environment = machine.environment_of_code()
-    place = root / machine.digest(environment)[:16] / "objects"
-    new = not os.path.isdir(place)  # unlike that of a Path, False where we may not look
-    if machine.private(place.parent) is None or machine.private(place) is None:
-        say_once(
+    facts = environment.environment_of_code()
+    directory = root / hashing.digest(facts)[:16] / "objects"
+    new = not os.path.isdir(directory)  # unlike that of a Path, False where we may not look
+    if cache_dirs.private(directory.parent) is None or cache_dirs.private(directory) is None:
+        warn_once(
             "cache",
-            f"the cache folder {place} cannot be written, or is not private: kernels are rebuilt in each process",
+            f"the cache folder {directory} cannot be written, or is not private: kernels are rebuilt in each process",
         )
         return None
     if new:
-        publish(place.parent / "environment.json", json.dumps(environment, indent=1, sort_keys=True).encode())
-    return place
+        publish(directory.parent / "environment.json", json.dumps(facts, indent=1, sort_keys=True).encode())
+    return directory
 
 
 def read(path: Path) -> bytes | None:
-    """The content of an entry whose checksum holds, else None."""
+    """Return the content of an entry if its checksum holds, else None."""
     try:
         stored = content_of(path)
     except OSError:
         return None
     content, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]
     if sha256(content).digest() != checksum:
-        say_once(str(path), f"{path} is damaged: it is rebuilt")
+        warn_once(str(path), f"{path} is damaged: it is rebuilt")
         return None
     return content
 
 
 def fetch(text: str, suffix: str, build: Callable[[], bytes]) -> tuple[bytes, Path | None]:
-    """What was built from a text: out of the cache, or built now, by one process at a time.
+    """Return the object built from a text: from the cache, or built now, by one process at a time.
 
-    Returns the content and the file that holds it (None when it could not be kept).
+    Returns the content and the file that holds it (None if it could not be cached).
     """
-    place = objects_directory()
-    if place is None:
+    directory = objects_directory()
+    if directory is None:
         return build(), None
-    path = place / f"{key_of(text)}{suffix}"
+    path = directory / f"{key_of(text)}{suffix}"
     content = read(path)
     if content is not None:
         return content, path
@@ -82,16 +83,16 @@ def fetch(text: str, suffix: str, build: Callable[[], bytes]) -> tuple[bytes, Pa
 
 
 def keep(path: Path, content: bytes) -> bool:
-    """Write an entry; whether the disk takes it."""
+    """Write an entry; return whether that succeeded."""
     return publish(path, content + sha256(content).digest())
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of an entry; where there are none (or no space) build all the same.
+    """Hold the lock of an entry; without a working lock, build all the same.
 
-    A lock is one byte of one file. It is a lock of the process: it ends with the process, no forked child
-    inherits it, and among the threads `making` stands in for it.
+    A lock is one byte of one file. It belongs to the process: it ends with the process, no forked child inherits it,
+    and among threads the lock `making` replaces it.
     """
     byte = int(path.name[:15], 16)
     with making, contextlib.ExitStack() as held:
@@ -100,5 +101,5 @@ def _locked(path: Path) -> Iterator[None]:
             held.callback(os.close, file)  # which unlocks
             fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
         except OSError as error:
-            say_once("lock", f"cannot lock {path} ({error}): building without a lock")
+            warn_once("lock", f"cannot lock {path} ({error}): building without a lock")
         yield

@@ -1,24 +1,26 @@
-"""A loop nest: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
+"""Range kernels: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, ClassVar
 
-from jitkernels import dtypes, layouts
-from jitkernels.checksums import sha256
+from jitkernels.codegen import entry_points, error_status, numba_functions
+from jitkernels.codegen.bytecode_key import UnlikeError
+from jitkernels.codegen.cache_key import Identity
+from jitkernels.codegen.compile_job import CompileJob
+from jitkernels.codegen.compiling import compiled
+from jitkernels.codegen.source_protocol import DeferredIR, External, Module
+from jitkernels.core import dtypes, hooks, operand_forms
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
-from jitkernels.kept import kept_property
-from jitkernels.native import entry, openmp, status
-from jitkernels.native.bytecode import UnlikeError
-from jitkernels.native.identity import Identity
-from jitkernels.native.source import External, LaterIR, Module
-from jitkernels.records import record
 
 FLAGS = ("nsz", "arcp", "contract", "afn", "reassoc")
 """Fast-math flags of loops by default: sums may be reordered, NaN and infinity keep their meaning."""
 
-Code = Callable[..., Any] | LaterIR | str | bytes
-"""A Python function in the language of `jitkernels.native.language.loops`, LLVM IR as text, or LLVM bitcode."""
+Code = Callable[..., Any] | DeferredIR | str | bytes
+"""A Python function in the language of `jitkernels.codegen.python.kernel_module`, LLVM IR as text, or LLVM bitcode."""
 
 
 @record
@@ -42,7 +44,8 @@ class LoopNest:
     `parallel` asks for threads when there are at least two blocks for each.
     `together`, in place of it, is a function of the integer arguments, begin and end in the language of bodies, which
     says how many threads are worth it. All of them are given the whole range and one workspace, and behind begin and
-    end ``words, member, members``: their number, how many there are, and what `jitkernels.loops.rounds` takes. There
+    end ``words, member, members``: their number, how many there are, and what
+    `jitkernels.microkernels.team_barrier` takes. There
     may be one alone, and some may come late or never. A function `workspace` is told the members before begin and end.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
@@ -87,11 +90,11 @@ class LoopNest:
             )
 
     def reading(self, names: Sequence[str]) -> "LoopNest":
-        """The same for inputs of these dtypes, or forms of them (`jitkernels.layouts`); the nest `converts`."""
-        inputs = tuple(f"{layouts.dtype_of(name)}*" for name in names)
+        """The same kernel for inputs of these dtypes or operand forms (`core.operand_forms`), which it converts."""
+        inputs = tuple(f"{operand_forms.dtype_of(name)}*" for name in names)
         body = self.body
-        if isinstance(body, LaterIR):
-            body = LaterIR(body.key, body.make, tuple(names))
+        if isinstance(body, DeferredIR):
+            body = DeferredIR(body.key, body.make, tuple(names))
         return replace(
             self,
             body=body,
@@ -100,7 +103,7 @@ class LoopNest:
             flags=tuple(flag for flag in self.flags if flag != "nsz"),  # -1 * 0 is -0.0, also of integers
         )
 
-    @kept_property
+    @unlocked_cached_property
     def module(self) -> Module:
         """The generated Python module of those of ``body``, ``check`` and ``workspace`` that are Python functions."""
         module = Module()
@@ -114,22 +117,22 @@ class LoopNest:
             module.define("members", self.together, ())
         return module
 
-    @kept_property
+    @unlocked_cached_property
     def identity(self) -> Identity | None:
-        """What tells it from other nests without its text; None where only that does."""
+        """The bytecode key; None where only the text identifies the kernel."""
         return self._identified()
 
     def _identified(self) -> Identity | None:
-        """As `identity`, as of now. Blocks are for threads."""
-        told = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
+        """As `identity`, computed anew. `block` matters for threads only."""
+        described = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
         try:
-            return Identity([*told, ("entry", self.entry)])
+            return Identity([*described, ("entry", self.entry)])
         except UnlikeError:
             return None
 
     @property
     def own_arguments(self) -> tuple[str, ...]:
-        """Names of what `body` takes behind the arguments."""
+        """Names of the arguments of `body` behind the kernel's own."""
         group = ("words", "member", "members") if self.together else ()
         return (*(("workspace",) if self.workspace else ()), "begin", "end", *group)
 
@@ -137,27 +140,31 @@ class LoopNest:
     def externals(self) -> tuple[External, ...]:
         called = self.identity.called if self.identity else self.module.externals.values()
         own = (*called, *self.calls)
-        return (*own, *openmp.externals()) if self.parallel or self.together else own
+        return (*own, *hooks.parallel_runtime()) if self.parallel or self.together else own
 
-    @kept_property
+    @unlocked_cached_property
     def entry(self) -> str:
         """LLVM IR of the functions around the body, named ``@entry...``."""
-        return entry.ir(
+        return entry_points.ir(
             self.arguments,
             extent=self.extent,
             block=self.block,
             parallel=self.parallel,
-            workspace=entry.SIZED if callable(self.workspace) else self.workspace,
-            no_memory=status.no_memory_for(self.name) if self.workspace else 0,
+            workspace=entry_points.SIZED if callable(self.workspace) else self.workspace,
+            no_memory=error_status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,
             together=self.together is not None,
         )
 
-    @kept_property
+    @unlocked_cached_property
     def text(self) -> str:
-        """Everything that decides the machine code, readable."""
-        given = [code for code in (self.body, self.check) if code is not None and not callable(code)]
-        llvm = [self.entry, *(function.text for function in self.module.ir.values()), *map(_readable, given)]
+        """Everything that determines the machine code, readable."""
+        written_code = [code for code in (self.body, self.check) if code is not None and not callable(code)]
+        llvm = [
+            self.entry,
+            *(function.text for function in self.module.ir.values()),
+            *map(_readable, written_code),
+        ]
         return "\n".join(
             [
                 f"# {self.name}({', '.join(self.arguments)}): vectors of {self.vector_bytes} bytes",
@@ -174,40 +181,51 @@ class LoopNest:
         )
 
     def object_code(self, symbol: str) -> bytes:
-        """The object file: the entry, its range function, no undefined symbol besides the externals."""
-        from jitkernels.native import codegen
-        from jitkernels.native.link import linked
-
-        _ = self.module  # which knows best what is wrong with a function
+        """Compile to an object file: the entry, its range function, no undefined symbols but the externals."""
+        _ = self.module  # raises the best error for an invalid function
         parts: list[str | bytes] = [self.entry.replace("@entry", f"@{symbol}")]
         if callable(self.body) or callable(self.check) or callable(self.workspace):
             parts.append(self._translated())
         parts += [code for code in (self.body, self.check) if isinstance(code, str | bytes)]
-        if isinstance(self.body, LaterIR):
-            parts.append(self.body.make(self.body.reading))
+        if isinstance(self.body, DeferredIR):
+            made = self.body.make(self.body.reading)
+            parts.append(made)
+            if numba_functions.MARK in made:
+                from jitkernels.codegen import numba_lowering  # not for those who print no Python
+
+                parts += numba_lowering.compiled_in(made, self.vector_bytes)
         parts += [function.text for function in self.module.ir.values()]
-        module = linked(self.name, parts, [symbol, f"{symbol}_range", f"{symbol}_check"])
-        is_made = isinstance(self.body, LaterIR)
-        improve = codegen.fuse if is_made else codegen.straighten if self.straight else codegen.optimise
+        is_made = isinstance(self.body, DeferredIR)
         now = self._identified()
         if (now and now.text) != (self.identity and self.identity.text):
             raise BuildError(
                 f"{self.name}: a value that its functions refer to has changed since it was made"
             )
-        return codegen.finished(module, symbol, self.externals, self.vector_bytes, improve, py=self.text)
+        return compiled(
+            CompileJob(
+                self.name,
+                symbol,
+                tuple(parts),
+                tuple(external.symbol for external in self.externals),
+                "fuse" if is_made else "straighten" if self.straight else "optimise",
+                visible=(symbol, f"{symbol}_range", f"{symbol}_check"),
+                vector_bytes=self.vector_bytes,
+                forms={"py": self.text},
+            )
+        )
 
     def _translated(self) -> str:
         """LLVM IR of those of ``body``, ``check`` and ``workspace`` that are Python functions."""
-        from jitkernels.native.language import loops
+        from jitkernels.codegen.python import kernel_module
 
         plain = self.arguments
         if self.reads_first:
             plain = tuple(text if "restrict" in text else text.replace("*", "* restrict") for text in plain)
-        own = "" if self.together else " restrict"  # others of the group write to it as well
+        own = "" if self.together else " restrict"  # other threads of the team write to it as well
         scratch = (f"{self.workspace_dtype}*{own}",) if self.workspace else ()
         group = ("int64*", "int64", "int64") if self.together else ()
         integers = [text for text in plain if text == "int64"]
-        program = loops.Program(self.name)
+        program = kernel_module.Program(self.name)
         if callable(self.body):
             program.export("body", self.body, (*plain, *scratch, "int64", "int64", *group), self.flags)
         if callable(self.check):
@@ -225,4 +243,4 @@ FIELDS = tuple(field.name for field in fields(LoopNest))
 def _readable(code: Code) -> str:
     if isinstance(code, bytes):
         return f"bitcode of SHA-256 {sha256(code).hexdigest()}"
-    return code.text if isinstance(code, LaterIR) else str(code)
+    return code.text if isinstance(code, DeferredIR) else str(code)

@@ -1,8 +1,8 @@
-"""What machine code is made from, as text, so that its hash is the key of the code and an edit is a miss.
+"""Sources of machine code: texts whose hash is the cache key, so that an edit is a miss.
 
-A loop nest is written as a plain Python function over raw pointers and integers. Its source text, with that
-of every function it calls and the value of every constant it uses, becomes one self-contained generated
-module. Making that text needs no compiler, which is why a warm process starts quickly.
+A range kernel is a plain Python function over raw pointers and integers. Its source text, with that of every function
+it calls and the value of every constant it uses, becomes one self-contained generated module. Generating that text
+needs no compiler, which is why a warm process starts quickly.
 """
 
 import ast
@@ -18,19 +18,19 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from jitkernels.checksums import sha256
+from jitkernels.codegen.function_ast import parsed, place_of
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
-from jitkernels.kept import kept_property
-from jitkernels.native.parsing import parsed, place_of
-from jitkernels.records import record
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
 APART = "apart"
 SELDOM = "seldom"
-"""What stands among the flags of functions that are not inlined: number by number, or all lanes at once."""
+"""Flags of functions that are not inlined: called lane by lane, or with all lanes at once."""
 MOST_BITS = 1024
-"""Bits of the largest integers that constants may be worked out with."""
+"""Bits of the largest integers in constant folding."""
 
 
 class Source(Protocol):
@@ -66,7 +66,7 @@ class Source(Protocol):
 class External:
     """A C function of another object or library, called by name from a loop nest.
 
-    `result` and `arguments` are C types as `jitkernels.dtypes` writes them; `address` finds the function
+    `result` and `arguments` are C types as `jitkernels.core.dtypes` writes them; `address` finds the function
     when the object is loaded and is therefore not part of the key. `source` is what it is made from, if it is ours.
     """
 
@@ -79,10 +79,9 @@ class External:
 
 @record
 class Written:
-    """The text that `writer` makes of what is `given`, made when code is: a process that loads code needs none.
+    """A text that `writer` generates from `given`, at build time only: a process that loads code does not generate it.
 
-    `writer` is a function of one of `WRITERS`, or a method of a record there, and `given` are plain values and such
-    records.
+    `writer`: a function of one of `WRITERS`, or a method of a record there; `given`: plain values and such records.
     """
 
     writer: Callable[..., str]
@@ -90,22 +89,26 @@ class Written:
 
 
 def written_by(writer: Callable[..., str], *given: Any) -> Written:
+    """A text that `writer` generates from `given` at build time."""
     return Written(writer, given)
 
 
 WRITERS = tuple(
-    f"loops/{name}.py"
-    for name in ("tile", "dot_tile", "tile_column", "pack", "attention_panel", "activations", "epilogue_rows")
+    f"microkernels/{name}.py"
+    for name in (
+        *("gemm/microkernel", "gemm/dot_microkernel", "gemm/microkernel_column", "gemm/packing"),
+        *("attention/online_softmax", "epilogue/activations", "epilogue/bias_activation_row"),
+    )
 )
-"""Modules that make text of what they are given, of each other, `WRITTEN_OF` and what is in the key of all code."""
-WRITTEN_OF = ("maths",)
+"""Modules whose generated text depends on arguments, each other, `WRITTEN_OF` and the compiler only."""
+WRITTEN_OF = ("microkernels/maths",)
 
 
 @record
 class IRFunction:
-    """A function in LLVM IR, linked into the object and called by name from a loop nest.
+    """A function in LLVM IR, linked into the object and called by name from a range kernel.
 
-    `made` holds the whole definition of `symbol` and the declarations it needs, or says who writes it.
+    `made`: the definition of `symbol` and the declarations it needs, or its writer.
     """
 
     symbol: str
@@ -113,21 +116,21 @@ class IRFunction:
     arguments: tuple[str, ...]
     made: str | Written = field(repr=False)
 
-    @kept_property
+    @unlocked_cached_property
     def text(self) -> str:
         return self.made if isinstance(self.made, str) else self.made.writer(*self.made.given)
 
     def __call__(self, *arguments: Any) -> Any:
-        """For type checkers: loop nests call it, Python cannot."""
+        """For type checkers: range kernels call it, Python cannot."""
         raise BuildError(f"{self.symbol}{arguments} exists in compiled loop nests only")
 
 
 @record
-class LaterIR:
-    """LLVM IR of a loop nest's body that is made when the object is, and not before: a warm process needs no compiler.
+class DeferredIR:
+    """LLVM IR of a kernel's body that is generated at build time: a warm process needs no compiler.
 
-    `key` is all that decides the IR; `make` gives it, for inputs of the dtypes `reading` where these are not the
-    kernel's own.
+    `key`: all that determines the IR; `make` returns it, for inputs of dtypes `reading` if these are not the kernel's
+    own.
     """
 
     key: str
@@ -136,15 +139,15 @@ class LaterIR:
 
     @property
     def text(self) -> str:
-        """What stands for the IR where code is told from other code."""
+        """The cache key of the IR."""
         return f"; reading {', '.join(self.reading)}\n{self.key}" if self.reading else self.key
 
 
 @record
 class Table:
-    """Rows of NumPy's numbers, all of one type: `table[i]` in a function is row i, as a tuple.
+    """Rows of NumPy scalars of one type: `table[i]` in a function is row i, as a tuple.
 
-    There are as many rows as a power of two, and i counts modulo that: no lane reads what is elsewhere.
+    The number of rows is a power of two, and i counts modulo it: no lane loads out of bounds.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -154,7 +157,7 @@ class Table:
 
 
 def inlined(*flags: str) -> Callable[[Function], Function]:
-    """Mark a function that loop nests call, with the fast-math flags of its own instructions.
+    """Mark a function that range kernels call, with the fast-math flags of its own instructions.
 
     The flags of the caller never reach it: a caller's ``reassoc`` would cancel a range reduction.
     """
@@ -167,17 +170,17 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
 
 
 def apart(*flags: str) -> Callable[[Function], Function]:
-    """As `inlined`, for what seldom runs: it stays a function, so that the loops around take no heed of it."""
+    """As `inlined`, for cold code: it stays a function (noinline), so that it does not affect the loops around."""
     return inlined(APART, *flags)
 
 
 def seldom(*flags: str) -> Callable[[Function], Function]:
-    """As `inlined`, for what few numbers need: where code has its own vectors, it is a function of all lanes."""
+    """As `inlined`, for a slow path that few elements need: in vectorized code a noinline function of all lanes."""
     return inlined(SELDOM, *flags)
 
 
 def instruction(word: str) -> Callable[[Function], Function]:
-    """Mark a function that is one of LLVM's, to the last bit, which takes its place where a processor has it.
+    """Mark a function that equals an LLVM intrinsic bit by bit, which replaces it where the processor has it.
 
     ``fma``: ``a * b + c`` rounded once. ``ldexp``: ``a * 2**n`` rounded once, of any integer n.
     """
@@ -190,16 +193,16 @@ def instruction(word: str) -> Callable[[Function], Function]:
 
 
 def vectors(begin: int, end: int, lanes: int) -> range:
-    """`range(begin, end)`, of whose steps none depends on another: what whole vectors leave is one more, masked.
+    """`range(begin, end)` with independent iterations: the remainder is one more masked vector.
 
-    Without it the last steps run one by one, which takes long where each takes long. Where `lanes` is 0, as on
-    processors that have no masks, they do.
+    Without it the remainder runs one by one, which is slow for expensive iterations. With `lanes` 0, on processors
+    without masks, it does.
     """
     raise BuildError(f"vectors({begin}, {end}, {lanes}) exists in compiled loop nests only")
 
 
 def offset(pointer: Any, elements: int) -> Any:
-    """`pointer + elements` in C; known to the compiler, so it has no Python body."""
+    """`pointer + elements` in C; an intrinsic without a Python body."""
     raise BuildError("offset() exists in compiled loop nests only")
 
 
@@ -221,7 +224,7 @@ def _syntax(code: CodeType) -> tuple[str, str, frozenset[str]]:
 
 
 class Module:
-    """A generated Python module: functions, each in a scope of its own so that equal names may differ."""
+    """A generated Python module of functions, each in a scope of its own so that names may repeat."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -235,7 +238,7 @@ class Module:
         return "\n\n".join(self.parts) + "\n"
 
     def define(self, name: str, function: Callable[..., Any], flags: tuple[str, ...]) -> None:
-        """Emit a function and everything it needs, and give it a name of the module's own."""
+        """Emit a function and its dependences under a name of the module."""
         try:
             self.parts.append(f"{name} = {self.add(function, flags)}")
         except RecursionError:
@@ -243,7 +246,7 @@ class Module:
             raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
 
     def add(self, function: Callable[..., Any], flags: tuple[str, ...]) -> str:
-        """Emit a function after everything it needs; returns its name in the generated module."""
+        """Emit a function after its dependences; return its name in the generated module."""
         key = id(function), flags
         if key in self.names:
             return self.names[key]
@@ -265,7 +268,7 @@ class Module:
         return unique
 
     def value(self, function: Callable[..., Any], name: str, value: Any) -> str:
-        """The expression that stands for a global or closure value in the generated module."""
+        """The expression of a global or closure value in the generated module."""
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
         if isinstance(value, Table):
@@ -294,7 +297,7 @@ class Module:
         )
 
     def know(self, known: dict[str, Any], value: External | IRFunction) -> None:
-        """One symbol has one meaning in an object."""
+        """Register a symbol. Raises BuildError if it has another meaning already."""
         if known.setdefault(value.symbol, value) != value:
             raise BuildError(
                 f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}"
@@ -302,14 +305,14 @@ class Module:
 
 
 def _number(value: Any) -> str:
-    """One of NumPy's."""
+    """The expression of a NumPy scalar."""
     if value.dtype.kind == "f":
         return f"np.{value.dtype.name}(float.fromhex({float(value).hex()!r}))"
     return f"np.{value.dtype.name}({int(value)})"
 
 
 def _cure(value: Any) -> str:
-    """What an author may have meant by a module such as ``math``, or by a function of it."""
+    """A hint for a module such as ``math``, or one of its functions."""
     if inspect.ismodule(value):
         return "; of modules only NumPy's words are known, as in np.sqrt(x): other numbers need names of their own"
     known = inspect.isbuiltin(value) and hasattr(np, value.__name__)
@@ -319,31 +322,31 @@ def _cure(value: Any) -> str:
 def references(function: Callable[..., Any], names: AbstractSet[str] | None = None) -> dict[str, Any]:
     """The global and closure names that a function uses, with their values, in a fixed order.
 
-    `names` are those in its syntax that are not behind a dot, if the caller has it at hand.
+    `names`: the free names of its syntax, if the caller has them.
     """
     if names is None:
         _, _, names = _syntax(function.__code__)
     try:
-        found = inspect.getclosurevars(function)
+        result = inspect.getclosurevars(function)
     except ValueError:  # an empty cell
         where = place_of(function.__code__)
         raise BuildError(f"{where} uses a name of the function around it that has no value yet") from None
     return {
-        name: value for name, value in sorted({**found.globals, **found.nonlocals}.items()) if name in names
+        name: value for name, value in sorted({**result.globals, **result.nonlocals}.items()) if name in names
     }
 
 
 def digest_of(source: Source) -> str:
-    """The hash of the text of a source, or of its identity if it has one; it is asked for several times."""
+    """The hash of a source's bytecode key or text; cached."""
     own: dict[str, Any] = getattr(source, "__dict__", {})
-    found: str | None = own.get("_digest")
-    if found is None:
+    result: str | None = own.get("_digest")
+    if result is None:
         identity = getattr(source, "identity", None)
         text = source.text if identity is None else identity.text
-        found = own["_digest"] = sha256(text.encode()).hexdigest()
-    return found
+        result = own["_digest"] = sha256(text.encode()).hexdigest()
+    return result
 
 
 def symbol_of(source: Source) -> str:
-    """The unique name of the entry of a source: readable part and hash of the text."""
+    """The unique symbol of a source's entry: its name and a hash of its text."""
     return f"jk_{source.name}_{digest_of(source)[:16]}"

@@ -1,6 +1,7 @@
-"""bfloat16 numbers in NumPy, which has none: their bits as uint16, as arrays of kernels hold them.
+"""bfloat16 arrays in NumPy, which has no such dtype: kernels take and return their bits as uint16.
 
-Arrays of the dtype ``bfloat16`` of other packages, such as ml_dtypes, have the same bits and are taken as they are.
+Arrays whose dtype another package registers as ``bfloat16``, such as ml_dtypes, have the same bits and need no
+conversion.
 """
 
 import functools
@@ -9,31 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
+from jitkernels.core import dtypes
 
 NAME = "bfloat16"
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_foreign(dtype: "np.dtype[Any]") -> bool:
-    """Whether it is another package's bfloat16."""
+    """Whether a dtype is another package's bfloat16."""
     return dtype.name == NAME and dtype.itemsize == 2 and dtype.isnative
 
 
 def numbers(array: AnyArray) -> AnyArray:
-    """The values of bits as float32; what holds values already stays as it is."""
+    """Decode bfloat16 bits to float32; arrays of any other dtype are returned unchanged."""
     if array.dtype != np.uint16 and not is_foreign(array.dtype):
         return array
     return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def stored(values: Any) -> AnyArray:
-    """The bits of values, rounded once to the nearest, of two the one that ends in 0; NaN stays NaN."""
+    """Encode values as bfloat16 bits, rounded once to nearest, ties to even; NaN stays NaN."""
     wide = np.asarray(values)
     with np.errstate(all="ignore"):
         near = wide.astype(np.float32)
         if wide.dtype.itemsize > 4:
-            # Rounded twice, ties might not be those of the value: what is inexact ends in an odd bit first.
+            # Double rounding could break ties wrongly: round to odd in float32 first, then to nearest even.
             bits, exact = near.view(np.uint32), near.astype(wide.dtype) == wide
             beyond = np.abs(near) > np.abs(wide)
             below = np.where(np.isfinite(near) & beyond, bits - np.uint32(1), bits)
@@ -50,7 +51,7 @@ def stored(values: Any) -> AnyArray:
 
 
 class _Limits:
-    """What NumPy's `finfo` says of its own types."""
+    """The attributes of `np.finfo` for bfloat16."""
 
     eps, epsneg = 2.0**-7, 2.0**-8
     max = (2.0 - 2.0**-7) * 2.0**127
@@ -59,15 +60,15 @@ class _Limits:
 
 @functools.cache
 def limits(dtype: str) -> Any:
-    """`np.finfo`, of bfloat16 too; it takes NumPy microseconds to find."""
+    """`np.finfo` of a dtype, bfloat16 included; cached, as NumPy takes microseconds to look it up."""
     return _Limits if dtype == NAME else np.finfo(dtype)
 
 
 def foreign_among(arrays: Iterable[AnyArray]) -> "np.dtype[Any] | None":
-    """Another package's bfloat16, where one of these arrays has it."""
+    """The first dtype among arrays that is another package's bfloat16, or None."""
     return next((array.dtype for array in arrays if is_foreign(array.dtype)), None)
 
 
 def is_float(dtype: str) -> bool:
-    """Whether arrays of that element type hold floating-point numbers."""
+    """Whether `dtype` is a floating-point element type."""
     return dtypes.named(dtype).is_float

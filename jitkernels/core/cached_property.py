@@ -1,17 +1,21 @@
-"""Properties that are computed once and kept, without a lock."""
+"""Caches without a lock: properties computed once per object, and analyses computed once per code object."""
 
+import functools
+import types
+import weakref
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
-class kept_property(Generic[T]):  # noqa: N801  # used like functools.cached_property
-    """A property that is computed when first asked for, and kept: `functools.cached_property` without a lock.
+class unlocked_cached_property(Generic[T]):  # noqa: N801  # used like functools.cached_property
+    """A property computed on first access and cached: `functools.cached_property` without a lock.
 
-    Before Python 3.12 that has one lock for all that there are. It would stand outside the order of ours
-    (`jitkernels.locks`): whoever computes a value takes `making`, and whoever has that taken asks for values.
-    Two threads may compute the same value; the first stays.
+    Before Python 3.12 `functools.cached_property` has one global lock. It would break the lock order of
+    `jitkernels.core.fork_locks`: code that computes a value takes `making`, and code that holds `making` reads cached
+    properties. Two threads may compute the same value; the first stays.
     """
 
     def __init__(self, func: Callable[[Any], T]) -> None:
@@ -29,3 +33,33 @@ class kept_property(Generic[T]):  # noqa: N801  # used like functools.cached_pro
         if instance is None:
             return self
         return instance.__dict__.setdefault(self._name, self.func(instance))
+
+
+def cached_per_code(make: Callable[..., R]) -> Callable[..., R]:
+    """Cache a function of a code object and hashable arguments until the code object is freed.
+
+    Code objects are compared by identity: equal ones may come from two files. The cached value must not refer to the
+    code object itself.
+    """
+    entries: dict[int, tuple[weakref.ref[types.CodeType], dict[Any, R]]] = {}
+
+    @functools.wraps(make)
+    def cached(code: types.CodeType, *others: Any) -> R:
+        entry = entries.get(id(code))
+        if entry is None or entry[0]() is not code:
+            key = id(code)
+
+            def forget(dead: "weakref.ref[types.CodeType]") -> None:
+                last = entries.get(key)
+                if last is not None and last[0] is dead:
+                    del entries[key]
+
+            entry = entries[key] = weakref.ref(code, forget), {}
+        values = entry[1]
+        if others not in values:
+            values[others] = make(code, *others)
+        return values[others]
+
+    exposed: Any = cached
+    exposed.entries = entries
+    return cached

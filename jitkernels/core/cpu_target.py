@@ -1,67 +1,30 @@
-"""What this machine and installation are: CPU, versions, cores, and where results about them are kept.
+"""The target of generated code: the CPU, its features, vector registers, cores and caches."""
 
-Everything that decides machine code or a measurement is in one of the two environments here, and the hash
-of an environment names the folder of what was made under it. A changed environment is therefore a miss.
-"""
-
-import contextlib
 import functools
-import json
 import os
 import platform
-import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from jitkernels import dtypes, processor, settings
-from jitkernels.checksums import sha256
+from jitkernels.core import cpuid, dtypes, settings, versions
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import UnknownNameError
-from jitkernels.records import record
-
-PACKAGES_OF_CODE = ("jitkernels", "llvmlite", "numpy")
-PACKAGES_OF_TIMINGS = ("mkl", "scipy-openblas32", "onednn-cpu-gomp", "onednn-cpu-iomp")
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    """Versions of all installed distributions by normalised name, the first on the path winning.
-
-    Read off the names of their ``.dist-info`` folders: importing `importlib.metadata` takes 15 ms, a fifth
-    of what a whole warm start may.
-    """
-    found: dict[str, str] = {}
-    for place in sys.path:
-        try:
-            names = os.listdir(place or ".")  # names are all that is needed
-        except OSError:
-            continue
-        for name in names:
-            if name.endswith(".dist-info"):
-                package, _, number = name.removesuffix(".dist-info").partition("-")
-                found.setdefault(package.lower().replace("_", "-"), number)
-    return found
-
-
-def version(package: str) -> str:
-    """The installed version of a distribution, or "absent"."""
-    return _versions().get(package, "absent")
 
 
 @functools.cache
 def _host() -> tuple[str, dict[str, bool]]:
-    """LLVM's name of the host CPU, and whether it has each of the features that it has names for."""
-    found = processor.host()
-    if found is None:
+    """LLVM's name of the host CPU, and a bool for each feature that LLVM names."""
+    host = cpuid.host()
+    if host is None:
         import llvmlite.binding as llvm
 
-        found = str(llvm.get_host_cpu_name()), dict(llvm.get_host_cpu_features())
-    return found
+        host = str(llvm.get_host_cpu_name()), dict(llvm.get_host_cpu_features())
+    return host
 
 
 def has_compiler() -> bool:
-    """Whether LLVM is installed, without which there is only what was built before."""
-    return version("llvmlite") != "absent" and sys.modules.get("llvmlite", sys) is not None
+    """Whether LLVM is installed; without it only cached objects can run."""
+    return versions.version("llvmlite") != "absent" and sys.modules.get("llvmlite", sys) is not None
 
 
 @functools.cache
@@ -70,30 +33,30 @@ def cpu_name() -> str:
 
     Raises UnknownNameError for a name that LLVM does not know, where it is installed.
     """
-    asked = settings.read("JITKERNELS_CPU_NAME")
-    if asked and has_compiler() and not _is_cpu(asked):
+    requested = settings.read("JITKERNELS_CPU_NAME")
+    if requested and has_compiler() and not _is_cpu(requested):
         expected = settings.SETTINGS["JITKERNELS_CPU_NAME"].expected
-        raise UnknownNameError(f"JITKERNELS_CPU_NAME: expected {expected}, got {asked!r}")
-    return asked or _host()[0]
+        raise UnknownNameError(f"JITKERNELS_CPU_NAME: expected {expected}, got {requested!r}")
+    return requested or _host()[0]
 
 
 def _is_cpu(name: str) -> bool:
-    """Whether LLVM knows a CPU. It goes on without, and says so on standard error alone."""
+    """Whether LLVM knows a CPU name. LLVM reports an unknown one on standard error only, so that is captured."""
     import tempfile
 
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
-    with tempfile.TemporaryFile() as heard:
-        kept = os.dup(2)
+    with tempfile.TemporaryFile() as captured:
+        stderr = os.dup(2)
         try:
-            os.dup2(heard.fileno(), 2)
+            os.dup2(captured.fileno(), 2)
             llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=name)
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-        heard.seek(0)
-        return b"not a recognized processor" not in heard.read()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        captured.seek(0)
+        return b"not a recognized processor" not in captured.read()
 
 
 NEEDED = frozenset(
@@ -102,7 +65,7 @@ NEEDED = frozenset(
         "sse4.2", "x87", "xsave", "neon", "fp-armv8",
     )
 )  # fmt: skip
-"""What every CPU has that NumPy runs on; LLVM's code calls what is nowhere, or crashes, without some of it."""
+"""Features of every CPU that NumPy runs on; without some of them LLVM emits calls to missing functions, or crashes."""
 
 
 NEEDING = {
@@ -111,30 +74,30 @@ NEEDING = {
         "avx512f", "vaes", "sha512", "sm4", "avxvnni", "avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16",
     },
 }  # fmt: skip
-"""What brings a feature back in LLVM if it stays itself."""
+"""For each feature, the features that make LLVM enable it again unless they are disabled as well."""
 
 
 @functools.cache
 def cpu_features() -> frozenset[str]:
     """LLVM's names of the features of the host CPU, overridden by ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f").
 
-    An override can only take features away: code for a feature that the CPU lacks would crash. Raises
-    UnknownNameError for a feature that LLVM does not know, or that no code does without.
+    An override can only remove features: code for a feature that the CPU lacks would crash. Raises UnknownNameError
+    for a feature that LLVM does not know, or that generated code always requires.
     """
     known = _host()[1]
-    found = frozenset(name for name, present in known.items() if present)
-    asked = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
-    for part in asked:
+    present_features = frozenset(name for name, present in known.items() if present)
+    requested = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
+    for part in requested:
         if part[0] not in "+-" or part[1:] not in known or (part[0] == "-" and part[1:] in NEEDED):
-            why = ", which no code does without" if part[1:] in NEEDED else ""
+            why = ", which all generated code requires" if part[1:] in NEEDED else ""
             expected = settings.SETTINGS["JITKERNELS_CPU_FEATURES"].expected
             raise UnknownNameError(f"JITKERNELS_CPU_FEATURES: expected {expected}, got {part!r}{why}")
-    removed = {part[1:] for part in asked if part.startswith("-")}
-    return found - _dependents(removed)
+    removed = {part[1:] for part in requested if part.startswith("-")}
+    return present_features - _dependents(removed)
 
 
 def _dependents(removed: set[str]) -> set[str]:
-    """The removed features and those that cannot exist without them (avx512* need avx512f, and so on)."""
+    """The removed features and those that require them (avx512* require avx512f, and so on)."""
     gone = set(removed)
     for feature in ("avx", "avx2"):
         if feature in gone:
@@ -146,10 +109,10 @@ def _dependents(removed: set[str]) -> set[str]:
 
 @record
 class Target:
-    """What generated code is made for: everything about a CPU that kernels choose their code by.
+    """The CPU facts that kernels choose their code by.
 
-    name and features are LLVM's; `vector_bytes` is the width of the widest vector registers, `registers` how
-    many of them there are.
+    `name` and `features` are LLVM's; `vector_bytes` is the width of the widest vector registers, `registers` their
+    number.
     """
 
     architecture: str
@@ -163,7 +126,7 @@ class Target:
         return self.vector_bytes // dtypes.named(dtype).size
 
     def masked_lanes(self, dtype: str, vector_bytes: int = 64) -> int:
-        """Elements in a vector of so many bytes, or of the widest, whose lanes can be off; 0 without masks."""
+        """Lanes of a masked vector of `vector_bytes`, or of the widest registers; 0 without masked instructions."""
         width = min(vector_bytes, self.vector_bytes)
         return width // dtypes.named(dtype).size if "avx512vl" in self.features else 0
 
@@ -173,36 +136,36 @@ class Target:
 
     @property
     def is_arm(self) -> bool:
-        """64-bit Arm, which has NEON and conversions of float16 even where LLVM tells no features."""
+        """64-bit Arm, which has NEON and float16 conversions even where LLVM reports no features."""
         return self.architecture in ("aarch64", "arm64")
 
     @property
     def fuses(self) -> bool:
-        """Whether it multiplies and adds in one instruction, which rounds once."""
+        """Whether the CPU has a fused multiply-add, which rounds once."""
         return "fma" in self.features or not self.is_x86
 
     @property
-    def waits_to_write(self) -> bool:
-        """Whether a store to a line that is not in the first cache holds up those behind it, unless it was asked for.
+    def stalls_on_store_miss(self) -> bool:
+        """Whether a store that misses the L1 cache stalls the stores behind it unless its line was prefetched.
 
-        Intel's processors write in order, and fetch lines ahead of that for stores to one place alone. On Emerald
-        Rapids, rows of Jacobi's step that are written two at once take 47 ns for 98 numbers with arrays of 80 kB, and
-        23 with their lines asked for; the second cache added but a sixth to what Zen 4 took in the first one.
+        Intel's processors commit stores in order and prefetch lines for one store stream only. On Emerald Rapids, rows
+        of a Jacobi step, written two at a time, take 47 ns for 98 elements with arrays of 80 kB, and 23 ns with
+        prefetched lines; on Zen 4 the L2 cache adds only a sixth to the time in L1.
         """
         return self.is_x86 and not self.name.startswith("znver")
 
     def does(self, word: str) -> bool:
-        """Whether what `native.source.instruction` calls so is one instruction, for whole vectors."""
+        """Whether the operation that `native.source.instruction` calls `word` is one instruction on whole vectors."""
         return {"fma": self.fuses, "ldexp": "avx512dq" in self.features}[word]
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Bytes of the vectors worth trying: a CPU may run slower for its widest ones."""
+        """Vector widths in bytes worth trying: a CPU may run slower with its widest vectors."""
         return (64, 32) if self.vector_bytes == 64 else (self.vector_bytes,)
 
 
 def target_of(architecture: str, name: str, features: frozenset[str]) -> Target:
-    """The target that a CPU of these features is: AVX-512, AVX2, or 16-byte vectors, of which NEON has 32."""
+    """The target of a CPU with these features: AVX-512, AVX2, or 16-byte vectors (32 registers on NEON)."""
     if "avx512f" in features:
         return Target(architecture, name, features, vector_bytes=64, registers=32)
     if "avx2" in features:
@@ -213,7 +176,7 @@ def target_of(architecture: str, name: str, features: frozenset[str]) -> Target:
 
 @functools.cache
 def target() -> Target:
-    """What code is generated for here: this machine, less what ``JITKERNELS_CPU_FEATURES`` takes away."""
+    """The target of generated code: this machine, without the features that ``JITKERNELS_CPU_FEATURES`` removes."""
     return target_of(platform.machine().lower(), cpu_name(), cpu_features())
 
 
@@ -240,106 +203,10 @@ def _quota(unlimited: int) -> int:
 
 
 @functools.cache
-def second_cache_bytes() -> int:
-    """Bytes of a core's second-level cache; 1 MB where the system does not tell."""
+def l2_cache_bytes() -> int:
+    """Bytes of a core's L2 cache; 1 MB where the system does not report it."""
     try:
-        told = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
-        return int(told.removesuffix("K")) << 10 if told.endswith("K") else 1 << 20
+        size = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
+        return int(size.removesuffix("K")) << 10 if size.endswith("K") else 1 << 20
     except (OSError, ValueError):
         return 1 << 20
-
-
-@functools.cache
-def environment_of_code() -> dict[str, str]:
-    """Everything besides a source that decides the machine code made from it."""
-    return {
-        "cpu": cpu_name(),
-        "features": ",".join(sorted(cpu_features())),
-        "system": f"{sys.platform}-{platform.machine()}",
-        **{name: version(name) for name in PACKAGES_OF_CODE},
-    }
-
-
-def environment_of_timings(threads: int) -> dict[str, str]:
-    """Everything besides an attr that decides which implementation measures best."""
-    python = f"{platform.python_implementation()}-{platform.python_version()}"
-    versions = {name: version(name) for name in PACKAGES_OF_TIMINGS}
-    return {**environment_of_code(), **versions, "python": python, "threads": str(threads)}
-
-
-def digest(content: object) -> str:
-    """SHA-256 of a JSON value with sorted keys, in hexadecimal."""
-    return str(sha256(json.dumps(content, sort_keys=True).encode()).hexdigest())
-
-
-@functools.cache
-def cache_root() -> Path | None:
-    """The folder of everything kept between processes, or None when no private folder can be had.
-
-    ``JITKERNELS_CACHE_DIR`` if set, else the user's cache folder, else a folder of the user's own below the
-    system's temporary folder. A folder that another user owns or may write to is never used: loading
-    machine code from it would hand them this process.
-    """
-    chosen = settings.read("JITKERNELS_CACHE_DIR")
-    if chosen:
-        return private(Path(chosen).absolute())
-    return next((place for place in _places() if place.is_absolute() and private(place)), None)
-
-
-def _places() -> Iterator[Path]:
-    """Where the cache may be, if nobody says."""
-    import platformdirs
-
-    with contextlib.suppress(RuntimeError):  # a user without a home, as in many containers
-        yield Path(platformdirs.user_cache_dir("jitkernels"))
-    import tempfile
-
-    user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    yield Path(tempfile.gettempdir()) / f"jitkernels-{user}"
-
-
-def private(place: Path) -> Path | None:
-    """The folder itself, made with mode 0700 if missing, or None if it is not ours alone."""
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = place.stat()
-    except OSError:
-        return None
-    if hasattr(os, "getuid") and (
-        status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    ):
-        return None
-    return place
-
-
-def work_directory() -> Path:
-    """Where intermediate files are kept on request: ``JITKERNELS_WORKDIR``, else ``jitkernels-work`` here."""
-    place = Path(settings.read("JITKERNELS_WORKDIR"))
-    place.mkdir(parents=True, exist_ok=True)
-    return place
-
-
-def timings_directory(threads: int) -> Path | None:
-    """Where measurements for this environment and number of threads lie, or None without a cache."""
-    root = cache_root()
-    return root and _timings_below(root, threads)
-
-
-@functools.cache
-def _timings_below(root: Path, threads: int) -> Path:
-    """Neither machine nor versions change while a process lives."""
-    return root / digest(environment_of_timings(threads))[:16] / "tuning"
-
-
-def has_timings(name: str, threads: int) -> bool:
-    """Whether any attr of a kernel was measured; looked up anew when the folder has changed."""
-    place = timings_directory(threads)
-    try:
-        return place is not None and _has_timings(place, name, place.stat().st_mtime_ns)
-    except OSError:
-        return False
-
-
-@functools.lru_cache(maxsize=8)
-def _has_timings(place: Path, name: str, _: int) -> bool:
-    return next(place.glob(f"{name}-*.json"), None) is not None

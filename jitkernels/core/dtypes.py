@@ -1,15 +1,15 @@
-"""The element types of arrays, in one table: what NumPy, C and LLVM call each, and how C arguments are written.
+"""The element types of arrays in one table: their names in NumPy, C and LLVM, and the notation of C arguments.
 
-C arguments are text, because text is the key of compiled code: ``int64``, ``double*``, ``float* restrict``.
-The element is named as NumPy or as C does; ``restrict`` promises, as in C, that what is written through the
-pointer is reached through no other argument.
+C arguments are text, because text is the key of compiled code: ``int64``, ``double*``, ``float* restrict``. The
+element is named as in NumPy or in C; ``restrict`` promises, as in C, that no other argument aliases what is written
+through the pointer.
 """
 
 import functools
 from typing import TYPE_CHECKING, Any
 
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import UnknownNameError
-from jitkernels.records import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @record
 class DType:
-    """An element type: its name, its C and LLVM types, its bytes, and the NumPy dtype that arrays of it have.
+    """An element type: its name, C and LLVM types, size in bytes, and the NumPy dtype that stores it.
 
     NumPy has no bfloat16: its arrays are uint16, and so is its C type, as not every compiler has one.
     """
@@ -30,7 +30,7 @@ class DType:
 
     @property
     def numpy(self) -> "np.dtype[Any]":
-        """NumPy's dtype object of arrays of this type."""
+        """NumPy's dtype object of arrays that store this type."""
         import numpy as np
 
         return np.dtype(self.storage)
@@ -41,7 +41,7 @@ class DType:
 
     @property
     def computed(self) -> str:
-        """The dtype that kernels compute in where arrays have this one."""
+        """The dtype that kernels compute in for arrays of this type."""
         return "float32" if self.llvm in ("half", "bfloat") else self.name
 
 
@@ -67,11 +67,11 @@ _by_c_name = {dtype.c: dtype for dtype in TABLE.values() if dtype.name != "bfloa
 
 
 def named(name: str) -> DType:
-    """The element type that NumPy or C calls so. Raises UnknownNameError with the names that there are."""
-    found = TABLE.get(name) or _by_c_name.get(name)
-    if found is None:
+    """The element type of that NumPy or C name. Raises UnknownNameError that lists the known names."""
+    dtype = TABLE.get(name) or _by_c_name.get(name)
+    if dtype is None:
         raise UnknownNameError(f"no element type {name!r}; there are {', '.join(TABLE)}")
-    return found
+    return dtype
 
 
 @record
@@ -89,7 +89,7 @@ class CType:
         return self.element.llvm if self.element else "void"
 
     def declare(self, name: str) -> str:
-        """A C parameter of this type."""
+        """The declaration of a C parameter of this type."""
         element = self.element.c if self.element else "void"
         pointer = "*restrict " if self.is_restrict else "*" if self.is_pointer else ""
         return f"{element} {pointer}{name}"
@@ -97,7 +97,7 @@ class CType:
 
 @functools.cache
 def c_type(text: str) -> CType:
-    """What a C type stands for that is written as in ``float* restrict``. Raises UnknownNameError."""
+    """Parse a C type written as ``float* restrict``. Raises UnknownNameError."""
     bare = text.removesuffix(" restrict")
     element = bare.removesuffix("*")
     return CType(

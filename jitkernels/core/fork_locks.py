@@ -1,22 +1,22 @@
-"""The locks of this package, taken in one order, and what a fork does with them.
+"""The locks of this package, their order, and the fork hook that holds them.
 
-A forked child has one thread and a copy of all memory: a lock that another thread held stays taken there for
-ever, and what that thread was changing stays half changed. So a fork waits until nobody is inside, by taking
-every lock first, in the order in which anybody else takes them:
+A forked child has one thread and a copy of all memory: a lock that another thread held stays locked there for ever,
+and the data it protected stays half changed. So a fork takes every lock first, in the order in which all other code
+takes them:
 
-1. `making`, while anything is registered, chosen, built, loaded or remembered;
-2. `writing`, while a few words that belong together are written: nothing else is taken inside;
+1. `making`, while anything is registered, selected, built, loaded or cached;
+2. `writing`, while a few machine words that belong together are written: no other lock is taken inside;
 3. llvmlite's: not ours, but a child could compile nothing without it.
 
-All of them are in one hook, since hooks of their own would run in the order of imports. Python's own lock of a
-module that another thread is importing stays taken in a child as well, which then hangs when it imports the
-same. A fork lets imports of `LAZY` end, which first calls need, and which need nothing of ours; others may last
-as long as the program.
+One fork hook takes all of them, since separate hooks would run in the order of imports. Python's own import lock of a
+module that another thread is importing stays locked in a child as well, which then hangs when it imports the same
+module. A fork waits for imports of `LAZY`: first calls need these, and they need nothing of ours; other imports may
+last as long as the program.
 """
 
 import os
 import sys
-from _thread import RLock, _local, allocate_lock, get_ident  # of `threading`, which takes longer to import
+from _thread import RLock, _local, allocate_lock, get_ident  # `threading` takes longer to import
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import _bootstrap
@@ -26,20 +26,20 @@ LAZY = (
     "llvmlite", "numpy", "platformdirs", "importlib", "tempfile", "shlex", "shutil", "logging", "threading",
     "traceback", "string",
 )  # fmt: skip
-"""Packages of which parts are first imported by a call."""
+"""Packages whose modules a call may import for the first time."""
 
 _imports: Any = _bootstrap
 _has_logging = "logging" in sys.modules
-"""Then the hook below runs before that of `logging`, else behind it."""
+"""True: the hook below runs before that of `logging`; False: after it."""
 
 making = RLock()
 writing = RLock()
 measuring = allocate_lock()
-"""Held around `making` while anything is timed, which may take long: no fork waits for it, a child has its own."""
+"""Held around `making` during timings, which may take long: no fork waits for it, and a child gets a new one."""
 
 
 class _Held(_local):
-    """What forks under way in this thread hold; more than one if a signal handler forks within a fork."""
+    """Locks that the forks in progress in this thread hold; more than one if a signal handler forks within a fork."""
 
     def __init__(self) -> None:
         self.stacks: list[ExitStack] = []
@@ -51,7 +51,7 @@ _held = _Held()
 def _before_fork() -> None:
     stack = ExitStack()
     _held.stacks.append(stack)
-    with _logging_left():
+    with _logging_lock_released():
         stack.enter_context(making)
         stack.enter_context(writing)
         _wait_for_imports(stack)
@@ -59,30 +59,30 @@ def _before_fork() -> None:
 
 def _wait_for_imports(stack: ExitStack) -> None:
     while True:
-        for name in _being_imported():
-            _imports._lock_unlock_module(name)  # waits, and imports nothing
-        compiler = _take_compiler()
-        if not _being_imported():
+        for name in _modules_in_import():
+            _imports._lock_unlock_module(name)  # waits for the import, and imports nothing itself
+        compiler = _hold_compiler_lock()
+        if not _modules_in_import():
             stack.push(compiler)
             return
-        compiler.close()  # an import may want it: it must not be waited for with that taken
+        compiler.close()  # an import may need it: release it before waiting for that import
 
 
 @contextmanager
-def _logging_left() -> Iterator[None]:
-    """Give back the lock that a hook of `logging` took before ours, until ours are taken: those inside may log.
+def _logging_lock_released() -> Iterator[None]:
+    """Release the lock that `logging`'s own fork hook took before ours, until ours are held: code inside them may log.
 
-    That is so where it was imported behind this module, which does without until there is something to say.
+    That happens if `logging` was imported after this module, which imports it only when there is a message.
     """
     lock: Any = None if _has_logging else getattr(sys.modules.get("logging"), "_lock", None)
-    taken = 0
+    count = 0
     while lock is not None and lock._is_owned():
         lock.release()
-        taken += 1
+        count += 1
     try:
         yield
     finally:
-        for _ in range(taken):
+        for _ in range(count):
             lock.acquire()
 
 
@@ -92,26 +92,26 @@ def _after_fork() -> None:
 
 def _after_fork_in_child() -> None:
     global measuring
-    measuring = allocate_lock()  # whoever measured is not here
+    measuring = allocate_lock()  # the measuring thread does not exist in the child
     _after_fork()
 
 
-def _being_imported() -> list[str]:
+def _modules_in_import() -> list[str]:
     """The modules of `LAZY` that other threads are importing."""
     locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
-    held = [(name, lock) for name, lock in locks if lock is not None and lock.count]
-    mine = get_ident()
-    return [name for name, lock in held if lock.owner != mine and name.partition(".")[0] in LAZY]
+    locked = [(name, lock) for name, lock in locks if lock is not None and lock.count]
+    own_thread = get_ident()
+    return [name for name, lock in locked if lock.owner != own_thread and name.partition(".")[0] in LAZY]
 
 
-def _take_compiler() -> ExitStack:
-    """Keep other threads of the program out of LLVM, if it is loaded."""
-    taken = ExitStack()
+def _hold_compiler_lock() -> ExitStack:
+    """Take llvmlite's lock, if it is loaded, so that no other thread is inside LLVM."""
+    stack = ExitStack()
     if "llvmlite.binding" in sys.modules:
         from llvmlite.binding import ffi
 
-        taken.enter_context(getattr(ffi.lib, "_lock", nullcontext()))
-    return taken
+        stack.enter_context(getattr(ffi.lib, "_lock", nullcontext()))
+    return stack
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,7 +1,8 @@
-"""Records: dataclasses that never change, made in a quarter of the time.
+"""`record`: frozen dataclasses whose classes are created in a quarter of the time.
 
 `dataclass(frozen=True)` compiles six functions from text for each class, which takes half a millisecond: the classes
-that an expression needs would take as long as its code. Of a record one is compiled, and the others are closures.
+that an expression needs would take as long as its code. `record` compiles only ``__init__``; the other methods are
+closures.
 """
 
 import dataclasses
@@ -15,18 +16,18 @@ ABSENT = object()
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def record(cls: Class) -> Class:
-    """Make a class what ``dataclass(frozen=True)`` makes it; all fields are given by position or name."""
+    """Give a class the methods of ``dataclass(frozen=True)``; all fields are passed by position or name."""
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
     shown = [field.name for field in fields if field.repr]
     compared = [field.name for field in fields if field.compare]
-    several = attrgetter(*compared) if compared else lambda _: ()
+    key_of = attrgetter(*compared) if compared else lambda _: ()
 
     def same(self: Any, other: Any) -> Any:
-        return several(self) == several(other) if other.__class__ is self.__class__ else NotImplemented
+        return key_of(self) == key_of(other) if other.__class__ is self.__class__ else NotImplemented
 
     def number(self: Any) -> int:
-        return hash(several(self))
+        return hash(key_of(self))
 
     def text(self: Any) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
@@ -38,27 +39,29 @@ def record(cls: Class) -> Class:
     }  # fmt: skip
     own = set(vars(cls))
     if vars(cls).get("__hash__", ABSENT) is None:
-        own.discard("__hash__")  # which Python sets where there is an __eq__
+        own.discard("__hash__")  # Python sets it to None where the class defines __eq__
     for name in methods.keys() - own:
         setattr(cls, name, methods[name])
     return cls
 
 
 def _refuse(self: Any, name: str, *_: Any) -> None:
-    raise dataclasses.FrozenInstanceError(f"a {type(self).__name__} does not change: {name}")
+    raise dataclasses.FrozenInstanceError(
+        f"a {type(self).__name__} is frozen: cannot assign or delete {name}"
+    )
 
 
 def _init(cls: type, fields: tuple[dataclasses.Field[Any], ...]) -> Callable[..., None]:
-    """The function that gives each field its value."""
-    around: dict[str, Any] = {"put": object.__setattr__, "ABSENT": ABSENT}
+    """Compile the ``__init__`` that assigns every field."""
+    namespace: dict[str, Any] = {"put": object.__setattr__, "ABSENT": ABSENT}
     parameters, lines = ["self"], []
     for field in fields:
         value, name = field.name, field.name
         if field.default is not dataclasses.MISSING:
-            around[f"default_{name}"] = field.default
+            namespace[f"default_{name}"] = field.default
             parameters.append(f"{name}=default_{name}")
         elif field.default_factory is not dataclasses.MISSING:
-            around[f"new_{name}"] = field.default_factory
+            namespace[f"new_{name}"] = field.default_factory
             parameters.append(f"{name}=ABSENT")
             value = f"new_{name}() if {name} is ABSENT else {name}"
         else:
@@ -66,7 +69,7 @@ def _init(cls: type, fields: tuple[dataclasses.Field[Any], ...]) -> Callable[...
         lines.append(f" put(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
-    exec("\n".join([f"def __init__({', '.join(parameters)}):", *(lines or [" pass"])]), around)
-    made: Callable[..., None] = around["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    return made
+    exec("\n".join([f"def __init__({', '.join(parameters)}):", *(lines or [" pass"])]), namespace)
+    init: Callable[..., None] = namespace["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    return init

@@ -1,5 +1,6 @@
-"""SHA-256 of Python's own: OpenSSL's library, which `hashlib` loads, takes longer to load than all hashing at start."""
+"""SHA-256 without OpenSSL, whose library `hashlib` loads: that load takes longer than all hashing at startup."""
 
+import json
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -9,11 +10,16 @@ from typing import Any
 def _constructor() -> Callable[[bytes], Any]:
     for module in (*(("hashlib",) if "hashlib" in sys.modules else ()), "_sha2", "_sha256"):
         try:
-            found: Callable[..., Any] = import_module(module).sha256
-            return found
-        except (ImportError, AttributeError):  # of another Python
+            constructor: Callable[..., Any] = import_module(module).sha256
+            return constructor
+        except (ImportError, AttributeError):  # absent in this version of Python
             continue
     return import_module("hashlib").sha256  # type: ignore[no-any-return]  # a function
 
 
 sha256 = _constructor()
+
+
+def digest(content: object) -> str:
+    """SHA-256 of a JSON value with sorted keys, in hexadecimal."""
+    return str(sha256(json.dumps(content, sort_keys=True).encode()).hexdigest())

@@ -1,38 +1,38 @@
-"""What the inputs of an elementwise nest may be besides whole arrays of its dtype, as names.
+"""Operand forms of an elementwise loop nest: a dtype, a scalar, or a strided or reversed array.
 
-A name is that of a dtype, or one of the forms below, which are of the nest's own dtype; where that is known it stands
-before the form.
+A name is that of a dtype, or one of the forms below, which have the nest's own dtype; where that is known it is the
+prefix of the name.
 """
 
 NUMBER = "number"
-"""A number, which stands beside all elements."""
+"""A scalar that broadcasts to all elements."""
 BACKWARDS = "backwards"
-"""An array whose last element lies first in memory."""
+"""An array with a negative stride: its last element is first in memory."""
 _EVERY = "every"
 
 
-def every(apart: int) -> str:
-    """The name of arrays of which one element in so many is read."""
-    return f"{_EVERY}{apart}"
+def every(stride: int) -> str:
+    """The name of a strided array that reads one element in every `stride`."""
+    return f"{_EVERY}{stride}"
 
 
 def in_dtype(name: str, dtype: str) -> str:
-    """The name with the dtype that a form is of."""
+    """The name of a form with its dtype as prefix."""
     return f"{dtype}_{name}" if name in (NUMBER, BACKWARDS) or name.startswith(_EVERY) else name
 
 
 def dtype_of(name: str) -> str:
-    """The dtype of what a name stands for."""
+    """The dtype of the operand that `name` stands for."""
     return name.partition("_")[0]
 
 
 def is_number(name: str) -> bool:
-    """Whether that is a number."""
+    """Whether `name` stands for a scalar operand."""
     return name.endswith(f"_{NUMBER}")
 
 
-def apart_of(name: str) -> int:
-    """In how many elements one is read; -1 where they are read backwards."""
+def stride_of_form(name: str) -> int:
+    """The stride of an operand in elements; -1 where it is read backwards."""
     form = name.partition("_")[2]
     if form == BACKWARDS:
         return -1

@@ -1,4 +1,4 @@
-"""A word to whoever waits at a terminal for something that takes longer than a second."""
+"""A progress message on a terminal for work that takes longer than a second."""
 
 import contextlib
 import sys
@@ -6,15 +6,15 @@ from _thread import _local  # as `threading.local`
 from collections.abc import Iterator
 
 PATIENCE = 1.0
-"""Seconds before anything is said."""
+"""Seconds before the message is written."""
 _waiting = _local()
 
 
 @contextlib.contextmanager
 def saying(what: str) -> Iterator[None]:
-    """Write "jitkernels: <what> ..." to a terminal if the block takes more than `PATIENCE`; nothing elsewhere.
+    """Write "jitkernels: <what> ..." to a terminal if the block takes more than `PATIENCE` seconds; nothing elsewhere.
 
-    Inside another such block nothing is said: that one says what the waiting is for.
+    A nested block writes nothing: the outer message explains the wait.
     """
     if sys.stderr is None or not sys.stderr.isatty() or getattr(_waiting, "here", False):
         yield
@@ -33,6 +33,6 @@ def saying(what: str) -> Iterator[None]:
 
 
 def _say(what: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # a terminal that is gone
+    with contextlib.suppress(OSError, ValueError):  # the terminal is closed
         sys.stderr.write(f"jitkernels: {what} ...\n")
         sys.stderr.flush()

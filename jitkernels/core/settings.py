@@ -1,25 +1,25 @@
-"""The environment variables: one table, from which reading, checking, ``jitkernels info`` and the README follow.
+"""The environment variables in one table, which reading, checking, ``jitkernels info`` and the README all use.
 
-A wrong value is an error that names the variable when it is first needed. A name that starts like ours and is
-none is said once, when the first variable is read: not at import, which stays as quick as it is.
+A wrong value raises an error that names the variable when it is first needed. An unknown name with our prefix is
+reported once, when the first variable is read: not at import, which stays fast.
 """
 
 import functools
 import os
 import re
 
-from jitkernels.disk import say_once
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import UnknownNameError
-from jitkernels.records import record
 
 PREFIX = "JITKERNELS_"
 OF_TESTS = f"{PREFIX}TEST_"
-"""Variables that begin so steer test suites; the package reads none of them."""
+"""Prefix of variables that configure test suites; the package reads none of them."""
 
 
 @record
 class Setting:
-    """One variable. `expected` says what it takes, `pattern` is that as a regular expression, None for any text."""
+    """One variable: `expected` describes its values, `pattern` is that as a regular expression, None for any text."""
 
     name: str
     meaning: str
@@ -29,7 +29,7 @@ class Setting:
     fallback: str = ""
 
     def check(self, value: str) -> str:
-        """The value; raises UnknownNameError if it is none of this variable's."""
+        """Return `value`; raises UnknownNameError if the variable does not accept it."""
         if self.pattern is not None and re.fullmatch(self.pattern, value, re.ASCII) is None:
             raise UnknownNameError(f"{self.name}: expected {self.expected}, got {value!r}")
         return value
@@ -94,8 +94,13 @@ SETTINGS = {
         ),
         _of_words(
             "JITKERNELS_BACKEND",
-            "what runs expressions: compiled code, or NumPy operation by operation",
-            "native", "interpreter",
+            "what runs expressions: code by LLVM, the same loops by numba, or NumPy operation by operation",
+            "native", "numba", "interpreter",
+        ),
+        _of_words(
+            "JITKERNELS_COMPILER",
+            "where LLVM runs, which takes some 95 MB: in this process, or in a helper process that goes away",
+            "inprocess", "process",
         ),
         Setting(
             "JITKERNELS_CPU_NAME",
@@ -115,11 +120,11 @@ SETTINGS = {
 
 
 def read(name: str) -> str:
-    """What a variable says, checked; its fallback where it is unset or empty.
+    """The checked value of a variable; its fallback where it is unset or empty.
 
-    Raises UnknownNameError for a value that is none of that variable's.
+    Raises UnknownNameError for a value that the variable does not accept.
     """
-    _say_what_is_misspelt()
+    _report_unknown_names()
     value = os.environ.get(name)
     return _checked(name, value) if value else SETTINGS[name].fallback
 
@@ -129,30 +134,30 @@ def _checked(name: str, value: str) -> str:
     return SETTINGS[name].check(value)
 
 
-_looked = False
+_reported_unknown = False
 
 
-def _say_what_is_misspelt() -> None:
-    global _looked
-    if _looked:
+def _report_unknown_names() -> None:
+    global _reported_unknown
+    if _reported_unknown:
         return
-    _looked = True
+    _reported_unknown = True
     for name in unknown():
         import difflib
 
         ends = [known.removeprefix(PREFIX) for known in SETTINGS]
         near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), ends, 1)
         known = f"did you mean {PREFIX}{near[0]}?" if near else f"there are {', '.join(SETTINGS)}"
-        say_once(name, f"there is no setting {name!r}: {known}")
+        warn_once(name, f"there is no setting {name!r}: {known}")
 
 
 def present() -> dict[str, str]:
-    """What the environment holds of ours, as it stands there, checked or not; unknown names come last."""
+    """The variables of ours in the environment with their raw values, checked or not; unknown names come last."""
     return {name: os.environ[name] for name in (*SETTINGS, *unknown()) if name in os.environ}
 
 
 def unknown() -> list[str]:
-    """The variables of the environment that are named like ours and are none."""
+    """The variables of the environment that have our prefix and are not in the table."""
     return [
         name
         for name in os.environ
@@ -161,7 +166,7 @@ def unknown() -> list[str]:
 
 
 def table() -> str:
-    """All of them as a Markdown table."""
+    """All variables as a Markdown table."""
     lines = ["| variable | meaning | accepted | default |", "|---|---|---|---|"]
     lines += [f"| `{s.name}` | {s.meaning} | {s.expected} | {s.default} |" for s in SETTINGS.values()]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""Exceptions that come from without, as those that handlers of signals raise: what they interrupt has not failed.
+"""Exceptions raised by signal handlers: the interrupted operation has not failed itself.
 
-Nobody may take them for errors of their own, and go on.
+Code that handles errors must let these through instead of treating them as its own failure.
 """
 
 import dis
@@ -12,18 +12,18 @@ from typing import Any
 RAISE = dis.opmap["RAISE_VARARGS"]
 
 
-def have_raised(error: BaseException) -> bool:
-    """Whether an exception comes from a handler of a signal, such as one of `signal.alarm` that ends what takes long.
+def raised_by_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler raised `error`, such as a `signal.alarm` handler that ends a long operation.
 
-    Python calls handlers between any two instructions of the main thread, and what they raise comes from there: its
-    traceback goes through the handler's code.
+    Python calls handlers between any two instructions of the main thread, so the traceback of such an exception passes
+    through the handler's code.
     """
     return is_behind(error.__traceback__)
 
 
 def is_behind(trace: types.TracebackType | None) -> bool:
-    """Whether a traceback goes through the code of a handler."""
-    codes = {_code_of(signal.getsignal(one)) for one in signal.valid_signals()} - {None}
+    """Whether a traceback passes through the code of a signal handler."""
+    codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
     while trace is not None:
         if trace.tb_frame.f_code in codes:
             return True
@@ -32,25 +32,25 @@ def is_behind(trace: types.TracebackType | None) -> bool:
 
 
 def end_calls(error: BaseException) -> bool:
-    """Whether an exception ends what is done, as Ctrl-C does: a function that is run has not raised it itself.
+    """Whether an exception interrupts the call, as Ctrl-C does, rather than being raised by the called function.
 
-    The handler of Ctrl-C is no code of Python's, so what has not raised `KeyboardInterrupt` by a statement was
-    interrupted.
+    The handler of Ctrl-C is not Python code, so a `KeyboardInterrupt` that no ``raise`` statement raised is an
+    interrupt.
     """
-    return have_raised(error) or (
-        isinstance(error, KeyboardInterrupt) and not _is_stated(error.__traceback__)
+    return raised_by_signal_handler(error) or (
+        isinstance(error, KeyboardInterrupt) and not _is_raise_statement(error.__traceback__)
     )
 
 
-def _is_stated(trace: types.TracebackType | None) -> bool:
-    """Whether the innermost instruction of a traceback is that of a ``raise``."""
+def _is_raise_statement(trace: types.TracebackType | None) -> bool:
+    """Whether the innermost instruction of a traceback is a ``raise`` statement."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == RAISE
 
 
 def _code_of(handler: Any) -> types.CodeType | None:
-    """The code of a function, of a method, or of what objects that can be called do."""
+    """The code object of a function, of a method, or of a callable object's ``__call__``."""
     if handler is None or isinstance(handler, int):
         return None
     while isinstance(handler, functools.partial):

@@ -1,9 +1,9 @@
-"""Which state modules of this package are in: keys of code have it, so that an edit of the compiler is a miss.
+"""The hash of the package's source files, part of the keys of compiled code: an edit of the compiler is a cache miss.
 
-That is the hash of their text. To read some hundred files takes several milliseconds, so what hash they have is noted
-beside their names, sizes and times, which Python as well takes to tell whether it has compiled them: in the cache and
-in packs. Where times tell nothing, since whoever installed the package gave all files the same one, the files are read;
-nothing is noted of a file that may change once more without another time.
+Reading some hundred files takes several milliseconds, so their hash is stored under their names, sizes and
+modification times (the facts by which Python itself decides whether to recompile) in the cache and in packs. Where the
+times say nothing, since an installer gave all files the same one, the files are read; nothing is stored for a file
+that may change once more without a new time.
 """
 
 import contextlib
@@ -14,96 +14,96 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from jitkernels import machine
-from jitkernels.checksums import sha256
-from jitkernels.disk import content_of, publish
+from jitkernels.core import cache_dirs, versions
+from jitkernels.core.atomic_files import content_of, publish
+from jitkernels.core.hashing import sha256
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 FILE = "states.json"
 MOST = 64
-"""Notes that the cache keeps."""
+"""Entries that the stored table holds at most."""
 OLDEST = 1_000_000_000
-"""Seconds of the year 2001: no file of ours is older, so one that says so tells nothing."""
+"""Seconds since the epoch of the year 2001: no file of ours is older, so an earlier time is not a real one."""
 RECENT = 3 * 10**9
-"""Nanoseconds within which a file may change twice and have one time, on disks that count in seconds."""
+"""Nanoseconds within which a file may change twice with one modification time, on disks that count in seconds."""
 _noted: dict[str, str] = {}
 _used: dict[str, str] = {}
 
 
 @functools.cache
-def state_of(*places: str) -> str:
-    """The hash of modules and of all that are in folders, given by their place in the package."""
-    files = _modules_of(*places)
+def state_of(*paths: str) -> str:
+    """The hash of modules and folders, given as paths relative to the package."""
+    files = _modules_of(*paths)
     listing, last = _listing(files)
     if listing is None:
         return _hash(files)
     if listing not in _noted:
-        _noted.update(_kept())
-    found = _noted.get(listing)
-    if found is None:
-        found = _hash(files)
+        _noted.update(_stored_table())
+    state = _noted.get(listing)
+    if state is None:
+        state = _hash(files)
         if time.time_ns() - last < RECENT:
-            return found
-        _keep(listing, found)
-    _used[listing] = found
-    return found
+            return state
+        _store(listing, state)
+    _used[listing] = state
+    return state
 
 
 def note(known: Mapping[str, str]) -> None:
-    """Take the word of a pack for what files of such names, sizes and times hold."""
+    """Add a pack's table: the hash of files with these names, sizes and times."""
     _noted.update(known)
 
 
 def noted() -> dict[str, str]:
-    """What this process has asked for, for a pack."""
+    """The entries that this process has used, for a pack."""
     return dict(_used)
 
 
 def forget() -> None:
-    """Delete the notes in the cache."""
-    root = machine.cache_root()
+    """Delete the stored table."""
+    root = cache_dirs.cache_root()
     if root is not None:
         with contextlib.suppress(OSError):
             (root / FILE).unlink()
 
 
-def _modules_of(*places: str) -> list[str]:
-    return [file for place in places for file in _modules(f"{PACKAGE}/{place}")]
+def _modules_of(*paths: str) -> list[str]:
+    return [file for path in paths for file in _modules(f"{PACKAGE}/{path}")]
 
 
-def _modules(place: str) -> Iterator[str]:
-    if place.endswith(".py"):
-        yield place
+def _modules(folder: str) -> Iterator[str]:
+    if folder.endswith(".py"):
+        yield folder
         return
-    with os.scandir(place) as entries:
-        found = sorted((entry.name, entry.path) for entry in entries)
-    for name, path in found:
+    with os.scandir(folder) as entries:
+        entries_by_name = sorted((entry.name, entry.path) for entry in entries)
+    for name, child in entries_by_name:
         if name.endswith(".py"):
-            yield path
+            yield child
         elif "." not in name and not name.startswith("_"):
-            yield from _modules(path)
+            yield from _modules(child)
 
 
 def _listing(files: list[str]) -> tuple[str | None, int]:
-    """What stands for names, sizes and times of files, None where the latter tell nothing, and the last time."""
-    told = [machine.version("jitkernels")]
+    """A hash of the names, sizes and times of files (None where the times say nothing), and the latest time."""
+    facts = [versions.version("jitkernels")]
     times = set()
     for file in files:
-        status = os.stat(file)  # half the time of the method
+        status = os.stat(file)  # half the time of Path.stat
         times.add(status.st_mtime_ns)
-        told.append(f"{file.removeprefix(str(PACKAGE))} {status.st_size} {status.st_mtime_ns}")
+        facts.append(f"{file.removeprefix(str(PACKAGE))} {status.st_size} {status.st_mtime_ns}")
     if len(times) < 2 or min(times) < OLDEST * 10**9:
         return None, 0
-    return str(sha256("\n".join(told).encode()).hexdigest()[:32]), max(times)
+    return str(sha256("\n".join(facts).encode()).hexdigest()[:32]), max(times)
 
 
 def _hash(files: list[str]) -> str:
     return str(sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest())
 
 
-def _kept() -> dict[str, str]:
-    """The notes in the cache; none where there are none that are whole."""
-    root = machine.cache_root()
+def _stored_table() -> dict[str, str]:
+    """The table stored in the cache; empty if there is no valid one."""
+    root = cache_dirs.cache_root()
     with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
         if root is not None:
             return {
@@ -112,9 +112,9 @@ def _kept() -> dict[str, str]:
     return {}
 
 
-def _keep(listing: str, state: str) -> None:
-    root = machine.cache_root()
+def _store(listing: str, state: str) -> None:
+    root = cache_dirs.cache_root()
     _noted[listing] = state
     if root is not None:
-        last = [*(_kept() | {listing: state}).items()][-MOST:]
+        last = [*(_stored_table() | {listing: state}).items()][-MOST:]
         publish(root / FILE, json.dumps(dict(last)).encode())

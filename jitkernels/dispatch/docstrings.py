@@ -1,22 +1,22 @@
-"""What ``help(jk.softmax)`` prints and what type checkers are told of an everyday function, made from its row."""
+"""The documentation string of an everyday function, generated from its row for ``help`` and type checkers."""
 
 import inspect
 from collections.abc import Iterator
 
-from jitkernels import bfloat16
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.fields import MOST_WHOLE
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, fewest_results
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.fields import MOST_WHOLE
+from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, min_results
+from jitkernels.attrs.schema.signature import Argument
+from jitkernels.core import bfloat16
 
 COMMON = """\
-Inputs are anything that NumPy makes an array of, with any strides; leading dimensions broadcast. They are computed
-in float32 if that holds them all, else in float64, as where all are integers.
-{} Results are new arrays unless `out` is given.
+Inputs are any array-likes, with any strides; leading dimensions broadcast. Kernels compute in float32 if that holds
+all inputs, else in float64, as where all are integers.
+{} Results are new arrays unless `out` is passed.
 
 Raises ArgumentTypeError for a wrong type or dtype, ArgumentError for a wrong shape or overlap, AttrError for a wrong
-option{}; nothing is written then. All are jitkernels.JitKernelsError."""
-STORED = "Arrays of bfloat16, of ml_dtypes, give such results unless other floats stand beside them."
+option{}; nothing is written then. All derive from jitkernels.JitKernelsError."""
+STORED = "Arrays of bfloat16, of ml_dtypes, return bfloat16 unless other inputs are wider floats."
 COUNTED = "Arrays of bfloat16, of ml_dtypes, count as float32."
 OF_INDICES = ", DataIndexError for an index outside its table"
 
@@ -40,7 +40,7 @@ def text_of(row: type[KernelAttr]) -> str:
         "",
         COMMON.format(STORED if bfloat16.NAME in dtypes_of(row) else COUNTED, indices),
         "",
-        f"Kernels of it are specialised by {row.__name__}({', '.join(row.known_fields())}).",
+        f"Its kernels are specialised by {row.__name__}({', '.join(row.known_fields())}).",
     ]
     return "\n".join(parts)
 
@@ -55,7 +55,7 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
         which = f"one of {', '.join(map(repr, values))}" if values else _kind(row, name)
         yield f"{name}: {which}"
     several = "a tuple of arrays" if len(outputs) > 1 else "an array"
-    if len(outputs) > 1 == fewest_results(row):
+    if len(outputs) > 1 == min_results(row):
         several = "an array, or a tuple of them where there are several results,"
     yield f"out: {several} to write to and to return"
     results = [f"{a.name}: {_array(row, a)}{_with(row, a)}" for a in outputs]
@@ -63,19 +63,19 @@ def _arguments(row: type[KernelAttr]) -> Iterator[str]:
 
 
 def _missing(row: type[KernelAttr], argument: Argument) -> str:
-    """Whether an input may be left out, and with which others."""
+    """Whether an input is optional, and together with which others."""
     if argument.when is None:
         return ""
     others = [a.name for a in row.arrays if a.role == "in" and a.when == argument.when and a is not argument]
-    return "; may be left out" + (f", together with {' and '.join(others)}" if others else "")
+    return "; optional" + (f", together with {' and '.join(others)}" if others else "")
 
 
 def _with(row: type[KernelAttr], output: Argument) -> str:
-    """The input or the option without which a result is not there."""
+    """The input or the option that a result requires."""
     if output.when is None:
         return ""
     led = [a.name for a in row.arrays if a.role == "in" and a.when == output.when]
-    return f" if {led[0]} is given" if led else f" if {output.when}"
+    return f" if {led[0]} is passed" if led else f" if {output.when}"
 
 
 def _kind(row: type[KernelAttr], name: str) -> str:
@@ -107,12 +107,12 @@ def _array(row: type[KernelAttr], argument: Argument) -> str:
 
 
 def _shape(argument: Argument) -> str:
-    """The shape as users of NumPy write it: dots for any dimensions, a question mark for what may be missing."""
+    """The shape in NumPy's notation: dots for any number of dimensions, a question mark for an optional one."""
     parts = ["..." if e.spread else f"{e}?" if e.optional else str(e) for e in argument.extents]
     return f"({', '.join(parts)}{',' * (len(parts) == 1 and parts[0] != '...')})"
 
 
 def dtypes_of(row: type[KernelAttr]) -> tuple[str, ...]:
-    """The dtypes that the attr's own field ``dtype`` may be."""
+    """The dtypes of the row's field ``dtype``."""
     known = row.known_fields()
     return known["dtype"].dtypes if "dtype" in known else ()

@@ -1,48 +1,49 @@
-"""Nests that convert what they read: one pass over inputs of other dtypes in place of a pass for each and the kernel's.
+"""Kernels with fused casts: one pass over inputs of other dtypes instead of one pass per cast and one for the kernel.
 
-So it is with numbers beside arrays, and with elements that have gaps between them (`jitkernels.layouts`). Nests are the
-kernel's own code but for what they read, so that results are the same bits.
+They also read scalars beside arrays, and strided arrays (`jitkernels.core.operand_forms`). The code differs from the
+kernel's only in its loads, so that results are the same bits.
 """
 
 from collections.abc import Sequence
 
-from jitkernels import dtypes, layouts
-from jitkernels.attrs.base import Tolerance
-from jitkernels.disk import say_once
+from jitkernels.attrs.schema.base import Tolerance
+from jitkernels.attrs.schema.registry import find_implementation, implementation
+from jitkernels.core import dtypes, operand_forms
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import BuildError
-from jitkernels.kernel import Kernel
-from jitkernels.native import load
-from jitkernels.native.code import Code, code_of
-from jitkernels.registry import find_implementation, implementation
+from jitkernels.runtime.loading import loader
+from jitkernels.runtime.loading.compiled_code import Code, code_of
 
 
 def nest_of(kernel: Kernel, names: Sequence[str]) -> Code | None:
-    """The code of a kernel for inputs of these dtypes and forms, or None where only bringing together will do.
+    """The code of a kernel for inputs of these dtypes and forms, or None if only separate casts can serve them.
 
-    Where all implementations must give the same bits, any but a pinned one may lend its nest.
+    Where all implementations must return the same bits, the nest of any but a pinned one may be used.
     """
     attr = kernel.attr
-    found = implementation(type(attr), kernel.implementation)
+    provider = implementation(type(attr), kernel.implementation)
     if kernel.rule != "pinned" and attr.tolerance() == Tolerance(ulp=0):
-        found = find_implementation(type(attr), "gen") or found
-    variant = dict(found.variants(attr)[0])  # what measured best did so without converting
-    if "stream" in variant and found.name == kernel.implementation:
+        provider = find_implementation(type(attr), "gen") or provider
+    variant = dict(provider.variants(attr)[0])  # the measured variant was measured without casts
+    if "stream" in variant and provider.name == kernel.implementation:
         variant["stream"] = kernel.variant.get("stream", False)
-    source = found.source(attr, variant)
-    names = [layouts.in_dtype(name, attr.fields()["dtype"]) for name in names]
-    known = all(layouts.dtype_of(name) in dtypes.TABLE for name in names)
+    source = provider.source(attr, variant)
+    names = [operand_forms.in_dtype(name, attr.fields()["dtype"]) for name in names]
+    known = all(operand_forms.dtype_of(name) in dtypes.TABLE for name in names)
     if not getattr(source, "converts", False) or not known:
         return None
     nest = code_of(source.reading(names))
-    return nest if load.can_be_had(nest.source) else None
+    return nest if loader.is_loadable(nest.source) else None
 
 
 def address_of(nest: Code) -> int:
-    """Of its entry; 0 where it cannot be built, which is said."""
+    """The address of a nest's entry; 0, with a warning, if it cannot be built."""
     try:
         return nest.address
     except BuildError as error:
-        say_once(
-            f"build {nest.source.name}", f"{nest.source.name} cannot be built, converting first: {error}"
+        warn_once(
+            f"build {nest.source.name}",
+            f"{nest.source.name} cannot be built, falling back to separate casts: {error}",
         )
         return 0

@@ -1,4 +1,4 @@
-"""A kernel: one implementation bound to one attr, in machine code, behind its launcher."""
+"""A kernel: one implementation bound to one attr, as machine code behind its launcher."""
 
 import ctypes
 import inspect
@@ -6,28 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from jitkernels import dtypes
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import Implementation, Variant, implementation
+from jitkernels.attrs.schema.signature import Signature
+from jitkernels.codegen.error_status import error_of
+from jitkernels.core import cffi_values, dtypes
+from jitkernels.core.fork_locks import making
+from jitkernels.core.progress import saying
+from jitkernels.dispatch.native import launcher
 from jitkernels.errors import ArgumentTypeError
-from jitkernels.locks import making
-from jitkernels.native import launch
-from jitkernels.native.code import Code, code_of
-from jitkernels.native.status import error_of
-from jitkernels.patience import saying
-from jitkernels.registry import Implementation, Variant, implementation
-from jitkernels.signature import Signature
+from jitkernels.runtime.loading.compiled_code import Code, code_of
 
 LONG_NANOSECONDS = 20_000
 """Work longer than this releases the interpreter lock, which costs some 50 ns."""
 
 
-class Kernel(launch.Holder):
-    """What stands behind the callable that ``KernelFuncs.cache().at(attr)`` returns, as its ``__self__``.
+class Kernel(launcher.Holder):
+    """The ``__self__`` of the callable that ``KernelFuncs.cache().at(attr)`` returns.
 
-    attr: what it computes. implementation: the name of how. variant: the tuned parameters of that
-    implementation; `code`, if given, is what it makes of them for this attr. rule: the step of the lookup order
-    that chose it. source: the text of its code. address: and symbol: of its C entry, 0 and "" for the NumPy
-    reference. timings: seconds of each candidate when it was measured.
+    attr: the attr it computes. implementation: its name. variant: its tuned parameters; `code`, if passed, is its code
+    for this attr. rule: the step of the lookup order that selected it. source: the text of its code. address and
+    symbol: of its C entry, 0 and "" for the NumPy reference. timings: seconds of each measured candidate.
     """
 
     __slots__ = (
@@ -36,27 +35,27 @@ class Kernel(launch.Holder):
     )  # fmt: skip
 
     def __init__(
-        self, attr: KernelAttr, found: Implementation, variant: Variant, code: Code | None = None
+        self, attr: KernelAttr, implementation: Implementation, variant: Variant, code: Code | None = None
     ) -> None:
         self.attr = attr
-        self.implementation = found.name
+        self.implementation = implementation.name
         self.variant = dict(variant)
-        self.rule = "asked for"
+        self.rule = "requested"
         self._due: Callable[[], int] | None = None
         self._kept: list[Kernel] = []
-        self.calls_until_due = launch.NEVER
+        self.calls_until_due = launcher.NEVER
         self.exact = False
         self.timings: Mapping[str, float] = {}
         self.signature = attr.signature()
-        self._function = found.function
-        self._call_python = self._reference if found.is_reference else None
+        self._function = implementation.function
+        self._call_python = self._reference if implementation.is_reference else None
         self._words = _words(self.signature)
-        if found.is_reference:
-            found.check_reference(attr)
+        if implementation.is_reference:
+            implementation.check_reference(attr)
             self._code: Code | None = None
             self.symbol, self.address = "", 0
         else:
-            code = code or code_of(found.source(attr, variant))
+            code = code or code_of(implementation.source(attr, variant))
             if not code.is_loaded:
                 self._load(code)
             self._code, self.symbol, self.address = code, code.symbol, code.address
@@ -75,9 +74,9 @@ class Kernel(launch.Holder):
 
     @property
     def callable(self) -> Any:
-        """What callers hold: the compiled launcher with this kernel as ``self``, or `run` where there is none.
+        """The callable for users: the compiled launcher with this kernel as ``self``, or `run` as fallback.
 
-        Made when first asked for: the kernel of a size class serves everyday calls, which have their own.
+        Created on first use: the kernel of a size class serves everyday calls, which have their own launcher.
         """
         with making:
             if self._callable is None:
@@ -85,23 +84,23 @@ class Kernel(launch.Holder):
             return self._callable
 
     def _launcher(self) -> Any:
-        if not launch.fits(self._parameters, self._words):
+        if not launcher.fits(self._parameters, self._words):
             return self.run
         self._context = self._new_context()
-        if not launch.is_launched(self._context):
+        if not launcher.is_launched(self._context):
             return self.run
-        launch.set_countdown(self._context, self.calls_until_due)
-        return launch.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
+        launcher.set_countdown(self._context, self.calls_until_due)
+        return launcher.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
 
     @property
-    def _parameters(self) -> list[launch.Parameter]:
+    def _parameters(self) -> list[launcher.Parameter]:
         return [
-            launch.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
+            launcher.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
             for array in self.signature.arrays
         ]
 
     def _new_context(self) -> Any:
-        return launch.context(
+        return launcher.context(
             self._parameters,
             self._words,
             entry=self.address,
@@ -117,7 +116,7 @@ class Kernel(launch.Holder):
 
     @property
     def is_long(self) -> bool:
-        """Rough estimate: 10 operations or 20 bytes per nanosecond."""
+        """Whether a call outlasts `LONG_NANOSECONDS`, estimated at 10 operations or 20 bytes per nanosecond."""
         nbytes = sum(array.nbytes for array in self.signature.arrays)
         return self.address != 0 and max(self.attr.operations() / 10, nbytes / 20) > LONG_NANOSECONDS
 
@@ -126,45 +125,47 @@ class Kernel(launch.Holder):
         self.signature.through_numbers(partial(self._function, self.attr), arrays)
 
     def run(self, *arrays: Any, **named: Any) -> None:
-        """Check every argument in Python, then compute: what the launcher falls back on.
+        """Check every argument in Python, then compute: the fallback of the launcher.
 
-        Raises ArgumentTypeError, ArgumentError or DataIndexError naming the argument, what was expected and
-        what came; nothing is written then.
+        Raises ArgumentTypeError, ArgumentError or DataIndexError that names the argument, expected and got; nothing is
+        written then.
         """
         if named:
             count, listed = len(self.signature.arrays), ", ".join(named)
             raise ArgumentTypeError(
                 f"{self.attr.name}: expected {count} arrays by position, got {listed} by name"
             )
-        if self._due is not None and self._is_launched and launch.countdown_of(self._context) <= 0:
+        if cffi_values.has_memory(arrays):
+            arrays = tuple(cffi_values.arrays_of(self.attr.name, arrays, {})[0])
+        if self._due is not None and self._is_launched and launcher.countdown_of(self._context) <= 0:
             self.settle()
         self.run_as(self.attr, arrays)
 
     def watch(self, calls: int, due: "Callable[[], int]") -> None:
-        """After so many calls, and then after as many more as it answers, `due` is called; never if that is 0."""
+        """Call `due` after `calls` calls, and again after as many more as it returns; never if that is 0."""
         self._due = due
         self._count_down(calls)
 
     def count(self, calls: int) -> None:
-        """So many calls have passed of which no context of this kernel knows."""
+        """Count calls that passed outside the contexts of this kernel."""
         self.calls_until_due -= calls
         if self.calls_until_due <= 0:
             self.settle()
 
     def settle(self) -> None:
-        """The calls asked for have passed: tell who wanted to know."""
+        """Run the `due` callback and restart the countdown."""
         if self._due is not None:
             calls = self._due()
             self._count_down(calls)
 
     def _count_down(self, calls: int) -> None:
-        self.calls_until_due = calls or launch.NEVER
+        self.calls_until_due = calls or launcher.NEVER
         if self._is_launched:
-            launch.set_countdown(self._context, self.calls_until_due)
+            launcher.set_countdown(self._context, self.calls_until_due)
 
     def become(self, other: "Kernel") -> None:
-        """Compute by another kernel of the same attr from now on; callers keep what they hold."""
-        self._kept.append(other)  # whose Python objects the context now names
+        """Replace the code by that of another kernel of the same attr; existing callables stay valid."""
+        self._kept.append(other)  # the context refers to its Python objects
         for name in (
             "implementation",
             "variant",
@@ -178,7 +179,7 @@ class Kernel(launch.Holder):
         ):
             setattr(self, name, getattr(other, name))
         if self._is_launched:
-            launch.replace(self._context, other._new_context())
+            launcher.replace(self._context, other._new_context())
 
     def run_as(self, attr: KernelAttr, arrays: Sequence[Any]) -> None:
         """As `run`, for any attr of the kernel's size class: extents are arguments of the machine code."""
@@ -195,7 +196,7 @@ class Kernel(launch.Holder):
             raise error_of(status, attr.name, self.implementation)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is built anew: machine code and addresses hold in one process only."""
+        """A copy is rebuilt: machine code and addresses are valid in one process only."""
         return _rebuilt, (self.attr, self.implementation, self.variant)
 
     def __repr__(self) -> str:
@@ -208,15 +209,15 @@ def _rebuilt(attr: KernelAttr, name: str, variant: Variant) -> Kernel:
 
 
 def kernel_of(function: Callable[..., Any]) -> Kernel | None:
-    """The kernel behind a callable, if there is one."""
-    found = getattr(function, "__self__", None)
-    return found if isinstance(found, Kernel) else None
+    """The kernel behind a callable, or None."""
+    holder = getattr(function, "__self__", None)
+    return holder if isinstance(holder, Kernel) else None
 
 
 def _text_of(function: Any) -> str:
     try:
         return inspect.getsource(function)
-    except OSError:  # typed into an interpreter
+    except OSError:  # defined in an interactive session
         return f"# the source of {function.__qualname__} is not in a file"
 
 
@@ -225,7 +226,7 @@ def _singleton(dtype: str) -> Any:
 
 
 def _words(signature: Signature) -> list[int]:
-    """What the C function takes after the arrays: integers, and addresses of the floats."""
+    """The arguments of the C function after the arrays: integers, and addresses of the floats."""
     return [value for _, value in signature.integers] + [_address(value) for _, value in signature.floats]
 
 
@@ -233,5 +234,5 @@ _floats: dict[float, Any] = {}
 
 
 def _address(value: float) -> int:
-    """Where a float lies in memory, for good: calls without the interpreter lock may outlive their kernel."""
+    """The permanent address of a float: calls without the interpreter lock may outlive their kernel."""
     return ctypes.addressof(_floats.setdefault(value, ctypes.c_double(value)))

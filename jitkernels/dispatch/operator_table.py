@@ -1,7 +1,7 @@
-"""What the dispatcher knows of an everyday function: its row's arrays and options as words, and its contexts by key.
+"""The dispatch table of an everyday function: its row's arrays and options as int64 words, and its contexts by key.
 
-The layout is in `jitkernels.native.layout`. The key of a context is options, dtype and the size class of every extent,
-six bits each; a context for exactly some extents has these in place of their classes.
+The layout is in `jitkernels.runtime.abi_layout`. The key of a context is options, dtype and the size class of every
+extent, six bits each; a context of static shape has the extents in place of their classes.
 """
 
 import sys
@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import layouts
-from jitkernels.attrs.fields import NARROW
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE
-from jitkernels.native import launch
-from jitkernels.native.c_api import SCALARS
-from jitkernels.native.layout import (
+from jitkernels.attrs.schema.fields import NARROW
+from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE
+from jitkernels.attrs.schema.signature import Argument
+from jitkernels.core import operand_forms
+from jitkernels.dispatch.fast_path_kind import kind_of
+from jitkernels.dispatch.native import launcher
+from jitkernels.dispatch.option_types import Real, Whole
+from jitkernels.runtime.abi_layout import (
     ADDRESS_BITS,
     BACKWARDS,
     CONVERTING,
@@ -38,29 +40,26 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.options import Real, Whole
-from jitkernels.plain_calls import kind_of
-from jitkernels.signature import Argument
+from jitkernels.runtime.c_api import SCALARS
 
 INTEGERS = ("int8", "uint8", "int32", "int64")
-"""Those that the dispatcher takes or gives."""
+"""Integer dtypes that the dispatcher accepts or returns."""
 _NAMES: dict[int, str] = {
     **{dtype.num: dtype.name for dtype in SCALARS},
-    NUMBER: layouts.NUMBER,
-    **{EVERY + apart - 2: layouts.every(apart) for apart in range(2, MOST_APART + 1)},
-    BACKWARDS: layouts.BACKWARDS,
+    NUMBER: operand_forms.NUMBER,
+    **{EVERY + apart - 2: operand_forms.every(apart) for apart in range(2, MOST_APART + 1)},
+    BACKWARDS: operand_forms.BACKWARDS,
 }
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
 
 class Dispatch:
-    """The table of one everyday function; raises ValueError where the row has more than it can hold.
+    """The table of one everyday function; raises ValueError where the row exceeds its limits.
 
-    parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the
-    C function; values the objects that each option may be, by name (numbers: default and limits); narrow: whether
-    arrays may be of bfloat16.
-    may_be_exact: whether keys can hold exact extents, if these are not large.
+    parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
+    function; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays
+    may be bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class Dispatch:
         self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
         self._kinds, self._narrow = dict(kinds or {}), narrow
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
-        self._kept: list[object] = []
+        self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
             name
@@ -88,14 +87,14 @@ class Dispatch:
         self._check(outputs)
         self.words = self._table(outputs)
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
-        self._places: dict[int, int] = {}
+        self._addresses: dict[int, int] = {}
         self._countdowns: dict[int, int] = {}
-        self._rooms: Iterator[Any] = iter(())
+        self._free_rows: Iterator[Any] = iter(())
         self._listed: set[int] = set()
         self.forget()
 
     def _weigh(self) -> None:
-        """The factor of each optional group, transposed input and choice in the options of a key."""
+        """Assign the factor of each optional group, transposed input and choice in the options of a key."""
         factor = 1
         for argument in self._inputs:
             for flag in (argument.when, argument.turned):
@@ -151,8 +150,10 @@ class Dispatch:
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
         free = [a for a in self._inputs if a.spreads or a.trailing is not None]
-        given = [a for a in outputs if a.when not in self._options]  # where all options are left out
-        plain = kind_of(self._inputs, given, self._symbols, bool(self._options))
+        unconditional = [
+            a for a in outputs if a.when not in self._options
+        ]  # where all options have their defaults
+        plain = kind_of(self._inputs, unconditional, self._symbols, bool(self._options))
         picked, picker = self._picking()
         header = {
             Table.INPUTS: len(self._inputs),
@@ -177,26 +178,26 @@ class Dispatch:
             Table.CHOICES: start,
             Table.HIDDEN: self._hidden(outputs),
         }
-        for place, value in header.items():
-            words[place] = value
+        for index, value in header.items():
+            words[index] = value
         words[Table.NAMES : Table.NAMES + len(self._names)] = [id(name) for name in self._names]
         words[Table.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
 
     def _is_at_once(self, spread: Sequence[int], outputs: Sequence[Argument]) -> bool:
-        """Whether a kernel has to see all leading dimensions of a call: or would read a matrix again for each block."""
+        """Whether a kernel needs all leading dimensions in one call, or would read a matrix again for each block."""
         shared = any(len(a.fixed) > 1 and not a.spreads for a in self._inputs)
         return not spread or not self._inputs or shared or not all(a.spreads for a in outputs)
 
     def _picking(self) -> tuple[int, int]:
-        """The input whose rows are named by the numbers in another, and that other; -1 where there are none."""
+        """The input whose rows are gathered, and the input of indices that selects them; -1 where there are none."""
         names = [a.name for a in self._inputs]
-        found = [(names.index(a.picks), i) for i, a in enumerate(self._inputs) if a.picks is not None]
-        return found[0] if len(found) == 1 else (-1, -1)
+        pairs = [(names.index(a.picks), i) for i, a in enumerate(self._inputs) if a.picks is not None]
+        return pairs[0] if len(pairs) == 1 else (-1, -1)
 
     def _hidden(self, outputs: Sequence[Argument]) -> int:
-        """The symbols, as bits, that no output has: where one of them is 0 there may be results all the same."""
+        """The symbols, as bits, that no output has: where one of them is 0 results may be non-empty."""
         shown = {symbol for a in outputs for extent in a.extents for symbol in extent.symbols}
         looked_at = [a for a in self._inputs if a.dtype is not None]  # integers, where there are any
         if looked_at:
@@ -227,42 +228,42 @@ class Dispatch:
         }
         shape: list[int] = []
         for extent in fixed:
-            places = [self._symbols.index(symbol) for symbol in extent.symbols]
-            shape += [extent.factor, *[*places, -1, -1][:2]]
+            indices = [self._symbols.index(symbol) for symbol in extent.symbols]
+            shape += [extent.factor, *[*indices, -1, -1][:2]]
         shape += [0] * (3 * MOST_SHAPE - len(shape))
         more = [extent.more for extent in fixed]
         return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MOST_SHAPE - len(more))]
 
     def _number(self, argument: Argument) -> int:
-        """NumPy's number of an array's integers, of some the first."""
+        """NumPy's type number of an integer array; the first one of several dtypes."""
         name = argument.dtype or ""
         return int(np.dtype(self._kinds[name][0] if name in self._kinds else name).num)
 
     def _tells(self, argument: Argument) -> bool:
-        """Whether an input tells which of some dtypes a field is: the first one that could."""
+        """Whether an input determines a dtype field: the first one that can."""
         if argument.dtype not in self._kinds or argument.dtype in self._options:
             return False
         return [a.name for a in self._inputs if a.dtype == argument.dtype][:1] == [argument.name]
 
     def _choice(self, name: str, values: Any) -> list[int]:
         if name == AXIS:
-            found = [Choice.AXIS, 0, 0]
+            words = [Choice.AXIS, 0, 0]
         elif name == SHAPE:
-            found = [Choice.A_SHAPE, 0, 0]
+            words = [Choice.A_SHAPE, 0, 0]
         elif isinstance(values, Whole):
-            found = [Choice.AN_INT, self._symbols.index(name), *values.words()]
+            words = [Choice.AN_INT, self._symbols.index(name), *values.words()]
         elif isinstance(values, Real):
-            found = [Choice.A_FLOAT, 0, *values.words()]
+            words = [Choice.A_FLOAT, 0, *values.words()]
         else:
-            kept = [sys.intern(value) if isinstance(value, str) else value for value in values]
+            objects = [sys.intern(value) if isinstance(value, str) else value for value in values]
             if isinstance(values[0], bool):
-                kept += map(np.bool_, values)
+                objects += map(np.bool_, values)
             kind = Choice.A_DTYPE if name == DTYPE else Choice.OF_VALUES
-            found = [kind, self._factors.get(name, 0), len(kept), *map(id, kept)]
-            self._kept.append(kept)
+            words = [kind, self._factors.get(name, 0), len(objects), *map(id, objects)]
+            self._interned.append(objects)
         return [
-            *found,
-            *[0] * (Choice.DIFFERENT - len(found)),
+            *words,
+            *[0] * (Choice.DIFFERENT - len(words)),
             len(values) if isinstance(values, tuple) else 0,
         ]
 
@@ -279,13 +280,13 @@ class Dispatch:
         return key | 1 << 62 if exact else key
 
     def missed(self) -> tuple[int, dict[str, Any]]:
-        """The key of the size class that a call was without, and the fields of the class's largest; (0, {}) if none.
+        """The key of the size class that a call missed, and the fields of the class's largest member; (0, {}) if none.
 
-        Floats are none of a key, so they are not among the fields; ints that are no sizes are some number.
+        Floats are not in the key, so they are not among the fields; ints that are not sizes get any valid value.
         """
         key = int(self.words[Table.MISSED])
         self.words[Table.MISSED] = 0
-        if not key or key >= CONVERTING:  # or of exactly some extents
+        if not key or key >= CONVERTING:  # or a key of exact extents
             return 0, {}
         symbols, fields = len(self._sizes), dict[str, Any]()
         for i, name in enumerate(self._sizes, 1):
@@ -302,19 +303,19 @@ class Dispatch:
         return key, fields
 
     def _values_of(self, name: str) -> tuple[Any, ...]:
-        """What a field that keys tell may be."""
-        found: tuple[Any, ...] = self._options.get(name) or self._kinds.get(name) or (False, True)
-        return found
+        """The allowed values of a field that keys encode."""
+        values: tuple[Any, ...] = self._options.get(name) or self._kinds.get(name) or (False, True)
+        return values
 
     def can_be_exact(self, fields: Mapping[str, Any]) -> bool:
-        """Whether there may be a context for exactly these extents."""
+        """Whether a context for exactly these extents is possible."""
         return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._sizes)
 
     def wanted(self, entry: int) -> tuple[int, list[str]]:
-        """The key of the nest of a kernel that a call was without, and what its inputs are; (0, []) if none."""
+        """The key of the fused-cast nest that a call missed, and the forms of its inputs; (0, []) if none."""
         key = int(self.words[Table.WANTED])
         self.words[Table.WANTED] = 0
-        if not key or key & (1 << ADDRESS_BITS) - 1 not in (0, entry):  # of another call meanwhile
+        if not key or key & (1 << ADDRESS_BITS) - 1 not in (0, entry):  # overwritten by another call
             return 0, []
         key |= entry
         if key in self._listed and not self.is_due(key):
@@ -323,26 +324,26 @@ class Dispatch:
         return key, [_NAMES[kind] for kind in reversed(kinds)]
 
     def is_due(self, key: int) -> bool:
-        """Whether so many calls of a key have passed that Python wanted to see this one."""
+        """Whether the countdown of a key has ended, so that Python handles this call."""
         return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
 
     def counted(self, key: int) -> int:
-        """How many calls of a key the dispatcher has counted since it was put or asked for; 0 if it is not known."""
+        """How many calls of a key the dispatcher counted since the last `put` or `counted`; 0 for an unknown key."""
         if key not in self._listed:
             return 0
         before, self._countdowns[key] = self._countdowns[key], int(self._contexts[key][Known.COUNTDOWN])
         return before - self._countdowns[key]
 
-    def put(self, key: int, entry: int, long: bool, countdown: int = launch.NEVER) -> None:
-        """Let the dispatcher find machine code, which stays for ever, by a key.
+    def put(self, key: int, entry: int, long: bool, countdown: int = launcher.NEVER) -> None:
+        """Register machine code, which is never freed, under a key.
 
-        The words of a key stay where they are for ever, as a call without the interpreter lock may be reading them.
+        The words of a key are never moved, as a call without the interpreter lock may be reading them.
         """
         if 4 * (len(self._contexts) + 1) > len(self._keys):
             self._use(np.zeros(2 * len(self._keys), np.int64))
             for known in self._listed:
                 self._list(known)
-        context = launch.known_context(entry, long, countdown, bool(key >> 62))
+        context = launcher.known_context(entry, long, countdown, bool(key >> 62))
         self.words[Table.EXACT] |= key >> 62
         if key not in self._contexts:
             self._take(key, len(context))
@@ -352,22 +353,22 @@ class Dispatch:
         self._list(key)
 
     def _take(self, key: int, words: int) -> None:
-        """Room for the words of a key, many of which share an array."""
-        # By one step of Python's, since a signal handler may want room as well.
-        room = next(self._rooms, None)
+        """Allocate the words of a key; many keys share an array."""
+        # One atomic step, since a signal handler may allocate as well.
+        room = next(self._free_rows, None)
         if room is None:
-            rooms = iter(np.zeros((64, words), np.int64))
-            room, self._rooms = next(rooms), rooms
-        self._places[key] = room.ctypes.data
-        self._contexts[key] = room  # last, since it says that there is one
+            rows = iter(np.zeros((64, words), np.int64))
+            room, self._free_rows = next(rows), rows
+        self._addresses[key] = room.ctypes.data
+        self._contexts[key] = room  # last: its presence means that the address is set
 
     def _list(self, key: int) -> None:
         slots = len(self._keys) // 2
-        place = (((key * _GOLDEN) & _MASK) >> 32) & (slots - 1)
-        while self._keys[2 * place] not in (0, key):
-            place = (place + 1) & (slots - 1)
-        self._keys[2 * place + 1] = self._places[key]
-        self._keys[2 * place] = key
+        slot = (((key * _GOLDEN) & _MASK) >> 32) & (slots - 1)
+        while self._keys[2 * slot] not in (0, key):
+            slot = (slot + 1) & (slots - 1)
+        self._keys[2 * slot + 1] = self._addresses[key]
+        self._keys[2 * slot] = key
 
     def _use(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         self._keys = keys
@@ -375,7 +376,7 @@ class Dispatch:
         self.words[Table.MASK] = len(keys) // 2 - 1
 
     def forget(self) -> None:
-        """Let the dispatcher find nothing any more."""
+        """Remove all contexts from the dispatcher."""
         self._listed.clear()
         self.words[Table.EXACT] = 0
         self._use(np.zeros(128, np.int64))

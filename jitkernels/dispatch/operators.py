@@ -1,8 +1,8 @@
 """The everyday functions, one per kernel: any array-like, any strides, allocating when ``out`` is None.
 
-Calls go through a compiled dispatcher, which finds a kernel by dtype, options and size class and takes the extents
-from the arrays. The first call of a class comes here, to be sent back once the dispatcher knows a kernel for it, and so
-does whatever is wrong or rare.
+Calls go through a compiled dispatcher, which looks up a kernel by dtype, options and size class and takes the extents
+from the arrays. The first call of a class misses and comes here; it is repeated once the dispatcher has a kernel for
+it. Invalid and rare calls are served here.
 """
 
 from _thread import _local
@@ -12,34 +12,46 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import bfloat16, converting, documentation, pins, results
-from jitkernels.attrs.base import Call, KernelAttr
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, fewest_results, inputs_of, is_everyday, outputs_of
-from jitkernels.dispatch_table import Dispatch
+from jitkernels.attrs.schema.base import Call, KernelAttr
+from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.schema_queries import (
+    AXIS,
+    DTYPE,
+    SHAPE,
+    inputs_of,
+    is_everyday,
+    min_results,
+    outputs_of,
+)
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.core import bfloat16, cffi_values
+from jitkernels.core.fork_locks import making, writing
+from jitkernels.dispatch import docstrings, fused_casts
+from jitkernels.dispatch import outputs as results
+from jitkernels.dispatch.kernel import Kernel, kernel_of
+from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
+from jitkernels.dispatch.native import launcher
+from jitkernels.dispatch.operator_table import Dispatch
+from jitkernels.dispatch.option_types import Real, Whole
 from jitkernels.errors import AttrError, UnknownNameError
-from jitkernels.kernel import Kernel, kernel_of
-from jitkernels.kernel_funcs import LOOK, KernelFuncs
-from jitkernels.locks import making, writing
-from jitkernels.native import c_api, launch
-from jitkernels.native.code import BUILD
-from jitkernels.options import Real, Whole
-from jitkernels.registry import row
-from jitkernels.signature import AnyArray
-from jitkernels.tuning.classes import share_of_smallest
+from jitkernels.runtime import c_api
+from jitkernels.runtime.loading.compiled_code import BUILD
+from jitkernels.selection import overrides
+from jitkernels.selection.shape_buckets import share_of_smallest
 
 LEAST_SECONDS = 1e-7
-"""What an everyday call costs at least."""
+"""A lower bound of the time of an everyday call."""
 PATIENCE = 0.002
-"""Seconds of calls on inputs of some dtypes that are worth a nest which converts them, once per machine building it."""
+"""Seconds of calls with inputs of some dtypes that pay for a nest with fused casts, built once per machine."""
 BROUGHT = 10.0
-"""How many times as long as the arithmetic it takes to bring inputs together, about."""
+"""The time of casting inputs relative to the arithmetic, about."""
 SERVED = 2
 """A countdown that lets the next call pass."""
 _made: dict[str, "Everyday"] = {}
 
 
 class _Traces(_local):
-    """How many functions a thread is tracing."""
+    """The number of functions that a thread is tracing."""
 
     open = 0
 
@@ -47,13 +59,13 @@ class _Traces(_local):
 traces = _Traces()
 
 
-class Everyday(launch.Holder):
-    """The Python side of one everyday function; `callable` is what users get."""
+class Everyday(launcher.Holder):
+    """The Python side of one everyday function; `callable` is what users call."""
 
     __slots__ = (
         "_dispatch",
         "_looks",
-        "_place_beyond",
+        "_position_beyond",
         "_signature",
         "_slow",
         "callable",
@@ -67,60 +79,70 @@ class Everyday(launch.Holder):
         self._signature = attr_class.parameters()
         self._slow: Callable[..., Any] = self.serve
         if attr_class.beyond is not None:
-            self._place_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
+            self._position_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
             self._slow = self.send_on
         self._dispatch = _dispatch(attr_class)
-        self._looks: dict[int, int] = {}  # calls of a class before the next look for a kernel of one size
-        made = None
+        self._looks: dict[
+            int, int
+        ] = {}  # calls of a class until the next search for a kernel of static shape
+        compiled = None
         if self._dispatch is not None:
             self._context = self._dispatch.words
             self._context[0] = id(self._slow)
-            made = launch.everyday_launcher(self.name, documentation.text_of(attr_class), self)
-        self.callable = made or self._slow
+            compiled = launcher.everyday_launcher(self.name, docstrings.text_of(attr_class), self)
+        self.callable = compiled or self._slow
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _holder_of, (self.name,)
 
     def serve(self, *arguments: Any, **named: Any) -> Any:
-        """Calls that come from compiled code: they go again if it was without a part that is brought now."""
+        """Serve calls from compiled code; if it lacked a segment that is loaded now, call it again."""
         for value in (*arguments, *named.values()):
             traced = _own_call(value)
             if traced is not None:
                 return traced(self.row, self.callable, arguments, named)
-        again = self.callable if launch.bring_missing() else self.call
+        if cffi_values.has_memory((*arguments, *named.values())):
+            return self._call_with_memory(arguments, named)
+        again = self.callable if launcher.bring_missing() else self.call
         return again(*arguments, **named)
 
+    def _call_with_memory(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Calls with cffi memory; the object passed as ``out`` is returned."""
+        arrays, by_name = cffi_values.arrays_of(self.name, arguments, named)
+        result = self.callable(*arrays, **by_name)
+        return result if named.get("out") is None else named["out"]
+
     def send_on(self, *arguments: Any, **named: Any) -> Any:
-        """Calls with more dimensions than the row has room for, to the row that has; all others are served."""
-        assert self.row.beyond is not None, "else nothing comes here"
+        """Forward calls with more dimensions than the row supports to the row that supports them; serve all others."""
+        assert self.row.beyond is not None, "set only for rows with `beyond`"
         name, most, other = self.row.beyond
-        place = self._place_beyond
-        value = arguments[place] if len(arguments) > place else named.get(name)
+        position = self._position_beyond
+        value = arguments[position] if len(arguments) > position else named.get(name)
         if (value.ndim if type(value) is np.ndarray else _dimensions(value)) <= most:
             return self.serve(*arguments, **named)
         return _holder_of(other).callable(*arguments, **named)
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
-        """Convert what needs converting, run the best kernel, give back arrays of the caller's shape."""
+        """Convert the arguments, run the fastest kernel, return arrays of the caller's shape."""
         if self._learns():
             return self.callable(*arguments, **named if out is None else {**named, "out": out})
         if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
-        given = results.several(out)
-        if len(given) == fewest_results(self.row) == 1:
-            out = given[0]  # of a tuple of one, as NumPy takes it
+        out_arrays = results.several(out)
+        if len(out_arrays) == min_results(self.row) == 1:
+            out = out_arrays[0]  # of a tuple of one, as NumPy accepts it
         if DTYPE in self.row.options:
             arguments, named = self._in_dtype_of(out, arguments, named)
-        if self._dispatch is not None and any(map(results.lies_strangely, given)):
+        if self._dispatch is not None and any(map(results.lies_strangely, out_arrays)):
             results.put(self.name, self.callable(*arguments, **named), out)
             return out
         call = self.row.call(*arguments, **named)
         if call.narrow is not None:
-            c_api.know_bfloat16(call.narrow)
-        for value in (*arguments, *named.values()):  # not a result, which may have a mask
+            c_api.accept_bfloat16(call.narrow)
+        for value in (*arguments, *named.values()):  # not `out`, which may have a mask
             if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-                c_api.know_derived(type(value))
+                c_api.accept_subclass(type(value))
         signature = call.attr.signature()
         outputs = signature.outputs
         targets = results.targets(self.name, call, outputs, out)
@@ -129,7 +151,7 @@ class Everyday(launch.Holder):
         ]
         self._compute(call, [*results.apart(signature, call.inputs, arrays), *arrays])
         shaped = [
-            results.as_asked(call, parameter, array.reshape(shape))
+            results.in_caller_axis_order(call, parameter, array.reshape(shape))
             for parameter, array, shape in zip(outputs, arrays, call.shapes, strict=True)
         ]
         if call.finish:
@@ -148,46 +170,46 @@ class Everyday(launch.Holder):
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, with the dtype of ``out`` where they name none."""
         try:
-            given = self._signature.bind_partial(*arguments, **named)
-        except TypeError:  # which is told in its place
+            bound = self._signature.bind_partial(*arguments, **named)
+        except TypeError:  # reported when the call is bound
             return arguments, named
-        if given.arguments.get(DTYPE) is None:
-            given.arguments[DTYPE] = results.dtype_of(out)
-        return given.args, given.kwargs
+        if bound.arguments.get(DTYPE) is None:
+            bound.arguments[DTYPE] = results.dtype_of(out)
+        return bound.args, bound.kwargs
 
     def _learns(self) -> bool:
-        """Whether the dispatcher was without the kernel of a size class, and is no longer: it can serve the call then.
+        """Whether the dispatcher missed the kernel of a size class and has it now: it can serve the call then.
 
-        The key says all that the choice depends on, so that the arguments need not be looked at.
+        The key determines the choice, so that the arguments need not be examined.
         """
-        if self._dispatch is None or pins.blocks:
+        if self._dispatch is None or overrides.blocks:
             return False
         key, fields = self._dispatch.missed()
         if not key:
             return False
         try:
             kernel = KernelFuncs.cache().of_class(self.row(**fields))
-        except AttrError:  # the largest of the class would be too large for this machine
+        except AttrError:  # the largest member is too large for this machine
             return False
         if not kernel.address:
             return False
-        calls = launch.NEVER
-        if self._dispatch.may_be_exact:  # nobody knows which sizes, so calls of the smallest count
+        calls = launcher.NEVER
+        if self._dispatch.may_be_exact:  # sizes are unknown: assume the smallest
             calls = _calls_worth(LOOK, kernel.attr, share_of_smallest(kernel.attr))
         self._put(key, kernel, calls)
         return True
 
     def _put(self, key: int, kernel: Kernel, calls: int) -> None:
-        """Let the dispatcher call a kernel until it is due, or until a kernel of one size is to be looked for."""
-        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        """Register a kernel until its countdown ends or a kernel of static shape is to be searched for."""
+        assert self._dispatch is not None, "called only with a dispatcher"
         self._looks[key] = calls
         with writing:
             countdown = max(min(kernel.calls_until_due, calls), SERVED)
             self._dispatch.put(key, kernel.address, kernel.is_long, countdown)
 
     def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
-        """Run the kernel of the call's size class, and let the dispatcher take the next call of that class."""
-        if pins.blocks:
+        """Run the kernel of the call's size class, and register it for the next call of that class."""
+        if overrides.blocks:
             KernelFuncs.cache().at(call.attr)(*arrays)
             return
         kernel = KernelFuncs.cache().of_class(call.attr)
@@ -203,35 +225,35 @@ class Everyday(launch.Holder):
             self._convert(call.attr, kernel)
 
     def _convert(self, attr: KernelAttr, kernel: Kernel) -> None:
-        """Once calls have paid for it, a nest that converts what it reads, if the last call was without."""
-        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        """Register a nest with fused casts that the last call missed, once calls have paid for it."""
+        assert self._dispatch is not None, "called only with a dispatcher"
         key, names = self._dispatch.wanted(kernel.address)
         if not key or not kernel.address:
             return
         entry = calls = 0
-        with making:  # before the lock that a cached property of the nest has of its own
-            nest = converting.nest_of(kernel, names)
+        with making:  # before the lock inside a cached property of the nest
+            nest = fused_casts.nest_of(kernel, names)
             if nest is not None:
                 due = nest.is_loaded or self._dispatch.is_due(key)
                 calls = 0 if due else _calls_worth(PATIENCE, attr, BROUGHT)
-                entry = 0 if calls else converting.address_of(nest)
+                entry = 0 if calls else fused_casts.address_of(nest)
         with writing:
-            self._dispatch.put(key, entry, False, calls or launch.NEVER)
+            self._dispatch.put(key, entry, False, calls or launcher.NEVER)
 
     def _specialise(self, attr: KernelAttr, earned: bool) -> int:
-        """A kernel of exactly these extents, once calls have paid for it; returns how many more calls to wait."""
-        assert self._dispatch is not None, "asked only where there is a dispatcher"
+        """Register a kernel of static shape, once calls have paid for it; returns how many more calls to wait."""
+        assert self._dispatch is not None, "called only with a dispatcher"
         if not self._dispatch.can_be_exact(attr.fields()):
-            return launch.NEVER
+            return launcher.NEVER
         cost = KernelFuncs.cache().cost_of_exact(attr, earned)
         if cost is None:
-            return launch.NEVER
+            return launcher.NEVER
         if not cost:
             kernel = kernel_of(KernelFuncs.cache().at(attr))
             assert kernel is not None, "every callable of `at` has a kernel behind it"
             exact = self._dispatch.key(attr.fields(), exact=True)
             kernel.count(self._dispatch.counted(exact))
-            # The reference has no machine code; that of the class may.
+            # The reference has no machine code; the kernel of the class may.
             served = kernel if kernel.address else KernelFuncs.cache().of_class(attr)
             if served.address:
                 with writing:
@@ -240,7 +262,7 @@ class Everyday(launch.Holder):
         return _calls_worth(cost, attr)
 
     def forget(self) -> None:
-        """Let the dispatcher know no kernel any more."""
+        """Remove all kernels from the dispatcher."""
         if self._dispatch is not None:
             self._looks.clear()
             with writing:
@@ -248,29 +270,29 @@ class Everyday(launch.Holder):
 
 
 def _own_call(value: Any) -> Any:
-    """What arrays that are no data do instead of a call; None for all others. Traces look into lists for such."""
+    """The handler of array proxies that replaces a call; None for all others. Traces search lists for proxies."""
     if type(value) in (list, tuple):
         return next(filter(None, map(_own_call, value)), None) if traces.open else None
     return value.__jitkernels_call__ if hasattr(type(value), "__jitkernels_call__") else None
 
 
 def _dimensions(value: Any) -> int:
-    """Of an array-like: lists are looked into, as NumPy does; 0 for what may be anything."""
+    """The number of dimensions of an array-like, nested lists included; 0 for unknown objects."""
     count = 0
     while isinstance(value, list | tuple) and value:
         value, count = value[0], count + 1
-    found = getattr(value, "ndim", 0)
-    return count + (found if isinstance(found, int) else 0)
+    ndim = getattr(value, "ndim", 0)
+    return count + (ndim if isinstance(ndim, int) else 0)
 
 
 def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
-    """How many calls cost that, roughly, if each is a share of the attr's work."""
+    """How many calls cost `seconds`, roughly, if each is a share of the attr's work."""
     return int(seconds / (LEAST_SECONDS + share * attr.operations() / 5e10))
 
 
 def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
-    """The dispatcher's table of a row, or None where Python must serve all calls."""
-    if launch.reason_for_slow_path() is not None:
+    """The dispatch table of a row, or None where Python must serve all calls."""
+    if launcher.reason_for_slow_path() is not None:
         return None
     fields = attr_class.known_fields()
     options: dict[str, Any] = {}
@@ -311,28 +333,30 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
 
 
 def _names_of(number: Any) -> tuple[Any, ...]:
-    """What people write for a dtype, but for what NumPy has to look up."""
+    """Common spellings of a dtype, except those that NumPy has to look up."""
     return number, np.dtype(number), np.dtype(number).name
 
 
 def everyday(name: str) -> Any:
-    """The everyday function of a kernel; raises UnknownNameError for a name that is none."""
+    """The everyday function of a kernel; raises UnknownNameError for an unknown name."""
     return _holder_of(name).callable
 
 
 def _holder_of(name: str) -> Everyday:
     if name not in _made:
-        found = row(name)
-        if not is_everyday(found):
-            raise UnknownNameError(f"{name} has no everyday function: its inputs do not tell all extents")
+        row_class = row(name)
+        if not is_everyday(row_class):
+            raise UnknownNameError(
+                f"{name} has no everyday function: its inputs do not determine all extents"
+            )
         with making:
             if name not in _made:
-                _made[name] = Everyday(found)
+                _made[name] = Everyday(row_class)
     return _made[name]
 
 
 def forget_all() -> None:
-    """Empty the tables of all everyday functions, after picks may have changed."""
+    """Empty the dispatch tables of all everyday functions, after selections may have changed."""
     for function in list(_made.values()):
         function.forget()
 

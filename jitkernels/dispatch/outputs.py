@@ -1,20 +1,20 @@
-"""Where everyday calls that Python serves put their results: memory of the caller's, checked, or new memory."""
+"""Outputs of everyday calls that Python serves: the caller's memory, checked, or new memory."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels import bfloat16
-from jitkernels.attrs.base import Call
+from jitkernels.attrs.schema.base import Call
+from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
+from jitkernels.core import bfloat16
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError
-from jitkernels.signature import AnyArray, Array, Signature
 
 
 def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
-    """For each output the memory of ``out`` in the kernel's shape, or None where it cannot be used directly.
+    """For each output the memory of ``out`` in the kernel's shape, or None where the kernel cannot write it directly.
 
-    Raises ArgumentTypeError and ArgumentError for what cannot take the results.
+    Raises ArgumentTypeError and ArgumentError for an ``out`` that cannot hold the results.
     """
     if out is None:
         return [None] * len(outputs)
@@ -23,65 +23,67 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
         shapes = [
             finish(np.empty(shape, np.bool_)).shape for finish, shape in zip(call.finish, shapes, strict=True)
         ]
-    given = checked(kernel, out, [output.dtype for output in outputs], shapes)
-    found: list[AnyArray | None] = []
-    for array, output in zip(given, outputs, strict=True):
+    arrays = checked(kernel, out, [output.dtype for output in outputs], shapes)
+    direct_targets: list[AnyArray | None] = []
+    for array, output in zip(arrays, outputs, strict=True):
         direct = not call.finish and array.flags.carray and output.takes(array.dtype)
         direct = direct and array.dtype.isnative
-        found.append(array.reshape(output.shape) if direct else None)
-    return found
+        direct_targets.append(array.reshape(output.shape) if direct else None)
+    return direct_targets
 
 
 def dtype_of(out: Any) -> Any:
-    """The dtype of what is given, where it is one that kernels compute in."""
+    """The dtype of ``out``, if kernels compute in it, else None."""
     name = out.dtype.newbyteorder("=").name if isinstance(out, np.ndarray) else None
     return {"float32": np.float32, "float64": np.float64}.get(str(name))
 
 
 def put(kernel: str, results: Any, out: Any) -> None:
-    """Results to where the dispatcher cannot put them. Raises what `targets` does."""
-    made = several(results)
-    given = checked(kernel, out, [str(result.dtype) for result in made], [result.shape for result in made])
-    for array, result in zip(given, made, strict=True):
+    """Copy results to an ``out`` that the dispatcher cannot write. Raises the errors of `targets`."""
+    new_results = several(results)
+    arrays = checked(
+        kernel, out, [str(result.dtype) for result in new_results], [result.shape for result in new_results]
+    )
+    for array, result in zip(arrays, new_results, strict=True):
         with np.errstate(all="ignore"):
             array[...] = result
 
 
 def lies_strangely(array: Any) -> bool:
-    """Whether it is an array that the dispatcher does not write to, and nothing else may be wrong with it."""
+    """Whether it is an array with unaligned or byte-swapped elements, which the dispatcher does not write."""
     return type(array) is np.ndarray and not (array.flags.aligned and array.dtype.isnative)
 
 
 def several(out: Any) -> tuple[Any, ...]:
-    """What was given as ``out``, as several; of types derived from tuple what is really in them."""
+    """``out`` as a tuple; for subclasses of tuple, its actual items."""
     return (*tuple.__iter__(out),) if isinstance(out, tuple) else (out,)
 
 
 def checked(
     kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[AnyArray, ...]:
-    """The arrays of ``out``, for results of these dtypes and shapes."""
-    given = several(out)
-    if len(given) != len(dtypes):
-        came = f"{len(given)} of them" if isinstance(out, tuple) else type(out).__name__
-        raise ArgumentTypeError(f"{kernel}: out: expected a tuple of {len(dtypes)} arrays, got {came}")
-    for array, dtype, shape in zip(given, dtypes, shapes, strict=True):
+    """The arrays of ``out``, checked for results of these dtypes and shapes."""
+    arrays = several(out)
+    if len(arrays) != len(dtypes):
+        got = f"{len(arrays)} of them" if isinstance(out, tuple) else type(out).__name__
+        raise ArgumentTypeError(f"{kernel}: out: expected a tuple of {len(dtypes)} arrays, got {got}")
+    for array, dtype, shape in zip(arrays, dtypes, shapes, strict=True):
         _check_out(kernel, dtype, array, shape)
-    if any(np.may_share_memory(one, other) for i, one in enumerate(given) for other in given[:i]):
+    if any(np.may_share_memory(array, other) for i, array in enumerate(arrays) for other in arrays[:i]):
         raise ArgumentError(f"{kernel}: out: expected arrays that do not overlap")
-    return given
+    return arrays
 
 
 def new(kernel: str, output: Array) -> AnyArray:
-    """Memory for a result. Raises WorkspaceError where there is none."""
+    """Memory for a result. Raises WorkspaceError if there is none."""
     try:
         return np.empty(output.shape, output.numpy)
     except (MemoryError, ValueError) as error:
         raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
 
-def as_asked(call: Call, output: Array, result: AnyArray) -> AnyArray:
-    """A result as an array of the caller's bfloat16, where it has bits of such numbers."""
+def in_caller_axis_order(call: Call, output: Array, result: AnyArray) -> AnyArray:
+    """A result viewed as the caller's bfloat16 dtype, if it holds bits of bfloat16."""
     narrow = call.narrow if output.dtype == bfloat16.NAME else None
     return result if narrow is None or result.dtype == narrow else result.view(narrow)
 
@@ -100,19 +102,19 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
         raise ArgumentError(f"{expected}, got one whose own elements overlap, with strides {array.strides}")
 
 
-def _can_hold(given: "np.dtype[Any]", dtype: str) -> bool:
-    """Whether memory of a dtype takes results of another: floats any floats, integers what loses nothing."""
+def _can_hold(memory: "np.dtype[Any]", dtype: str) -> bool:
+    """Whether memory of a dtype can hold results of another: floats any floats, integers if nothing is lost."""
     if dtype == bfloat16.NAME:
-        return given.kind in "fc" or bfloat16.is_foreign(given)
+        return memory.kind in "fc" or bfloat16.is_foreign(memory)
     if bfloat16.is_float(dtype):
-        return given.kind in "fc" and np.can_cast(dtype, given, "same_kind")
-    return given.kind in "iufc" and np.can_cast(dtype, given, "safe")
+        return memory.kind in "fc" and np.can_cast(dtype, memory, "same_kind")
+    return memory.kind in "iufc" and np.can_cast(dtype, memory, "safe")
 
 
 def folds(array: AnyArray) -> bool:
     """Whether two elements may share memory: NumPy then keeps one of the values written there, no matter which.
 
-    All that slicing and transposing make of an array is nested: every stride goes beyond all that smaller ones reach.
+    Slices and transposes are never folded: every stride exceeds the reach of all smaller ones.
     """
     reach = array.itemsize
     for stride, extent in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
@@ -123,7 +125,7 @@ def folds(array: AnyArray) -> bool:
 
 
 def apart(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> list[AnyArray]:
-    """Inputs that overlap an output in a way the kernel cannot take are copied first, as NumPy does."""
+    """Copy inputs that overlap an output in a way the kernel does not support, as NumPy does."""
     separate = []
     for parameter, value in zip(signature.inputs, inputs, strict=True):
         clash = any(

@@ -1,60 +1,60 @@
-"""Generated ATTENTION: panels of queries where there are many, and rows of dot products where there are few."""
+"""Generated ATTENTION: prefill by panels of queries, decode by rows of dot products."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
 from jitkernels.attrs.attention import AttentionAttr
-from jitkernels.loops.attention_few import FEW, ROOM, few_queries
-from jitkernels.loops.attention_many import DEPTH, Sizes, many_queries, room_of
-from jitkernels.loops.attention_split import CHUNK, chunks_of, room_of_parts, split_queries
-from jitkernels.loops.tile import element_size
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.attention.decode import FEW, ROOM, decode_queries
+from jitkernels.microkernels.attention.prefill import DEPTH, Sizes, prefill_queries, room_of
+from jitkernels.microkernels.attention.split_kv import CHUNK, chunks_of, split_kv_workspace, split_queries
+from jitkernels.microkernels.gemm.microkernel import element_size
 
 PARALLEL_WORK = 1 << 18
-"""Operations that are done before a second thread has helped."""
+"""Fewer operations end before a second thread has helped."""
 MOST_SPLIT = 64
-"""Rows of results up to which keys are shared among threads: more rows are shared themselves."""
+"""Up to so many rows of results, threads split the keys; more rows are split themselves."""
 SHARE = 1 << 17
-"""Products that a thread gets at least."""
+"""Least multiply-adds per thread."""
 
 
 def sizes_of(target: Target) -> Sizes:
-    """Tiles that fill the registers; as fast as tiles of 12 keys, and what is usual can be divided by 8."""
+    """Return tiles that fill the registers; as fast as tiles of 12 keys, and common key counts are divisible by 8."""
     if target.registers == 32:
         return Sizes(vectors=2, key_rows=8, value_rows=8, block=240)
     return Sizes(vectors=2, key_rows=4, value_rows=4, block=240)
 
 
 def variants(attr: AttentionAttr) -> list[Variant]:
-    """On one thread first, then with threads that share rows of the results, or the keys of a few."""
+    """List the variants: serial first, then threads that split the rows of the results, or the keys of a few."""
     rows = attr.batch * attr.heads * attr.queries
-    found: list[Variant] = [{"parallel": False}]
+    result: list[Variant] = [{"parallel": False}]
     if attr.operations() >= PARALLEL_WORK:
-        found += [{"parallel": True}] if rows >= 4 else []
-        found += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * CHUNK else []
-    return found
+        result += [{"parallel": True}] if rows >= 4 else []
+        result += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * CHUNK else []
+    return result
 
 
 @inlined()
 def fits(kv_heads: int, keys: int, d: int, masks: int, results: int) -> int:
-    """0, unless there are results of nothing."""
+    """Check the extents: 0, unless there are results without keys."""
     return 1 if results != 0 and (kv_heads == 0 or keys == 0 or d == 0 or masks == 0) else 0
 
 
 @implements(AttentionAttr, variants=variants)
 def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) -> LoopNest:
-    target, dtype, causal, masked = machine.target(), attr.dtype, attr.causal, attr.masked
+    target, dtype, causal, masked = cpu_target.target(), attr.dtype, attr.causal, attr.masked
     lanes, number, sizes = target.lanes(dtype), np.dtype(dtype).type, sizes_of(target)
     size = element_size(dtype)
-    width, room = sizes.vectors * lanes, room_of(dtype, lanes, sizes, masked=masked)
-    many = many_queries(dtype, lanes, sizes, causal=causal, masked=masked)
-    few = few_queries(dtype, target, causal=causal, masked=masked)
-    most, all_keys = FEW if split else width, few.all_keys
+    width, offsets = sizes.vectors * lanes, room_of(dtype, lanes, sizes, masked=masked)
+    many = prefill_queries(dtype, lanes, sizes, causal=causal, masked=masked)
+    few = decode_queries(dtype, target, causal=causal, masked=masked)
+    max_rows, all_keys = FEW if split else width, few.all_keys
 
     @inlined()
     def factor_of(scale: Any, d: int) -> Any:
@@ -62,36 +62,36 @@ def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) 
 
     @inlined()
     def run_of(row: int, end: int, heads: int, kv_heads: int, queries: int) -> tuple[int, int, int, int]:
-        """The head, the query and the lender of keys of a row, and how many rows go with it."""
+        """Return head, query and key head of a row, and how many rows share them."""
         head, query = row // queries, row % queries
-        lender = head // heads * kv_heads + head % heads * kv_heads // heads
+        key_head = head // heads * kv_heads + head % heads * kv_heads // heads
         shared = heads // kv_heads * queries if heads % kv_heads == 0 else queries
         stop = min(end, (row // shared + 1) * shared)
         if masked or (causal and queries > 1):
             stop = min(stop, (head + 1) * queries)
-        return head, query, lender, min(stop - row, most)
+        return head, query, key_head, min(stop - row, max_rows)
 
     @inlined()
     def part(
         q: Any, k: Any, v: Any, mask: Any, out: Any, heads: int, kv_heads: int, queries: int, keys: int, d: int,
         dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int,
     ) -> None:  # fmt: skip
-        if dv == 0:  # there may be no heads of keys then
+        if dv == 0:  # there may be no key heads then
             return
         factor, row = factor_of(scale, d), begin
         while row < end:
-            head, query, lender, live = run_of(row, end, heads, kv_heads, queries)
-            sees = query + 1 + keys - queries if causal else keys
+            head, query, key_head, live = run_of(row, end, heads, kv_heads, queries)
+            visible = query + 1 + keys - queries if causal else keys
             own = offset(mask, (head % masks * queries + query) * keys) if masked else mask
-            qs, ks, vs = offset(q, row * d), offset(k, lender * keys * d), offset(v, lender * keys * dv)
+            qs, ks, vs = offset(q, row * d), offset(k, key_head * keys * d), offset(v, key_head * keys * dv)
             results = offset(out, row * dv)
             if live <= FEW:
-                all_keys(qs, ks, vs, own, results, keys, d, dv, factor, sees, live, workspace)
+                all_keys(qs, ks, vs, own, results, keys, d, dv, factor, visible, live, workspace)
             else:
-                for left in range(0, dv, DEPTH):
-                    wide = min(DEPTH, dv - left)
+                for first_column in range(0, dv, DEPTH):
+                    wide = min(DEPTH, dv - first_column)
                     many(
-                        qs, ks, vs, own, results, keys, d, dv, factor, sees, live, left, wide, workspace
+                        qs, ks, vs, own, results, keys, d, dv, factor, visible, live, first_column, wide, workspace
                     )  # fmt: skip
             row += live
 
@@ -111,23 +111,23 @@ def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) 
 
     def split_plain(
         q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
-        dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, member: int, members: int,
+        dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, thread: int, team_size: int,
     ) -> None:  # fmt: skip
         if dv > 0:
             keys_shared(
                 q, k, v, q, out, heads, kv_heads, queries, keys, d, dv, masks, factor_of(scale, d), workspace,
-                begin, end, words, member, members,
+                begin, end, words, thread, team_size,
             )  # fmt: skip
 
     def split_with_mask(
         q: Any, k: Any, v: Any, mask: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int,
-        d: int, dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, member: int,
-        members: int,
+        d: int, dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, thread: int,
+        team_size: int,
     ) -> None:  # fmt: skip
         if dv > 0:
             keys_shared(
                 q, k, v, mask, out, heads, kv_heads, queries, keys, d, dv, masks, factor_of(scale, d), workspace,
-                begin, end, words, member, members,
+                begin, end, words, thread, team_size,
             )  # fmt: skip
 
     def threads(
@@ -137,10 +137,10 @@ def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) 
         return min(chunks_of(keys), (end - begin) * keys * (d + dv) // SHARE)
 
     def bytes_of(
-        batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int, dv: int, masks: int, members: int,
+        batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int, dv: int, masks: int, team_size: int,
         begin: int, end: int,
     ) -> int:  # fmt: skip
-        return room_of_parts(keys, dv, members, end - begin) * size
+        return split_kv_workspace(keys, dv, team_size, end - begin) * size
 
     def check_plain(
         q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
@@ -175,7 +175,7 @@ def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) 
         extent=tuple(signature.index(name) for name in ("batch", "heads", "queries")),
         block=_block(attr, width) if parallel else 1,
         parallel=parallel,
-        workspace=max(room.end, ROOM) * size,
+        workspace=max(offsets.end, ROOM) * size,
         workspace_dtype=dtype,
         check=check_with_mask if masked else check_plain,
         flags=("contract",),
@@ -184,7 +184,7 @@ def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) 
 
 
 def _block(attr: AttentionAttr, width: int) -> int:
-    """Rows of the results that a thread gets at least: a panel, or those that share keys, at most a power of two."""
+    """Return the least rows of the results per thread: a panel, or those that share keys, at most a power of two."""
     return (
         width
         if attr.queries >= width

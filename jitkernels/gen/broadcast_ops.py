@@ -1,23 +1,23 @@
-"""Generated STRIDE_SCAL, and VBROADCAST of short rows; the rest of the family is made from references."""
+"""Generated STRIDE_SCAL, and VBROADCAST of short rows; the compiler builds the rest of the family from references."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels import from_reference
-from jitkernels.attrs.vector_number import StrideScalAttr, VBroadcastAttr
-from jitkernels.loops.pieces import BLOCK, PIECE
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import Variant, implementation, implements
+from jitkernels.attrs.broadcast_ops import StrideScalAttr, VBroadcastAttr
+from jitkernels.attrs.schema.registry import Variant, implementation, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.compiler.api import traced_kernel
+from jitkernels.microkernels.chunking import BLOCK, PIECE
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 LANES = 16
-"""A multiple of so many elements is one of whole vectors."""
+"""A multiple of so many elements is a multiple of whole vectors."""
 MOST = 64
-"""The largest stride for which factors of up to LANES * MOST elements are written down, LANES strides or more."""
+"""The largest stride with a table of factors, of up to LANES * MOST elements, LANES strides or more."""
 SHORT = 16
-"""Elements of a row up to which rows are written down and copied."""
+"""Up to so many elements per row, rows are written to a buffer and copied."""
 
 
 def variants(attr: StrideScalAttr) -> list[Variant]:
@@ -26,7 +26,7 @@ def variants(attr: StrideScalAttr) -> list[Variant]:
 
 @implements(StrideScalAttr, variants=variants)
 def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
-    """Short strides: products with factors of which most are 1. Long ones: copies, in which few elements are scaled."""
+    """Short strides: products with a table of factors, mostly 1. Long strides: copies, with few elements scaled."""
     one = np.dtype(attr.dtype).type(1)
 
     def body(a: Any, x: Any, y: Any, n: int, stride: int, workspace: Any, begin: int, end: int) -> None:
@@ -66,19 +66,19 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
 
 
 def rows_of(attr: VBroadcastAttr) -> int:
-    """How many rows a thread gets at least, a power of two so that few objects serve all shapes."""
+    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (BLOCK // max(attr.w, 1)).bit_length() - 1)
 
 
 def broadcasts(attr: VBroadcastAttr) -> Sequence[Variant]:
-    return widths_and_threads(attr.h // rows_of(attr)) if attr.w <= SHORT else from_reference.variants(attr)
+    return widths_and_threads(attr.h // rows_of(attr)) if attr.w <= SHORT else traced_kernel.variants(attr)
 
 
 @implements(VBroadcastAttr, variants=broadcasts)
 def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> LoopNest:
-    """Short rows: as many as a page has are written down, and copied. The reference is compiled for others."""
+    """Short rows: write a page of them, and copy it. Others use the compiled reference."""
     if attr.w > SHORT:
-        return from_reference.nest(attr, implementation(VBroadcastAttr, "refer").function, **variant)
+        return traced_kernel.nest(attr, implementation(VBroadcastAttr, "refer").function, **variant)
 
     def body(x: Any, y: Any, w: int, h: int, workspace: Any, begin: int, end: int) -> None:
         period = LANES * MOST // max(w, 1) * w if w <= LANES * MOST else 0

@@ -1,17 +1,17 @@
-"""Generated CDIST: register tiles of differences or products, and what makes distances of them."""
+"""Generated CDIST: register tiles of differences or products, with an epilogue that finishes the distances."""
 
-from jitkernels import machine
 from jitkernels.attrs.cdist import CDistAttr
-from jitkernels.loops.distances import distance_nest, panels_of
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemm.pairwise_distance import distance_nest, panels_of
 
 PARALLEL_WORK = 1 << 18
-"""Sums of fewer steps are done before a second thread has helped."""
+"""Sums of fewer steps end before a second thread has helped."""
 
 
 def variants(attr: CDistAttr) -> list[Variant]:
-    target = machine.target()
+    target = cpu_target.target()
     panels = panels_of(target)
     share = panels.share * panels.vectors * target.lanes(attr.dtype)
     several = attr.n >= 4 * share and attr.m * attr.n * attr.d >= PARALLEL_WORK
@@ -20,4 +20,4 @@ def variants(attr: CDistAttr) -> list[Variant]:
 
 @implements(CDistAttr, variants=variants)
 def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
-    return distance_nest(attr, machine.target(), parallel=parallel)
+    return distance_nest(attr, cpu_target.target(), parallel=parallel)

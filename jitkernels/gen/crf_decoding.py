@@ -2,25 +2,25 @@
 
 from typing import Any
 
-from jitkernels import dtypes, machine
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
-from jitkernels.loops.viterbi import best_predecessors
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.microkernels.sequence.viterbi import best_predecessors
 
 
 def variants(attr: CRFDecodingAttr) -> list[Variant]:
-    return [{"vector_bytes": width} for width in machine.target().widths]
+    return [{"vector_bytes": width} for width in cpu_target.target().widths]
 
 
 @implements(CRFDecodingAttr, variants=variants)
 def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
-    target = machine.target()
+    target = cpu_target.target()
     lanes = min(vector_bytes, target.vector_bytes) // dtypes.named(attr.dtype).size
     together = 4 if target.registers == 32 else 2
-    some = best_predecessors(attr.dtype, lanes, together, masked=False)
-    few = best_predecessors(attr.dtype, lanes, together, masked=True)
+    several_vectors = best_predecessors(attr.dtype, lanes, together, masked=False)
+    one_vector = best_predecessors(attr.dtype, lanes, together, masked=True)
     last = best_predecessors(attr.dtype, lanes, 1, masked=True)
 
     def body(x: Any, w: Any, alpha: Any, track: Any, seq_len: int, tag: int, begin: int, end: int) -> None:
@@ -34,15 +34,15 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
             while i < tag:
                 at = k * tag + i
                 before, follows = offset(alpha, (k - 1) * tag), offset(w, 2 * tag + i)
-                scores, best, where = offset(x, at), offset(alpha, at), offset(track, at)
+                scores, best, predecessors = offset(x, at), offset(alpha, at), offset(track, at)
                 if tag - i >= together * lanes:
-                    some(before, follows, scores, best, where, tag, tag - i)
+                    several_vectors(before, follows, scores, best, predecessors, tag, tag - i)
                     i += together * lanes
                 elif tag - i > lanes:
-                    few(before, follows, scores, best, where, tag, tag - i)
+                    one_vector(before, follows, scores, best, predecessors, tag, tag - i)
                     i = tag
                 else:
-                    last(before, follows, scores, best, where, tag, tag - i)
+                    last(before, follows, scores, best, predecessors, tag, tag - i)
                     i += lanes
 
     signature = attr.signature()

@@ -4,28 +4,28 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.attrs.counting import CumsumAttr, HistogramAttr
-from jitkernels.loops.running_sums import elements_of, running_sums
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.cumsum_histogram import CumsumAttr, HistogramAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.reduction.prefix_sum import elements_of, running_sums
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 AHEAD = 64
-"""Elements whose bins are worked out before they are counted."""
+"""Elements whose bins are computed before they are counted."""
 LARGEST = float(np.finfo(np.float64).max)
 
 
 def check_ends(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any) -> int:
-    """1 unless high is above low, and not too far: one object serves all ends, those that are wrong as well."""
+    """Return 1 unless high exceeds low, by a finite difference: one object serves all limits, invalid ones as well."""
     return 0 if (low[0] < high[0]) & (high[0] - low[0] <= LARGEST) else 1
 
 
 def _rows(attr: CumsumAttr) -> int:
-    """Rows that a thread gets at least, a power of two so that few objects serve all shapes."""
+    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
 
 
@@ -37,15 +37,15 @@ def cumsum_variants(attr: CumsumAttr) -> list[Variant]:
 def cumsum(attr: CumsumAttr, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     size = number(0).itemsize
-    lanes = variant.get("vector_bytes", machine.target().vector_bytes) // size
+    lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // size
     run, add_run = elements_of(attr.dtype, lanes), running_sums(attr.dtype, lanes)
-    nothing = number(-0.0)
+    identity = number(-0.0)
 
     @inlined()
     def add_row(x: Any, y: Any, n: int, workspace: Any) -> None:
         carried = offset(workspace, run)
-        carried[0] = nothing
-        carried[1] = nothing
+        carried[0] = identity
+        carried[1] = identity
         i = 0
         while i + run <= n:
             add_run(offset(x, i), offset(y, i), carried)
@@ -54,7 +54,7 @@ def cumsum(attr: CumsumAttr, **variant: Any) -> LoopNest:
             for j in range(i, n):
                 workspace[j - i] = x[j]
             for j in range(n - i, run):
-                workspace[j] = nothing
+                workspace[j] = identity
             add_run(workspace, workspace, carried)
             for j in range(i, n):
                 y[j] = workspace[j - i]
@@ -79,7 +79,7 @@ def cumsum(attr: CumsumAttr, **variant: Any) -> LoopNest:
 
 
 def histogram_variants(attr: HistogramAttr) -> list[Variant]:
-    return [{"vector_bytes": width} for width in machine.target().widths]
+    return [{"vector_bytes": width} for width in cpu_target.target().widths]
 
 
 @implements(HistogramAttr, variants=histogram_variants)
@@ -88,7 +88,7 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
 
     @inlined()
     def edge(i: int, low: Any, high: Any, step: Any, bins: int) -> Any:
-        """As np.linspace has it."""
+        """Return the bin edge i, as np.linspace does."""
         return number(high) if i == bins else number(np.float64(i) * step + low)
 
     def body(
@@ -98,7 +98,7 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
         bins: int,
         low_at: Any,
         high_at: Any,
-        places: Any,
+        bin_indices: Any,
         begin: int,
         end: int,
     ) -> None:
@@ -115,14 +115,18 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
                 value = x[i]
                 is_inside = (value >= first) & (value <= last)
                 known = value if is_inside else first
-                place = int((np.float64(known) - low) * scale)
-                place = min(max(place, 0), bins - 1)
-                place -= 1 if known < edge(place, low, high, step, bins) else 0
-                place += 1 if (known >= edge(place + 1, low, high, step, bins)) & (place < bins - 1) else 0
-                places[i - start] = 2 * place + 1 if is_inside else 0
-            for i in range(stop - start):  # without a branch, which nobody foresees where some are outside
-                place = places[i]
-                counts[place >> 1] += place & 1
+                bin_index = int((np.float64(known) - low) * scale)
+                bin_index = min(max(bin_index, 0), bins - 1)
+                bin_index -= 1 if known < edge(bin_index, low, high, step, bins) else 0
+                bin_index += (
+                    1 if (known >= edge(bin_index + 1, low, high, step, bins)) & (bin_index < bins - 1) else 0
+                )
+                bin_indices[i - start] = 2 * bin_index + 1 if is_inside else 0
+            for i in range(
+                stop - start
+            ):  # branch-free: a branch on elements out of range would be mispredicted
+                bin_index = bin_indices[i]
+                counts[bin_index >> 1] += bin_index & 1
             start = stop
 
     signature = attr.signature()

@@ -1,24 +1,30 @@
-"""Generated EMB_SEQ_POOL: ids are checked in one pass, then rows are joined in registers."""
+"""Generated EMB_SEQ_POOL (embedding bag): one pass checks the ids, then rows are reduced in registers."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.loops.bfloat16_pool import pool_nest
-from jitkernels.loops.pool_rows import pool_rows
-from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, block_settling, workspace_of
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import apart, inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_nest
+from jitkernels.microkernels.reduction.blocked_sums import (
+    COLUMNS,
+    ROWS,
+    block_joining,
+    block_settling,
+    workspace_of,
+)
+from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 16384
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 
 def check(table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int, idx_w: int) -> int:
-    """How many ids lie outside the table; without a branch per id, so that LLVM vectorises it."""
+    """Count the ids outside the table; branch-free, so that LLVM vectorizes it."""
     wrong = 0
     for i in range(idx_h * idx_w):
         wrong += (ids[i] < 0) | (ids[i] >= table_h)
@@ -111,7 +117,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
-        reads_first=True,  # its arrays are apart: callers see to it
+        reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
         **variant,
     )

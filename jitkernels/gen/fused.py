@@ -1,15 +1,15 @@
 """Generated fused expressions: one loop nest, in variants that the tuner chooses from."""
 
-from jitkernels import from_reference
 from jitkernels.attrs.fused import FusedAttr
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.compiler.api import traced_kernel
 
 
 def variants(attr: FusedAttr) -> list[Variant]:
-    """The choice that is made without measuring first."""
-    found = from_reference.variants_along(attr, attr.computes.along)
-    return sorted(found, key=lambda variant: variant["unroll"] != attr.computes.unroll)
+    """Return the static choice."""
+    result = traced_kernel.variants_along(attr, attr.computes.along)
+    return sorted(result, key=lambda variant: variant["unroll"] != attr.computes.unroll)
 
 
 @implements(FusedAttr, variants=variants)
@@ -26,4 +26,4 @@ def fused(
     def make(_: object) -> str:
         return computes.body(vector_bytes, unroll, stream)
 
-    return from_reference.nest_along(attr, computes.along, key, make, vector_bytes, parallel=parallel)
+    return traced_kernel.nest_along(attr, computes.along, key, make, vector_bytes, parallel=parallel)

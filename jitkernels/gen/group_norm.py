@@ -1,42 +1,42 @@
-"""Generated GROUP_NORM, by hand: the moments of a group as of a row of LAYER_NORM, then its channels one by one."""
+"""Generated GROUP_NORM, written by hand: the moments of a group as those of a LAYER_NORM row, then its channels."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
 from jitkernels.attrs.group_norm import GroupNormAttr
-from jitkernels.loops.row_moments import careful_moments, moments
-from jitkernels.loops.row_results import (
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
+from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
+from jitkernels.microkernels.reduction.streaming_normalize import (
     AHEAD,
     ARRAYS,
     FIRST,
     LAST,
     LINE,
     NUMBERS,
-    results_past_caches,
+    streaming_results,
     streams,
     visible,
 )
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import distance, times, times_plus
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset, vectors
-from jitkernels.registry import Variant, implements
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 8192
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 
 def check_plain(x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any) -> int:
-    """What is left of the channels: one object serves all numbers of groups, those that are wrong as well."""
+    """Return channels % groups: one object serves all numbers of groups, invalid ones as well."""
     return channels % groups
 
 
 def check_affine(
     x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any
 ) -> int:
-    """The same with scale and bias."""
+    """Return the same with scale and bias."""
     return channels % groups
 
 
@@ -53,12 +53,12 @@ def _block(attr: GroupNormAttr) -> int:
 def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     ahead = AHEAD // number(0).itemsize
-    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
-    lanes = machine.target().masked_lanes(attr.dtype, width)
+    width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
+    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
     measures = moments(attr.dtype, width, careful_moments(attr.dtype))
-    # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
+    # Without streaming, the names are bound to a small function, as the object includes it all the same.
     plain_past, arrays_past, numbers_past = (
-        results_past_caches(attr.dtype, width, affine) if stream else visible
+        streaming_results(attr.dtype, width, affine) if stream else visible
         for affine in ("", ARRAYS, NUMBERS)
     )
 
@@ -73,16 +73,24 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
 
     @inlined()
     def affine_group(
-        xs: Any, scale: Any, bias: Any, ys: Any, each: int, inner: int, eps: Any, line: Any, sides: int
+        xs: Any,
+        scale: Any,
+        bias: Any,
+        ys: Any,
+        group_channels: int,
+        inner: int,
+        eps: Any,
+        line: Any,
+        sides: int,
     ) -> None:
-        n = each * inner
+        n = group_channels * inner
         unit, mean, _, factor = measures(xs, n, eps)
         if stream and inner == 1:
             arrays_past(
                 xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor
             )
         elif stream:
-            for channel in range(each):
+            for channel in range(group_channels):
                 at = channel * inner
                 numbers_past(
                     offset(xs, at),
@@ -92,16 +100,17 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
                     offset(ys, at),
                     inner,
                     line,
-                    (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == each - 1 else 0),
+                    (sides & FIRST if channel == 0 else 0)
+                    + (sides & LAST if channel == group_channels - 1 else 0),
                     unit,
                     mean,
                     factor,
                 )
         elif inner == 1:
-            for i in vectors(0, each, lanes):
+            for i in vectors(0, group_channels, lanes):
                 ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
         else:
-            for channel in range(each):
+            for channel in range(group_channels):
                 own, shift = scale[channel], bias[channel]
                 for i in vectors(channel * inner, (channel + 1) * inner, lanes):
                     ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), own, shift)
@@ -122,17 +131,17 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
         x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any,
         line: Any, begin: int, end: int,
     ) -> None:  # fmt: skip
-        each = channels // groups
-        n = each * inner
+        group_channels = channels // groups
+        n = group_channels * inner
         if n > 0:
             for row in range(begin, end):
                 for group in range(groups):
-                    at, first = (row * groups + group) * n, group * each
+                    at, first = (row * groups + group) * n, group * group_channels
                     sides = (FIRST if at == begin * groups * n else 0) + (
                         LAST if at == (end * groups - 1) * n else 0
                     )
                     affine_group(
-                        offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), each, inner,
+                        offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), group_channels, inner,
                         number(eps[0]), line, sides,
                     )  # fmt: skip
         if stream:

@@ -1,36 +1,35 @@
-"""Generated LAYER_NORM, by hand: mean, variance about the mean, and the result, row by row.
+"""Generated LAYER_NORM, written by hand: mean, variance about the mean, and the result, row by row.
 
-What the reference makes takes two to three times as long, as that computes in the next wider type, which is not there
-for float64.
+The compiled reference takes two to three times as long, as it computes in the next wider type, which float64 lacks.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.loops.row_moments import careful_moments, mean_of_infinite, moments
-from jitkernels.loops.row_results import (
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
+from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
+from jitkernels.microkernels.reduction.streaming_normalize import (
     AHEAD,
     ARRAYS,
     FIRST,
     LAST,
     LINE,
-    results_past_caches,
+    streaming_results,
     streams,
     visible,
 )
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import distance, times, times_plus
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset, vectors
-from jitkernels.registry import Variant, implements
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 8192
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 SHORT_BYTES = 96
-"""Rows up to this size are done in vectors of 32 bytes, whose lanes are added up sooner."""
+"""Rows of up to so many bytes use vectors of 32 bytes, whose horizontal sums are shorter."""
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -52,12 +51,12 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
 
     def rows_in_vectors(width: int) -> Any:
         """The loop over rows in vectors of so many bytes."""
-        lanes = machine.target().masked_lanes(attr.dtype, width)
+        lanes = cpu_target.target().masked_lanes(attr.dtype, width)
         measures = moments(attr.dtype, width, with_care)
-        # Where nothing streams the name stands for what is small, as it is a part of the object all the same.
-        past = results_past_caches(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
+        # Without streaming, the name is bound to a small function, as the object includes it all the same.
+        past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
 
-        # By `times`, as LLVM would divide every element by the root if it saw that the factor is one over it.
+        # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
         @inlined()
         def normalised(
             x: Any, scale: Any, bias: Any, y: Any, means: Any, variances: Any, n: int, eps: Any, line: Any,
@@ -86,7 +85,7 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
 
         return normalised
 
-    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     wide, narrow = rows_in_vectors(width), rows_in_vectors(min(width, 32))
     is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 

@@ -1,27 +1,27 @@
-"""Generated matrix multiply: tiles in registers, over operands read in place, packed, or as dot products."""
+"""Generated MATMUL: register tiles over operands read in place or packed, or dot products."""
 
 from __future__ import annotations
 
-from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.matmul_packed import packed_nest
-from jitkernels.loops.matmul_plan import Product, blocking, candidates, simplified
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemm.gemm_heuristics import Product, blocking, candidates, simplified
+from jitkernels.microkernels.gemm.packed_panels import packed_nest
 
 
 def product_of(attr: MatMulAttr) -> Product:
-    """The product that an attr asks for, in its simplest equivalent form."""
+    """Return the matrix product of an attr, in its simplest equivalent form."""
     return simplified(Product(attr.m, attr.n, attr.k, attr.trans_a, attr.trans_b, attr.dtype))
 
 
 def variants(attr: MatMulAttr) -> list[Variant]:
     """Algorithms and tiles worth measuring for a shape, the static choice first."""
     if attr.dtype == "bfloat16":
-        from jitkernels.loops import bfloat16_matmul
+        from jitkernels.microkernels.gemm import bf16_matmul
 
-        return bfloat16_matmul.variants(attr)
-    return list(candidates(product_of(attr), machine.target()))
+        return bf16_matmul.variants(attr)
+    return list(candidates(product_of(attr), cpu_target.target()))
 
 
 @implements(MatMulAttr, variants=variants)
@@ -29,49 +29,49 @@ def matmul(
     attr: MatMulAttr, algorithm: str = "packed", rows: int = 0, vectors: int = 0, columns: int = 0,
     depth: int = 0, parallel: bool = False,
 ) -> LoopNest:  # fmt: skip
-    """``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C. Algorithms are imported when they are chosen."""
+    """Make ``C = op(A) @ op(B) + beta * C``; a beta of 0 never reads C. Algorithms are imported lazily."""
     if attr.dtype == "bfloat16":
-        from jitkernels.loops import bfloat16_matmul
+        from jitkernels.microkernels.gemm import bf16_matmul
 
-        return bfloat16_matmul.bfloat16_nest(attr, algorithm, parallel)
+        return bf16_matmul.bfloat16_nest(attr, algorithm, parallel)
     product = product_of(attr)
-    target = machine.target()
+    target = cpu_target.target()
     lanes = target.lanes(product.dtype)
     m, n, k, dtype, beta = product.m, product.n, product.k, product.dtype, attr.beta
     longer = "columns" if n >= m else "rows"
     if 0 in (m, n):
-        algorithm = "packed"  # its loops run over nothing; a tile of no rows does not exist
+        algorithm = "packed"  # its loops have a trip count of zero; a tile of no rows does not exist
     if algorithm == "vector" and 1 in (attr.m, attr.n):
-        from jitkernels.loops.matmul_vector import vector_nest
+        from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
 
-        return vector_nest(attr)
+        return autovectorized_nest(attr)
     if algorithm == "compact":
-        from jitkernels.loops.matmul_compact import compact_nest
+        from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_nest
 
-        return compact_nest(attr, target)
+        return direct_dynamic_nest(attr, target)
     if algorithm == "any":
-        from jitkernels.loops.matmul_any_size import any_size_nest
+        from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
 
-        return any_size_nest(attr, target, parallel=parallel)
+        return runtime_select_nest(attr, target, parallel=parallel)
     if algorithm == "dot":
-        from jitkernels.loops.matmul_dot import dot_nest
+        from jitkernels.microkernels.gemm.dot_static import dot_nest
 
         return dot_nest(
             dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,
             trans_a=product.trans_a, trans_b=product.trans_b or n == 1, parallel=parallel,
         )  # fmt: skip
     if algorithm == "direct":
-        from jitkernels.loops.matmul_small import SmallShape, small_nest
+        from jitkernels.microkernels.gemm.direct_static import SmallShape, direct_static_nest
 
         shape = SmallShape(
             dtype, lanes, m, n, k, rows, vectors, depth or max(k, 1), product.trans_a, product.trans_b, beta,
             product.swapped, longer if parallel else "",
         )  # fmt: skip
         if product.swapped and m > 1:
-            from jitkernels.loops.matmul_turned import turned_nest
+            from jitkernels.microkernels.gemm.transposed_result import transposed_result_nest
 
-            return turned_nest(shape)
-        return small_nest(shape)
+            return transposed_result_nest(shape)
+        return direct_static_nest(shape)
     return packed_nest(
         dtype, lanes, blocking(dtype, target),
         trans_a=attr.trans_a, trans_b=attr.trans_b, beta=beta,

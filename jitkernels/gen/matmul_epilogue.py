@@ -1,32 +1,32 @@
-"""Generated MATMUL_EPILOGUE: products that hand their rows on, and small ones whose result is in the cache anyway."""
+"""Generated MATMUL_EPILOGUE: GEMMs that hand their rows to the epilogue, and small ones with an epilogue behind."""
 
-from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as product
-from jitkernels.loops.epilogue import exact_nest, followed_nest
-from jitkernels.loops.matmul_plan import PARALLEL_WORK
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import Variant, implements
+from jitkernels.microkernels.epilogue.bias_activation import gemm_epilogue_nest, static_gemm_epilogue_nest
+from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
 
 SMALL = 1 << 16
-"""Elements of a result that stays in the cache by itself."""
+"""Up to so many elements, a result stays in the cache by itself."""
 
 
 def pair_of(attr: MatMulEpilogueAttr) -> MatMulAttr:
-    """The product alone."""
+    """Return the product without its epilogue."""
     return MatMulAttr(
         m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype
     )
 
 
 def variants(attr: MatMulEpilogueAttr) -> list[Variant]:
-    """Code for these sizes where they are small, and for all; in parallel first, as products are."""
+    """List code for static shapes where they are small, and for dynamic ones; parallel first, as for products."""
     shares = (True, False) if attr.m * attr.n * attr.k >= PARALLEL_WORK else (False,)
-    found: list[Variant] = [{"algorithm": "any", "parallel": parallel} for parallel in shares]
+    result: list[Variant] = [{"algorithm": "any", "parallel": parallel} for parallel in shares]
     if 0 < attr.m * attr.n <= SMALL:
-        return [{"algorithm": "exact", "parallel": False}, *found]
-    return found
+        return [{"algorithm": "exact", "parallel": False}, *result]
+    return result
 
 
 @implements(MatMulEpilogueAttr, variants=variants)
@@ -34,5 +34,5 @@ def matmul_epilogue(attr: MatMulEpilogueAttr, algorithm: str = "any", parallel: 
     pair = pair_of(attr)
     if algorithm == "exact":
         chosen = next(v for v in product.variants(pair) if not v.get("parallel"))
-        return exact_nest(attr, product.matmul(pair, **chosen))
-    return followed_nest(attr, pair, machine.target(), parallel=parallel)
+        return static_gemm_epilogue_nest(attr, product.matmul(pair, **chosen))
+    return gemm_epilogue_nest(attr, pair, cpu_target.target(), parallel=parallel)

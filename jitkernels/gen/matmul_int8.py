@@ -1,28 +1,28 @@
-"""Generated MATMUL_INT8: tiles of VPDPBUSD where the processor has it, else loops that LLVM makes vectors of."""
+"""Generated MATMUL_INT8: register tiles of VPDPBUSD where the processor has it, else autovectorized loops."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.loops.matmul_grouped import Narrow, fits, grouped_nest, has_instruction
-from jitkernels.loops.matmul_plan import PARALLEL_WORK
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
+from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
 
 BLOCK = 8
-"""Rows that a thread gets at least, twice, of loops."""
+"""Half of the least number of rows per thread, of the loops."""
 TOGETHER = 512
-"""Columns whose sums are kept at a time: they stay in the first-level cache."""
+"""Columns per block of sums, which stay in the first-level cache."""
 
 
 def variants(attr: MatMulInt8Attr) -> list[Variant]:
-    """Tiles before loops, unless there is a single row; threads where there is work for two."""
+    """List tiles before loops, unless there is a single row; parallel where there is work for two threads."""
     work = attr.m * attr.n * attr.k
     shares = (True, False) if work >= 4 * PARALLEL_WORK and max(attr.m, attr.n) >= 128 else (False,)
-    tiled = has_instruction("int8", machine.target()) and fits(_product(attr), attr.k)
+    tiled = has_instruction("int8", cpu_target.target()) and fits(_product(attr), attr.k)
     names = ["tiles", "loops"] if attr.m > 1 else ["loops", "tiles"]
     return [
         {"algorithm": name, "parallel": parallel}
@@ -46,8 +46,8 @@ def _product(attr: MatMulInt8Attr) -> Narrow:
 def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool = False) -> LoopNest:
     signature = attr.signature()
     if algorithm == "tiles":
-        by_columns = attr.n >= attr.m
-        return grouped_nest(
+        by_columns = parallel and attr.n >= attr.m
+        return vnni_nest(
             "matmul_int8", signature.c_arguments, _product(attr), by_columns=by_columns, parallel=parallel,
             extent=signature.index("n" if by_columns else "m"),
         )  # fmt: skip
@@ -58,7 +58,7 @@ def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool =
         extent=signature.index("m"),
         block=BLOCK,
         parallel=parallel and attr.m >= 4 * BLOCK,
-        flags=(),  # the products of scales are rounded as they are written
+        flags=(),  # without contraction: products with scales are rounded as written
         workspace=4 * TOGETHER,
         workspace_dtype="int32",
     )
@@ -70,38 +70,38 @@ def _loops(attr: MatMulInt8Attr) -> Any:
     zero = np.int32(0)
 
     @inlined()
-    def sums(a: Any, b: Any, row: int, n: int, k: int, j: int, here: int, found: Any) -> None:
-        """Those of some columns of a row."""
+    def sums(a: Any, b: Any, row: int, n: int, k: int, j: int, width: int, totals: Any) -> None:
+        """Compute the sums of some columns of a row."""
         if trans_b:
-            for i in range(here):
+            for i in range(width):
                 total = zero
                 for p in range(k):
                     total += np.int32(a[row * k + p]) * np.int32(b[(j + i) * k + p])
-                found[i] = total
+                totals[i] = total
         else:
-            for i in range(here):
-                found[i] = zero
+            for i in range(width):
+                totals[i] = zero
             for p in range(k):
                 factor = np.int32(a[row * k + p])
-                for i in range(here):
-                    found[i] += factor * np.int32(b[p * n + j + i])
+                for i in range(width):
+                    totals[i] += factor * np.int32(b[p * n + j + i])
 
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, found: Any, begin: int, end: int) -> None:
+    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, totals: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
             for j in range(0, n, TOGETHER):
-                here = min(TOGETHER, n - j)
-                sums(a, b, row, n, k, j, here, found)
-                for i in range(here):
-                    c[row * n + j + i] = found[i]
+                width = min(TOGETHER, n - j)
+                sums(a, b, row, n, k, j, width, totals)
+                for i in range(width):
+                    c[row * n + j + i] = totals[i]
 
     def with_scales(
-        a: Any, b: Any, a_scale: Any, b_scale: Any, c: Any, m: int, n: int, k: int, found: Any, begin: int, end: int
+        a: Any, b: Any, a_scale: Any, b_scale: Any, c: Any, m: int, n: int, k: int, totals: Any, begin: int, end: int
     ) -> None:  # fmt: skip
         for row in range(begin, end):
             for j in range(0, n, TOGETHER):
-                here = min(TOGETHER, n - j)
-                sums(a, b, row, n, k, j, here, found)
-                for i in range(here):
-                    c[row * n + j + i] = number(found[i]) * (a_scale[row] * b_scale[j + i])
+                width = min(TOGETHER, n - j)
+                sums(a, b, row, n, k, j, width, totals)
+                for i in range(width):
+                    c[row * n + j + i] = number(totals[i]) * (a_scale[row] * b_scale[j + i])
 
     return with_scales if scaled else plain

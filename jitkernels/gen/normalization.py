@@ -1,17 +1,21 @@
-"""Generated BATCH_NORM, and RMS_NORM of bfloat16, by hand: the factors of some channels first, then all rows of these.
+"""Generated BATCH_NORM, and RMS_NORM of bfloat16, written by hand: the factors of some channels, then all their rows.
 
-What the reference makes is two loop nests, as factors that serve all rows are worth an array.
+The compiled reference is two loop nests, as it materializes factors that serve all rows.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
-from jitkernels.loops.bfloat16_rms_norm import rms_norm_nest
-from jitkernels.loops.bfloat16_sums import WIDENED, algorithms
-from jitkernels.loops.row_results import (
+from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
+from jitkernels.microkernels.maths.strict_arithmetic import times_plus
+from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_nest
+from jitkernels.microkernels.reduction.streaming_normalize import (
     CHANNELS,
     FIRST,
     LAST,
@@ -20,23 +24,19 @@ from jitkernels.loops.row_results import (
     PLAIN_CHANNELS,
     asked_for,
     lines_before,
-    results_past_caches,
+    streaming_results,
     streams,
     visible,
 )
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import times_plus
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset, vectors
-from jitkernels.registry import Variant, implements
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 16384
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 STRIP, STRIP_PAST = 1 << 14, 1 << 13
-"""Bytes of a row that are gone through at a time, all rows of one strip before the next one.
+"""Bytes of a row per strip; all rows of one strip come before the next strip.
 
-What goes past the caches needs the factors of all channels of a strip in the first cache, beside the rows: stores wait
-for what is read from further away.
+With non-temporal stores the factors of all channels of a strip must stay in the first-level cache, beside the rows:
+stores wait for loads from further away.
 """
 
 
@@ -69,14 +69,14 @@ def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False
 def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
-    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
-    lanes = machine.target().masked_lanes(attr.dtype, width)
+    width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
+    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
     is_affine = attr.affine
     size = np.dtype(attr.dtype).itemsize
     together, line = (STRIP_PAST if stream else STRIP) // size, LINE // size
-    # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
+    # Without streaming, the names are bound to a small function, as the object includes it all the same.
     channels_past, plain_channels_past, affine_past, plain_past = (
-        results_past_caches(attr.dtype, width, kind) if stream else visible
+        streaming_results(attr.dtype, width, kind) if stream else visible
         for kind in (CHANNELS, PLAIN_CHANNELS, NUMBERS, "")
     )
     before_line = lines_before(attr.dtype) if stream else visible
@@ -95,7 +95,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         begin: int, end: int,
     ) -> None:  # fmt: skip
         first, last, both = 0, together, FIRST + LAST
-        if stream and before_line(y, channels) > 0:  # the next strip begins with a line
+        if stream and before_line(y, channels) > 0:  # the next strip begins at a cache line boundary
             last += before_line(y, channels) - line
         while first < channels:
             count = min(last, channels) - first

@@ -1,8 +1,8 @@
-"""Generated QUANTIZE: products with the reciprocal of the scale, and quotients where these might decide otherwise.
+"""Generated QUANTIZE: products with the reciprocal of the scale, and divisions where these might round otherwise.
 
-A quotient takes as long as all else. It lies between the products with two numbers a little below and above the
-reciprocal: where these differ as integers, and of what is no number, whole blocks are divided, at once where the block
-before had many. A number with no bits behind the point makes an integer of a product that is added to it.
+A division takes as long as all else. The quotient lies between the products with two numbers a little below and above
+the reciprocal: where these differ as integers, and for NaN, whole blocks are divided, at once where the block before
+had many doubts. Adding a number with no fraction bits rounds a product to an integer.
 """
 
 from typing import Any
@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantize import QuantizeAttr
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK = 512
-"""Elements that are divided together."""
+"""Elements per block that is divided as a whole."""
 MANY = 8
-"""Doubts in a block from which on the next one is expected to have some, too."""
+"""From so many doubts in a block on, the next block is expected to have some, too."""
 WORK = 1 << 15
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 
 def _rows(attr: QuantizeAttr) -> int:
-    """Rows of so much work, a power of two so that few objects serve all shapes."""
+    """Return the rows of so much work, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
 
 
@@ -40,12 +40,12 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
     size = np.dtype(attr.dtype).itemsize
     bits, unsigned = {4: (np.int32, np.uint32), 8: (np.int64, np.uint64)}[size]
     digits = np.finfo(attr.dtype).nmant
-    # Nearer to the middle of two integers products of what is not limited, below 384, may decide otherwise.
+    # A product below 384 that lies closer to the middle of two integers may round the other way.
     sure, most = number(0.5 - 384 * 2.0 ** (1 - digits)), number(2.0 ** (np.finfo(attr.dtype).maxexp - 2))
     zero, one = number(0), number(1)
-    # Five roundings lie between the quotient and either product, each a factor of 1 + 2**(-1 - digits) at most.
+    # Five roundings separate the quotient from either product, each a factor of at most 1 + 2**(-1 - digits).
     beside = number(6 * 2.0 ** (-1 - digits))
-    whole_part = number(1.5 * 2.0**digits)  # the last bits of what is added to it are an integer
+    whole_part = number(1.5 * 2.0**digits)  # the last bits of a sum with it are an integer
     least, largest = whole_part + low, whole_part + high
     infinity = number(np.inf).view(unsigned)
 
@@ -55,21 +55,19 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
 
     @inlined("contract")
     def multiplied(x: Any, q: Any, n: int, inverse: Any, start: Any) -> Any:
-        """Whether all results are sure."""
+        """Return whether all results are certain."""
         below, above, added = inverse * (one - beside), inverse * (one + beside), whole_part + start
         differing, highest = bits(0), unsigned(0)
         for i in range(n):
             result = x[i] * above + added
             differing |= result.view(bits) ^ (x[i] * below + added).view(bits)
-            highest = max(
-                highest, result.view(unsigned)
-            )  # above infinity: no number, or far below any result
+            highest = max(highest, result.view(unsigned))  # not below infinity: NaN, or far below any result
             q[i] = whole(min(max(result, least), largest).view(bits))
         return (differing == bits(0)) & (highest <= infinity)
 
     @inlined("contract")
     def divided(x: Any, q: Any, n: int, scale: Any, start: Any) -> Any:
-        """How many results a product would not have been sure of."""
+        """Divide, and count the results for which a product is uncertain."""
         doubts = np.int32(0)
         for i in range(n):
             quotient = x[i] / scale

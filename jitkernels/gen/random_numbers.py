@@ -1,20 +1,25 @@
-"""Generated UNIFORM and NORMAL: block by block in vectors, number by number where a call begins or ends within one."""
+"""Generated UNIFORM and NORMAL: whole blocks in vectors, single numbers where a call begins or ends within a block."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.random_numbers import NormalAttr, RandomAttr, UniformAttr
-from jitkernels.loops.philox import block_of
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.eighth_turn import cosine_float32, cosine_float64, sine_float32, sine_float64
-from jitkernels.maths.log import joined_float32, joined_float64, parts_float32, parts_float64
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import apart, inlined
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.microkernels.maths.log import joined_float32, joined_float64, parts_float32, parts_float64
+from jitkernels.microkernels.maths.philox import block_of
+from jitkernels.microkernels.maths.sincos_kernel import (
+    cosine_float32,
+    cosine_float64,
+    sine_float32,
+    sine_float64,
+)
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK = 8192
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 EIGHT, ELEVEN, HALF = np.uint64(8), np.uint64(11), np.uint64(32)
 UNIT_32, UNIT_64 = np.float32(2.0**-24), np.float64(2.0**-53)
 UNIT_31, MIDDLE_32, MIDDLE_64 = np.float32(2.0**-31), np.float32(0.5), np.float64(0.5)
@@ -51,7 +56,7 @@ def uniform_float64(number: int, seed: int) -> Any:
 
 @inlined()
 def pair_float32(length: Any, turn: Any) -> Any:
-    """Two normal numbers of two words."""
+    """Two normal numbers from two words (Box-Muller)."""
     u = (np.float32(np.int32(length >> np.uint64(1))) + MIDDLE_32) * UNIT_31
     k, f = parts_float32(u)
     radius = np.sqrt(MINUS_TWO_32 * joined_float32(k, f))
@@ -64,7 +69,7 @@ def pair_float32(length: Any, turn: Any) -> Any:
 
 @inlined()
 def pair_float64(length: Any, turn: Any) -> Any:
-    """Two normal numbers of two words of 64 bits."""
+    """Two normal numbers from two 64-bit words (Box-Muller)."""
     u = (np.float64(np.int64(length >> ELEVEN)) + MIDDLE_64) * UNIT_64
     k, f = parts_float64(u)
     radius = np.sqrt(MINUS_TWO_64 * joined_float64(k, f))
@@ -96,26 +101,26 @@ def variants(attr: RandomAttr) -> list[Variant]:
 
 
 def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest:
-    each = 4 if attr.dtype == "float32" else 2
+    per_block = 4 if attr.dtype == "float32" else 2
 
     @apart()
-    def number_at(place: int, seed: int) -> Any:
-        if each == 4:
-            a, b, c, d = numbers_of(place // each, seed)
-            lower, upper = b if place & 1 else a, d if place & 1 else c
-            return upper if place & 2 else lower
+    def number_at(index: int, seed: int) -> Any:
+        if per_block == 4:
+            a, b, c, d = numbers_of(index // per_block, seed)
+            lower, upper = b if index & 1 else a, d if index & 1 else c
+            return upper if index & 2 else lower
         else:  # noqa: RET505  # the branch not taken is not looked at
-            a, b = numbers_of(place // each, seed)
-            return b if place & 1 else a
+            a, b = numbers_of(index // per_block, seed)
+            return b if index & 1 else a
 
     def body(y: Any, n: int, seed: int, offset: int, begin: int, end: int) -> None:
-        first, last = (offset + begin + each - 1) // each, (offset + end) // each
+        first, last = (offset + begin + per_block - 1) // per_block, (offset + end) // per_block
         is_within = first > last
-        for i in range(begin, end if is_within else each * first - offset):
+        for i in range(begin, end if is_within else per_block * first - offset):
             y[i] = number_at(offset + i, seed)
         for block in range(first, last):
-            i = each * block - offset
-            if each == 4:
+            i = per_block * block - offset
+            if per_block == 4:
                 a, b, c, d = numbers_of(block, seed)
                 y[i] = a
                 y[i + 1] = b
@@ -125,7 +130,7 @@ def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest
                 a, b = numbers_of(block, seed)
                 y[i] = a
                 y[i + 1] = b
-        for i in range(end if is_within else each * last - offset, end):
+        for i in range(end if is_within else per_block * last - offset, end):
             y[i] = number_at(offset + i, seed)
 
     signature = attr.signature()
@@ -135,7 +140,7 @@ def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest
         body,
         extent=signature.index("n"),
         block=BLOCK,
-        flags=(),  # the same bits in vectors and alone
+        flags=(),  # the same bits in vectors and in scalar code
         **variant,
     )
 

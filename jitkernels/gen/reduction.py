@@ -1,9 +1,9 @@
-"""Generated HARGMAX and HVAR of long rows, HARGMAX of few columns, extremes and sums of columns that no cache has.
+"""Generated HARGMAX and HVAR of long rows, HARGMAX of few columns, and column reductions of large matrices.
 
-The others, and other reductions, are made from their references.
+The compiler builds the others, and other reductions, from their references.
 
-Rows' parts are asked for their maximum alone, and the best of them for its place: indices that are kept beside the
-maxima take as long again as these. Of columns fewer than a vector has lanes several rows are read at once, and there
+A first pass computes the maximum of each part of a row, and a second one finds the index in the best part: indices
+carried beside the maxima double the time. With fewer columns than a vector has lanes, a vector holds several rows, and
 each lane keeps the first step that has its maximum.
 """
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes, from_reference, machine
 from jitkernels.attrs.reduction import (
     HArgMaxAttr,
     HMaxAttr,
@@ -22,37 +21,39 @@ from jitkernels.attrs.reduction import (
     HVarAttr,
     ReductionAttr,
 )
-from jitkernels.loops.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
-from jitkernels.loops.row_variance import row_squares
-from jitkernels.loops.rows_in_order import extremes_nest, sums_nest
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implementation, implements
+from jitkernels.attrs.schema.registry import Variant, implementation, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.compiler.api import traced_kernel
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.microkernels.reduction.column_reduction import extremes_nest, sums_nest
+from jitkernels.microkernels.reduction.one_pass_variance import row_squares
+from jitkernels.microkernels.reduction.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 SHORT = 64
-"""Elements up to which the reference is compiled: few rows of them have a whole step of vectors."""
+"""Up to so many elements the reference is compiled: few such rows have a whole step of vectors."""
 FEW = 4
-"""Vectors of columns of which each is followed through all rows."""
+"""Up to so many vectors of columns, each is followed through all rows."""
 SEVERAL = 16
-"""Elements of so few columns from which on it pays to put the lanes together in the end."""
+"""Least elements of so few columns for which combining the lanes at the end pays."""
 PART = 1024
-"""Elements of which one maximum is kept; their first place is looked for in a part of the last row as well."""
+"""Elements per maximum; the first index is searched in one such part."""
 ONCE = 8192
-"""Bytes from which on a row is gone through once for its variance."""
+"""Least bytes of a row whose variance takes one pass."""
 WORK = 1 << 15
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 BEYOND = 1 << 24
-"""Bytes of a matrix from which on its columns are reduced row by row."""
+"""Least bytes of a matrix whose columns are reduced row by row."""
 SHORTEST = 128
-"""Bytes of a row from which on."""
+"""Least bytes of its rows."""
 IN_ORDER = "rows"
-"""The algorithm that does so."""
+"""Name of that algorithm."""
 
 
 def _rows(attr: ReductionAttr) -> int:
-    """Rows that a thread gets at least, a power of two so that few objects serve all shapes."""
+    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (WORK // max(attr.n * attr.remain, 1)).bit_length() - 1)
 
 
@@ -61,8 +62,8 @@ def _is_long(attr: HArgMaxAttr) -> bool:
 
 
 def _has_few_columns(attr: HArgMaxAttr) -> bool:
-    most = FEW * lanes_of(attr.dtype, machine.target().vector_bytes)
-    return 1 < attr.remain <= most and attr.n >= SEVERAL
+    max_columns = FEW * lanes_of(attr.dtype, cpu_target.target().vector_bytes)
+    return 1 < attr.remain <= max_columns and attr.n >= SEVERAL
 
 
 def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
@@ -73,18 +74,18 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
             {"parallel": parallel}
             for parallel in ((False, True) if attr.rows // _rows(attr) >= 4 else (False,))
         ]
-    return from_reference.variants(attr)
+    return traced_kernel.variants(attr)
 
 
 def _of_reference(attr: ReductionAttr, **variant: Any) -> LoopNest:
     chosen = {
-        "unroll": from_reference.unrolls_of(attr)[0],
+        "unroll": traced_kernel.unrolls_of(attr)[0],
         "vector_bytes": 64,
         "stream": False,
         "parallel": False,
     }
     reference = implementation(type(attr), "refer").function
-    return from_reference.nest(attr, reference, **{**chosen, **variant})
+    return traced_kernel.nest(attr, reference, **{**chosen, **variant})
 
 
 @implements(HArgMaxAttr, variants=variants)
@@ -94,21 +95,21 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     if not _is_long(attr):
         return _of_reference(attr, **variant)
     dtype = attr.dtype
-    width = variant.get("vector_bytes", machine.target().vector_bytes)
+    width = variant.get("vector_bytes", cpu_target.target().vector_bytes)
     step = TOGETHER * lanes_of(dtype, width)
     maximum, place_of = largest(dtype, width), first_place(dtype, width)
 
     @inlined()
     def first_of(x: Any, n: int) -> int:
-        """One after the other: rows shorter than a step of vectors, and parts in which there is NaN."""
-        place, most = 0, x[0]
+        """Scan in order: rows shorter than a step of vectors, and parts with a NaN."""
+        index, maximum = 0, x[0]
         for j in range(n):
             value = x[j]
             if value != value:
                 return j
-            if value > most:
-                place, most = j, value
-        return place
+            if value > maximum:
+                index, maximum = j, value
+        return index
 
     def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> None:
         for row in range(begin, end):
@@ -116,17 +117,17 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
             if n < step:
                 y[row] = first_of(own, n)
             else:
-                most, start = maximum(own, max(min(n, PART), step)), 0
+                maximum_of_parts, start = maximum(own, max(min(n, PART), step)), 0
                 at = PART
-                while at < n and most == most:
+                while at < n and maximum_of_parts == maximum_of_parts:
                     first = min(at, n - step)
                     value = maximum(offset(own, first), min(n - first, PART))
-                    if not value <= most:
-                        most, start = value, first
+                    if not value <= maximum_of_parts:
+                        maximum_of_parts, start = value, first
                     at += PART
                 count = min(n - start, PART)
-                if most == most:
-                    y[row] = start + place_of(offset(own, start), count, most)
+                if maximum_of_parts == maximum_of_parts:
+                    y[row] = start + place_of(offset(own, start), count, maximum_of_parts)
                 else:
                     y[row] = start + first_of(offset(own, start), count)
 
@@ -143,19 +144,21 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
 
 
 def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
-    """Row by row where no cache has the columns that are reduced, unless rows are as short as a line or two."""
+    """Reduce row by row if the columns exceed the caches, unless rows are as short as a cache line or two."""
     x = attr.signature().arrays[0]
     if attr.remain * x.numpy.itemsize < SHORTEST or attr.n <= SEVERAL or x.nbytes < BEYOND:
-        return from_reference.variants(attr)
+        return traced_kernel.variants(attr)
     shares = (False, True) if attr.rows // _rows(attr) >= 4 else (False,)
     return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]
 
 
-def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **what: bool) -> LoopNest:
+def _columns(
+    attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **options: bool
+) -> LoopNest:
     if variant.get("algorithm") != IN_ORDER:
         return _of_reference(attr, **variant)
     parallel = bool(variant.get("parallel"))
-    return make(attr, block=_rows(attr) if parallel else 1, parallel=parallel, **what)
+    return make(attr, block=_rows(attr) if parallel else 1, parallel=parallel, **options)
 
 
 @implements(HMaxAttr, variants=of_columns)
@@ -179,13 +182,16 @@ def hmean(attr: HMeanAttr, **variant: Any) -> LoopNest:
 
 
 def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
-    """A step reads as many rows of the columns as a vector has room for; what it reads beside them counts for nothing.
+    """Read as many rows of the columns per step as a vector has room for; surplus lanes are ignored.
 
-    Columns that are more than that are done a vector at a time, the last ones with some before them.
+    More columns are done a vector at a time, the last vector overlapping the one before.
     """
     dtype = attr.dtype
-    lanes = lanes_of(dtype, machine.target().vector_bytes)
-    among, is_short = among_few(dtype, machine.target().vector_bytes), dtypes.named(dtype).size == 4
+    lanes = lanes_of(dtype, cpu_target.target().vector_bytes)
+    best_of_lanes, is_short = (
+        among_few(dtype, cpu_target.target().vector_bytes),
+        dtypes.named(dtype).size == 4,
+    )
 
     @inlined()
     def number(bits: Any) -> Any:
@@ -198,24 +204,24 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
             steps = (n * remain - lanes) // (together * remain) + 1 if remain < lanes else n
         for row in range(begin, end):
             for column in range(0, remain, lanes):
-                here = max(min(column, remain - lanes), 0)
-                own, width = offset(x, row * n * remain + here), min(remain, lanes)
-                has_nan = steps == 0 or among(own, steps, together * remain, workspace) != 0
+                surplus = max(min(column, remain - lanes), 0)
+                own, width = offset(x, row * n * remain + surplus), min(remain, lanes)
+                has_nan = steps == 0 or best_of_lanes(own, steps, together * remain, workspace) != 0
                 for k in range(width):
-                    most, place, first = own[k], 0, 1
+                    best, index, first = own[k], 0, 1
                     if not has_nan:
-                        most, place = number(workspace[k]), workspace[lanes + k] * together
+                        best, index = number(workspace[k]), workspace[lanes + k] * together
                         first = steps * together
                         for later in range(1, together):
                             lane = later * remain + k
                             value, at = number(workspace[lane]), workspace[lanes + lane] * together + later
-                            if value > most or (value == most and at < place):
-                                most, place = value, at
+                            if value > best or (value == best and at < index):
+                                best, index = value, at
                     for j in range(first, n):
                         value = own[j * remain + k]
-                        if most == most and not value <= most:
-                            most, place = value, j
-                    y[row * remain + here + k] = place
+                        if best == best and not value <= best:
+                            best, index = value, j
+                    y[row * remain + surplus + k] = index
 
     signature = attr.signature()
     return LoopNest(
@@ -236,7 +242,7 @@ def _goes_once(attr: HVarAttr) -> bool:
 
 
 def variance_variants(attr: HVarAttr) -> Sequence[Variant]:
-    return widths_and_threads(attr.rows // _rows(attr)) if _goes_once(attr) else from_reference.variants(attr)
+    return widths_and_threads(attr.rows // _rows(attr)) if _goes_once(attr) else traced_kernel.variants(attr)
 
 
 @implements(HVarAttr, variants=variance_variants)
@@ -246,9 +252,9 @@ def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
     squares_of, number = row_squares(attr.dtype), np.dtype(attr.dtype).type
 
     def body(x: Any, y: Any, rows: int, n: int, remain: int, ddof: Any, begin: int, end: int) -> None:
-        left = max(np.float64(n) - ddof[0], 0.0)
+        degrees = max(np.float64(n) - ddof[0], 0.0)
         for row in range(begin, end):
-            y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / left)
+            y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / degrees)
 
     signature = attr.signature()
     return LoopNest(

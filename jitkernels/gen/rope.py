@@ -1,18 +1,18 @@
-"""Generated ROPE: both elements of a pair are read before either is written, so that y may be x.
+"""Generated ROPE: the nest loads both elements of a pair before it stores either, so that y may be x.
 
-What a compiler of the reference would make writes y twice, in loops of their own.
+A compiled reference would write y twice, in loops of their own.
 """
 
 from typing import Any
 
 from jitkernels.attrs.rope import RopeAttr
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 16384
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 
 def variants(attr: RopeAttr) -> list[Variant]:
@@ -25,8 +25,8 @@ def _block(attr: RopeAttr) -> int:
 
 
 @inlined("contract")
-def turned(one: Any, other: Any, cos: Any, sin: Any) -> Any:
-    return one * cos - other * sin, other * cos + one * sin
+def rotated(first: Any, second: Any, cos: Any, sin: Any) -> Any:
+    return first * cos - second * sin, second * cos + first * sin
 
 
 @implements(RopeAttr, variants=variants)
@@ -41,11 +41,11 @@ def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
                 at = (row * positions + position) * 2 * half
                 source, target = offset(x, at), offset(y, at)
                 cosines, sines = offset(cos, position * half), offset(sin, position * half)
-                other = half if apart_by_half else 1
+                distance = half if apart_by_half else 1
                 for i in range(half):
-                    one, two = turned(source[step * i], source[step * i + other], cosines[i], sines[i])
-                    target[step * i] = one
-                    target[step * i + other] = two
+                    first, two = rotated(source[step * i], source[step * i + distance], cosines[i], sines[i])
+                    target[step * i] = first
+                    target[step * i + distance] = two
 
     signature = attr.signature()
     return LoopNest(

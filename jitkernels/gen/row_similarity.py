@@ -1,16 +1,16 @@
-"""Generated DOT of bfloat16; that of wider floats, SQEUCLIDEAN and COSINE are made from their references."""
+"""Generated DOT of bfloat16; the compiler builds DOT of wider floats, SQEUCLIDEAN and COSINE from their references."""
 
 from typing import Any
 
-from jitkernels.attrs.pairs import DotAttr
-from jitkernels.loops.bfloat16_sums import WIDENED, algorithms, row_product
-from jitkernels.loops.narrow import narrowed
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
+from jitkernels.attrs.row_similarity import DotAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms, row_product
+from jitkernels.microkernels.narrow_int import narrowed
 
 BLOCK_ELEMENTS = 32768
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 
 def variants(attr: DotAttr) -> list[Variant]:

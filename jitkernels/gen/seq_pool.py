@@ -1,6 +1,6 @@
-"""Generated SEQ_POOL, by hand: rows are joined in registers, those of narrow matrices as fewer long ones.
+"""Generated SEQ_POOL, written by hand: rows are reduced in registers, those of narrow matrices as fewer long rows.
 
-What the reference makes takes as long for a hundred columns and more, 1.2 times as long for sixteen, and two to four
+The compiled reference takes as long for a hundred columns and more, 1.2 times as long for sixteen, and two to four
 times for one.
 """
 
@@ -8,29 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.loops.pool_lanes import pool_lanes
-from jitkernels.loops.pool_rows import pool_rows
-from jitkernels.loops.pool_strip import ACROSS, rows_of
-from jitkernels.loops.pooling import COLUMNS, ROWS, block_joining, block_settling, workspace_of
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import apart, inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.reduction.blocked_sums import (
+    COLUMNS,
+    ROWS,
+    block_joining,
+    block_settling,
+    workspace_of,
+)
+from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
+from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
+from jitkernels.microkernels.reduction.embedding_bag_strip import ACROSS, rows_of
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_COLUMNS = 64
-"""Columns that a thread gets at least: a strip, or two."""
+"""Least number of columns per thread: a strip, or two."""
 BLOCK_ELEMENTS = 16384
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 FEW = 8
-"""Rows that are joined as they are."""
+"""Up to so many rows are reduced directly."""
 NARROW = 40
-"""The width up to which rows are worth taking together."""
+"""Largest width for which packing several rows into one pays."""
 LONG = 256
-"""Elements that rows taken together have at most."""
+"""Most elements of a packed row."""
 WORTH = 48
-"""Vectors that rows taken together save, to be worth it."""
+"""Vectors that packing rows must save to pay."""
 
 
 def variants(attr: SeqPoolAttr) -> list[Variant]:
@@ -44,7 +50,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
     columns, is_max = COLUMNS[attr.dtype], attr.pool == "max"
     is_scaled, is_root = attr.pool in ("mean", "sqrt"), attr.pool == "sqrt"
-    vector_bytes = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
+    vector_bytes = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     lanes = vector_bytes // number(0).itemsize
     wide = ACROSS * lanes
     rows_to_one = pool_rows(attr.pool, attr.dtype, vector_bytes)
@@ -60,7 +66,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
 
     @inlined()
     def pool_runs(x: Any, w: int, h: int, y: Any, width: int, factor: Any) -> None:
-        """Rows of more than a strip are read by eights at a time that stay in the cache from strip to strip."""
+        """Rows of more than a strip are read in blocks of eight that stay in the cache from strip to strip."""
         step = h if width <= wide else max(8, 2 * columns // width // 8 * 8)
         i = 0
         while i + step < h:
@@ -92,7 +98,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
 
     @apart()
     def pool_narrowest(x: Any, w: int, h: int, y: Any, workspace: Any, factor: Any) -> None:
-        """Rows of which two, four... fill a vector."""
+        """Rows of which a power of two fill a vector."""
         whole, elements = h * w // lanes, h * w
         if is_max or whole <= ROWS:
             lanes_to_row(x, elements, y, w, factor)
@@ -117,9 +123,9 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
 
     @apart()
     def pool_all(x: Any, y: Any, h: int, w: int, workspace: Any, begin: int, end: int, factor: Any) -> None:
-        """Whatever is not a few rows: the way that suits the shape."""
+        """Dispatch of all but a few rows by their shape."""
         width = end - begin
-        # Lanes that come to nothing in a row: of its last vector, or beside each element that has no vector.
+        # Masked-off lanes of a row: of its last vector, or beside each scalar element.
         off = (w + lanes - 1) // lanes * lanes - w if has_masks else w % lanes * (lanes - 1)
         if h <= 1:
             for j in range(begin, end):
@@ -139,7 +145,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         factor = one
         if is_scaled:
             factor = one / (np.sqrt(number(h)) if is_root else number(h))
-        if (h >= 2) & (h < FEW):  # which takes no longer than to find what suits
+        if (h >= 2) & (h < FEW):  # which takes no longer than the dispatch itself
             pool_part(offset(x, begin), w, h, offset(y, begin), end - begin, 0, factor)
         else:
             pool_all(x, y, h, w, workspace, begin, end, factor)
@@ -153,6 +159,6 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         block=BLOCK_COLUMNS,
         workspace=workspace_of(attr.dtype) + LONG * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
-        reads_first=True,  # its arrays are apart: callers see to it
+        reads_first=True,  # its arrays do not alias: callers guarantee it
         **variant,
     )

@@ -1,28 +1,28 @@
-"""Generated SGD: row numbers are checked in one pass, then rows take their steps where they are.
+"""Generated SGD: one pass checks the row numbers, then rows are updated in place.
 
-Threads share columns, or rows of the parameters, of which each takes the steps in their order: the result is the same
-for any number of threads, also of a row that is named several times.
+Threads split columns, or rows of the parameters, and apply the steps to each in their order: the result is the same for
+any number of threads, also for a row that occurs several times.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.sgd import SgdAttr
-from jitkernels.loops.matmul_packed import is_same
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemm.packed_panels import is_same
 
 BLOCK_ELEMENTS = 32768
-"""Elements of steps that a thread gets at least."""
+"""Least elements of gradients per thread."""
 
 
 def check(
     param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any
 ) -> int:  # fmt: skip
-    """How many row numbers lie outside; without a branch for each, so that LLVM vectorises it."""
+    """Count the row numbers out of range; branch-free, so that LLVM vectorizes it."""
     wrong: int = 0
     for i in range(count):
         wrong += (rows[i] < 0) | (rows[i] >= height)
@@ -30,21 +30,21 @@ def check(
 
 
 def variants(attr: SgdAttr) -> list[Variant]:
-    widths = machine.target().widths
-    found: list[Variant] = [
+    widths = cpu_target.target().widths
+    result: list[Variant] = [
         {"vector_bytes": width, "along": "param_width", "parallel": False} for width in widths
     ]
     if attr.selected_rows_size * attr.param_width >= 4 * BLOCK_ELEMENTS:
         for along in ("param_width", "param_height"):
             if getattr(attr, along) >= 4 * _block(attr, along):
-                found += [{"vector_bytes": width, "along": along, "parallel": True} for width in widths]
-    return found
+                result += [{"vector_bytes": width, "along": along, "parallel": True} for width in widths]
+    return result
 
 
 def _block(attr: SgdAttr, along: str) -> int:
-    """Columns or rows that a thread gets at least, a power of two so that few objects serve all shapes."""
+    """Return the least columns or rows per thread, a power of two so that few objects serve all shapes."""
     elements = attr.selected_rows_size * attr.param_width // max(getattr(attr, along), 1)
-    least = 64 if along == "param_width" else 1  # threads have lines of the caches of their own
+    least = 64 if along == "param_width" else 1  # no false sharing: threads write cache lines of their own
     return max(least, int(1 << max(0, (BLOCK_ELEMENTS // max(elements, 1)).bit_length() - 1)))
 
 
@@ -109,7 +109,7 @@ def sgd(
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
         vector_bytes=vector_bytes,
-        reads_first=True,  # in place param is not read, and else it is apart
+        reads_first=True,  # in place param is not read, otherwise it does not alias
         check=check,
         flags=("contract",),
     )

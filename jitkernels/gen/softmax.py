@@ -1,31 +1,30 @@
-"""Generated CROSS_ENTROPY, by hand: labels are checked in one pass, then one element of each row is looked up.
+"""Generated CROSS_ENTROPY, written by hand: one pass checks the labels, then one element of each row is looked up.
 
-What the reference makes is three loop nests, as none may look up elements while it goes along rows.
+The compiled reference is three loop nests, as none may gather elements while it iterates along rows.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import CrossEntropyAttr
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import lost_in, plus, settled
-from jitkernels.maths.exp import exp_float32, exp_float64
-from jitkernels.maths.log import log_float32, log_float64
-from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset, vectors
-from jitkernels.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.maths.blocked_summation import part_length
+from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
+from jitkernels.microkernels.maths.log import log_float32, log_float64
+from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
+from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 4096
-"""Elements that a thread gets at least."""
-SUMMED = 2048
-"""Exponentials that are added up before they are joined to the sum, with what that loses."""
+"""Least number of elements per thread."""
 
 
 def check(logits: Any, labels: Any, loss: Any, rows: int, n: int) -> int:
-    """How many labels are no class; without a branch per label, so that LLVM vectorises it."""
+    """Count the labels that are no class; branch-free, so that LLVM vectorizes it."""
     wrong = 0
     for i in range(rows):
         wrong += (labels[i] < 0) | (labels[i] >= n)
@@ -47,8 +46,9 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
     single = attr.dtype == "float32"
     row_maximum = row_maximum_float32 if single else row_maximum_float64
     exp, log = (exp_float32, log_float32) if single else (exp_float64, log_float64)
-    width = min(variant.get("vector_bytes", 64), machine.target().vector_bytes)
-    lanes = machine.target().masked_lanes(attr.dtype, width)
+    width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
+    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
+    length = part_length(attr.dtype, width)
 
     @inlined("reassoc")
     def sum_of_exponentials(x: Any, n: int, largest: Any) -> Any:
@@ -59,12 +59,12 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
 
     @inlined()
     def sum_of_row(x: Any, n: int, largest: Any) -> Any:
-        if n <= SUMMED:
+        if n <= length:
             return sum_of_exponentials(x, n, largest)
         total, lost = number(0), number(0)
-        for begin in range(0, n, SUMMED):
-            part = sum_of_exponentials(offset(x, begin), min(SUMMED, n - begin), largest)
-            lost += lost_in(total, part)
+        for begin in range(0, n, length):
+            part = sum_of_exponentials(offset(x, begin), min(length, n - begin), largest)
+            lost += two_sum_error(total, part)
             total = plus(total, part)
         return settled(total, lost)
 
@@ -72,8 +72,8 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
         for row in range(begin, end):
             first = row * n
             largest = row_maximum(logits, first, first + n)
-            mine = logits[first + labels[row]] - largest
-            loss[row] = log(sum_of_row(offset(logits, first), n, largest)) - mine
+            label_logit = logits[first + labels[row]] - largest
+            loss[row] = log(sum_of_row(offset(logits, first), n, largest)) - label_logit
 
     signature = attr.signature()
     return LoopNest(

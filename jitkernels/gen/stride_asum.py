@@ -1,23 +1,22 @@
-"""Generated STRIDE_ASUM, by hand: what stride there is a reference may not know while it is traced.
+"""Generated STRIDE_ASUM, written by hand: a traced reference may not know the stride.
 
-Sums of parts of a row are joined with what that loses, so that long rows lose no more than short ones.
+Sums of parts of a row are compensated, so that long rows lose no more than short ones.
 """
 
 from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.stride_asum import StrideASumAttr
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.maths.exact import lost_in, plus, settled
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.maths.blocked_summation import ADDS, part_length
+from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 16384
-"""Elements that a thread gets at least."""
-SUMMED = 2048
-"""Elements that are added up before they are joined to the sum."""
+"""Least number of elements per thread."""
 
 
 def variants(attr: StrideASumAttr) -> list[Variant]:
@@ -29,14 +28,12 @@ def _block(attr: StrideASumAttr) -> int:
     return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n // attr.stride, 1)).bit_length() - 1)
 
 
-@implements(StrideASumAttr, variants=variants)
-def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
-    number: Any = np.dtype(attr.dtype).type
-    zero = number(0)
+def _sum_of_lone_elements(dtype: str) -> Any:
+    zero = np.dtype(dtype).type(0)
 
     @inlined()
     def one_by_one(x: Any, count: int, stride: int) -> Any:
-        """Four sums of numbers that are loaded one by one, which is faster than the instruction that gathers them."""
+        """Four sums of strided scalar loads, which are faster than the gather instruction."""
         a, b, c, d = zero, zero, zero, zero
         whole = count // 4 * 4
         for i in range(0, whole, 4):
@@ -47,6 +44,15 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
         for i in range(whole, count):
             a += abs(x[stride * i])
         return (a + b) + (c + d)
+
+    return one_by_one
+
+
+@implements(StrideASumAttr, variants=variants)
+def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
+    number: Any = np.dtype(attr.dtype).type
+    zero, length = number(0), part_length(attr.dtype, variant.get("vector_bytes", 64))
+    alone, one_by_one = 4 * ADDS, _sum_of_lone_elements(attr.dtype)
 
     @inlined("reassoc")
     def part_of(x: Any, count: int, stride: int) -> Any:
@@ -60,22 +66,30 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
         elif stride == 3:
             for i in range(count):
                 total += abs(x[3 * i])
-        elif stride == 4:
+        else:
             for i in range(count):
                 total += abs(x[4 * i])
-        else:
-            total = one_by_one(x, count, stride)
         return total
 
-    def body(x: Any, y: Any, rows: int, n: int, stride: int, begin: int, end: int) -> None:
-        count = (n - 1) // stride + 1  # of any stride: nothing is added that may wrap
-        for row in range(begin, end):
-            total, lost = zero, zero
-            for first in range(0, count, SUMMED):
-                part = part_of(offset(x, row * n + first * stride), min(SUMMED, count - first), stride)
-                lost += lost_in(total, part)
+    @inlined()
+    def sum_of(x: Any, count: int, stride: int) -> Any:
+        total, lost = zero, zero
+        if stride <= 4:
+            for first in range(0, count, length):
+                part = part_of(offset(x, first * stride), min(length, count - first), stride)
+                lost += two_sum_error(total, part)
                 total = plus(total, part)
-            y[row] = settled(total, lost)
+        else:
+            for first in range(0, count, alone):
+                part = one_by_one(offset(x, first * stride), min(alone, count - first), stride)
+                lost += two_sum_error(total, part)
+                total = plus(total, part)
+        return settled(total, lost)
+
+    def body(x: Any, y: Any, rows: int, n: int, stride: int, begin: int, end: int) -> None:
+        count = (n - 1) // stride + 1  # for any stride: no addition that may wrap
+        for row in range(begin, end):
+            y[row] = sum_of(offset(x, row * n), count, stride)
 
     signature = attr.signature()
     return LoopNest(

@@ -5,53 +5,54 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
-from jitkernels.loops.matmul_packed import is_same
-from jitkernels.loops.row_results import (
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.gemm.packed_panels import is_same
+from jitkernels.microkernels.reduction.streaming_normalize import (
     COPIES,
     FIRST,
     LAST,
     lines_before,
-    results_past_caches,
+    streaming_results,
     streams,
     visible,
 )
-from jitkernels.loops.transposing import transposed_tiles, turned_lines
-from jitkernels.loops.variants import widths_and_threads
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
+from jitkernels.microkernels.transpose_tile import transposed_cache_lines, transposed_tiles
+from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 LINE = 64
-"""Bytes that a cache moves at once: a part of the result is written line by line."""
+"""Bytes of a cache line, the unit of non-temporal stores."""
 LONG = 16 * LINE
-"""Bytes of rows whose whole lines are most of them."""
+"""Least bytes of rows that are mostly whole cache lines."""
 SQUARE = 8
-"""Rows and columns that are turned in registers: a part has as many at least."""
+"""Rows and columns transposed in registers: a part has at least so many."""
 BAND = 64
-"""Rows that columns are written of before the next ones: what was read but in part stays in the caches."""
+"""Rows per band of columns: cache lines read in part stay in the caches."""
 NEAR = 1 << 18
-"""Bytes of a result that the second cache keeps: of flat matrices many lines of a row are read before the next row."""
+"""Bytes of a result that the second-level cache holds: for flat matrices many lines of a row come before the next row.
+"""
 STRIP = 64
-"""Columns of a table that a thread adds to at least."""
+"""Least number of columns of a table per thread of SCATTER_ADD."""
 
 
 def _block(elements: int) -> int:
-    """Steps of so many elements that a thread gets at least, a power of two so that few objects serve all shapes."""
+    """Return the least steps of so many elements per thread, a power of two so that few objects serve all shapes."""
     return 1 << max(0, (WORK // max(elements, 1)).bit_length() - 1)
 
 
 def _along(attr: TransposeAttr) -> tuple[str, int]:
-    """What threads share, and how much of it they get at least: matrices, or columns of one."""
+    """Return what threads split, and the least of it per thread: matrices, or columns of one."""
     if attr.batch > 1:
         return "batch", _block(attr.rows * attr.n)
     return "n", max(LINE, _block(attr.rows))
 
 
 def _thin(count: int) -> Callable[..., None]:
-    """A part of a matrix of so few rows turned, or one of so few columns: LLVM makes vectors of strides it knows."""
+    """Transpose a part of a skinny matrix: LLVM vectorizes constant strides."""
 
     @inlined()
     def thin(x: Any, y: Any, length: int, begin: int, end: int, is_rows: bool) -> None:
@@ -70,7 +71,7 @@ two, three, four, five, six, seven = (_thin(count) for count in range(2, SQUARE)
 
 @inlined()
 def few(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: bool) -> None:
-    """Two to seven rows, or so many columns."""
+    """Transpose two to seven rows, or so many columns."""
     if count == 2:
         two(x, y, length, begin, end, is_rows)
     elif count == 3:
@@ -87,9 +88,9 @@ def few(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: 
 
 def transpose_variants(attr: TransposeAttr) -> list[Variant]:
     along, block = _along(attr)
-    found, result = widths_and_threads(attr.fields()[along] // block), attr.signature().outputs[0]
+    variants, result = widths_and_threads(attr.fields()[along] // block), attr.signature().outputs[0]
     is_long = min(attr.rows, attr.n) * result.numpy.itemsize >= LONG and result.numpy.itemsize >= 4
-    return streams(found, result) if is_long else found
+    return streams(variants, result) if is_long else variants
 
 
 @implements(TransposeAttr, variants=transpose_variants)
@@ -98,26 +99,28 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
     side, tiles = LINE // size, transposed_tiles(attr.dtype)
     along, block = _along(attr)
     is_batch = along == "batch"
-    # Where nothing streams the names stand for what is small, as it is a part of the object all the same.
+    # Without streaming, the names are bound to a small function, as the object includes it all the same.
     before_line = lines_before(attr.dtype) if stream else visible
-    turned = turned_lines(attr.dtype) if stream else visible
+    transposed_lines = transposed_cache_lines(attr.dtype) if stream else visible
 
     @inlined()
     def turn_in_lines(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
-        """Columns `begin` to `end` of a matrix, whole lines of the result past the caches where rows have the same."""
+        """Transpose columns `begin` to `end`; non-temporal stores of whole lines where rows share their alignment."""
         before = before_line(y, rows)
         if before < 0:
             turn(x, y, rows, n, begin, end, 0, rows)
             return
         before = min(before, rows)
         below = before + (rows - before) // side * side
-        first_column = min(begin + max(before_line(offset(x, begin), n), 0), end)  # that begins lines of x
+        first_column = min(
+            begin + max(before_line(offset(x, begin), n), 0), end
+        )  # the first cache line boundary of x
         right = first_column + (end - first_column) // side * side
         for top in range(before, below, BAND):
             bottom = min(top + BAND, below)
             for left in range(first_column, right, side):
                 for first in range(top, bottom, side):
-                    turned(offset(y, left * rows + first), rows, offset(x, first * n + left), n)
+                    transposed_lines(offset(y, left * rows + first), rows, offset(x, first * n + left), n)
         turn(x, y, rows, n, begin, first_column, before, below)
         turn(x, y, rows, n, right, end, before, below)
         turn(x, y, rows, n, begin, end, 0, before)
@@ -126,7 +129,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
 
     @inlined()
     def turn(x: Any, y: Any, rows: int, n: int, begin: int, end: int, top: int, bottom: int) -> None:
-        """Columns `begin` to `end` of a matrix, from row `top` to `bottom`."""
+        """Transpose columns `begin` to `end` of a matrix, from row `top` to `bottom`."""
         if bottom - top == rows:
             if (rows < 2) | (n < 2):
                 for i in range(begin * rows, end * rows):
@@ -174,11 +177,18 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
 
     def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
         if is_batch:
-            for one in range(begin, end):
-                matrix(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, 0, n)
+            for matrix_index in range(begin, end):
+                matrix(offset(x, matrix_index * rows * n), offset(y, matrix_index * rows * n), rows, n, 0, n)
         else:
-            for one in range(batch):
-                matrix(offset(x, one * rows * n), offset(y, one * rows * n), rows, n, begin, end)
+            for matrix_index in range(batch):
+                matrix(
+                    offset(x, matrix_index * rows * n),
+                    offset(y, matrix_index * rows * n),
+                    rows,
+                    n,
+                    begin,
+                    end,
+                )
 
     signature = attr.signature()
     return LoopNest(
@@ -193,7 +203,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
 
 
 def gather_check(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int) -> int:
-    """How many ids lie outside the table; without a branch per id, so that LLVM vectorises it."""
+    """Count the ids outside the table; branch-free, so that LLVM vectorizes it."""
     wrong = 0
     for i in range(count):
         wrong += (ids[i] < 0) | (ids[i] >= table_rows)
@@ -201,14 +211,14 @@ def gather_check(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: i
 
 
 def gather_variants(attr: GatherAttr) -> list[Variant]:
-    found, result = widths_and_threads(attr.count // _block(attr.n)), attr.signature().outputs[0]
-    return streams(found, result) if attr.n * result.numpy.itemsize >= LONG else found
+    variants, result = widths_and_threads(attr.count // _block(attr.n)), attr.signature().outputs[0]
+    return streams(variants, result) if attr.n * result.numpy.itemsize >= LONG else variants
 
 
 @implements(GatherAttr, variants=gather_variants)
 def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
-    # Where nothing streams the name stands for what is small, as it is a part of the object all the same.
-    past = results_past_caches(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else visible
+    # Without streaming, the name is bound to a small function, as the object includes it all the same.
+    past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else visible
 
     def body(
         table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, line: Any, begin: int, end: int
@@ -244,7 +254,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
 
 
 def scatter_check(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int) -> int:
-    """How many ids lie outside the table."""
+    """Count the ids outside the table."""
     wrong = 0
     for i in range(count):
         wrong += (ids[i] < 0) | (ids[i] >= table_rows)
@@ -252,7 +262,7 @@ def scatter_check(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int,
 
 
 def scatter_variants(attr: ScatterAddAttr) -> list[Variant]:
-    """Threads share columns, so that each row is added to in the order of ids."""
+    """List the variants: threads split columns, so that rows are added in the order of ids."""
     large = (attr.table_rows + attr.count) * attr.n >= 4 * WORK
     return widths_and_threads(attr.n // STRIP if large else 0)
 

@@ -1,22 +1,22 @@
-"""How work is cut for calls of vector functions, and what surrounds such calls.
+"""Chunking of calls to vector functions: how much one call gets, how much a thread gets.
 
-A piece is short enough to stay in the first-level cache between the loops around a call, and long enough to
-make the call cheap.
+A piece is short enough to stay in the first-level cache between the loops around a call, and long enough to amortize
+the call.
 """
 
+from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.vector import VectorAttr
-from jitkernels.native.source import inlined
-from jitkernels.registry import Variant
+from jitkernels.codegen.source_protocol import inlined
 
 PIECE = 2048
-"""Elements that one call gets."""
+"""Elements per call."""
 BLOCK = 2 * PIECE
-"""Elements that a thread gets at least."""
+"""Least number of elements per thread."""
 
 
 @inlined()
 def rows_at_once(n: int, elements: int) -> int:
-    """How many rows of n elements have no more than so many elements, a power of two and at least one."""
+    """Return how many rows of n elements have at most `elements` elements: a power of two, at least one."""
     rows = 1
     while 2 * rows * max(n, 1) <= elements:
         rows *= 2
@@ -25,26 +25,26 @@ def rows_at_once(n: int, elements: int) -> int:
 
 @inlined()
 def rows_of_piece(rows: int, n: int, elements: int) -> int:
-    """How many of these rows to take at once: all, or else `rows_at_once`, which takes longer to find."""
+    """Return how many of these rows to process at once: all, or else `rows_at_once`, which takes longer to compute."""
     return rows if rows * n <= elements else rows_at_once(n, elements)
 
 
 def threads(blocks: int) -> list[Variant]:
-    """Serial first, in parallel as well when two threads get two blocks each."""
+    """List the variants: serial first, parallel as well when two threads get two blocks each."""
     return [{"parallel": parallel} for parallel in ((False, True) if blocks >= 4 else (False,))]
 
 
 def vector_threads(attr: VectorAttr) -> list[Variant]:
-    """Variants of an elementwise kernel."""
+    """List the variants of an elementwise kernel."""
     return threads(attr.n // BLOCK)
 
 
 @inlined()
 def nothing() -> int:
-    """What stands for `enter` where a library needs no preparation."""
+    """Default of `enter`, for a library that needs no preparation."""
     return 0
 
 
 @inlined()
 def ignore(token: int) -> None:
-    """What stands for `leave` where a library needs no preparation."""
+    """Default of `leave`, for a library that needs no preparation."""

@@ -1,10 +1,10 @@
-"""Memory that a loop nest takes for as long as it runs, where how much shows in the call alone."""
+"""Heap scratch of a loop nest, whose size only the call determines."""
 
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
 
 
 def taken(element: str) -> IRFunction:
-    """A function that gives so many bytes as a pointer to elements of a C type; null where there are none."""
+    """Return the function that allocates so many bytes as a pointer to elements of a C type; null on failure."""
     symbol = f"taken_{element}"
     return IRFunction(
         symbol,
@@ -32,7 +32,7 @@ define void @given_back(ptr %memory) noinline nounwind {
 }
 """,
 )
-"""Frees what was taken."""
+"""Free the scratch."""
 
 is_nothing = IRFunction(
     "is_nothing",
@@ -45,4 +45,4 @@ is_nothing = IRFunction(
 }
 """,
 )
-"""Whether there was no memory."""
+"""Whether the pointer is null: the allocation failed."""

@@ -1,11 +1,11 @@
-"""Small functions of loop nests over narrow numbers: words of memory, sums of bytes, bfloat16 as float32 and back."""
+"""Helpers of loop nests over narrow types: words of memory, sums of bytes, bfloat16 to float32 and back."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.loops.grouped_tile import LANES
-from jitkernels.native.source import IRFunction, inlined
+from jitkernels.codegen.source_protocol import IRFunction, inlined
+from jitkernels.microkernels.gemm.vnni_microkernel import LANES
 
 WIDTH = 2 * LANES
 HALF, ONE, QUIET = np.uint32(0x7FFF), np.uint32(1), np.uint32(0x400000)
@@ -22,12 +22,12 @@ word_at = IRFunction(
 }
 """,
 )
-"""Four bytes from some place on."""
+"""Load four bytes from an address."""
 
 
 @inlined()
-def words_add_up(panel: Any, start: Any, words: int) -> None:
-    """-128 times the sum of the bytes with signs in each column of a panel."""
+def column_byte_sums(panel: Any, start: Any, words: int) -> None:
+    """Return -128 times the sum of the signed bytes in each column of a panel."""
     for j in range(WIDTH):
         start[j] = 0
     for q in range(words):
@@ -40,13 +40,13 @@ def words_add_up(panel: Any, start: Any, words: int) -> None:
 
 @inlined()
 def widened(bits: Any) -> Any:
-    """The float32 that bits of a bfloat16 stand for."""
+    """Convert the bits of a bfloat16 to float32."""
     return (np.uint32(bits) << 16).view(np.float32)
 
 
 @inlined()
 def narrowed(value: Any) -> Any:
-    """The bits of the bfloat16 nearest to a float32, of two the one that ends in 0."""
+    """Round a float32 to the bits of the nearest bfloat16, ties to even."""
     bits = value.view(np.uint32)
     rounded = (bits + HALF + ((bits >> 16) & ONE)) >> 16
     return np.uint16((bits | QUIET) >> 16 if value != value else rounded)

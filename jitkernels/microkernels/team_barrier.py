@@ -1,39 +1,39 @@
-"""Rounds that the threads of a group go through together: for nests whose threads are `together`.
+"""Barrier between the phases of a thread team, with work stealing: for nests whose threads work `together`.
 
-Each round has as many shares as there are members, and begins when all shares of the one before are done. A member
-takes its own share first, whose data is in its caches, then those that nobody has taken: a thread that comes late finds
-that others do its work, and one that never comes keeps nobody waiting. Only for what somebody is at, others wait. One
-member alone does all of it, without a thread beside it: so it is in a forked child, and where all others are busy.
+Each phase has as many shares as the team has threads, and begins when all shares of the phase before are done. A thread
+claims its own share first, whose data is in its caches, then those that no thread has claimed: the others do the work
+of a late thread, and a thread that never comes blocks nobody. Threads wait only for shares in progress. One thread
+alone does all of them: so it is in a forked child, and where all other threads are busy.
 
-    for number in range(rounds):
-        for turn in range(members):
-            share = (member + turn) % members
-            if takes(words, members, share, number) != 0:
+    for phase in range(phases):
+        for turn in range(team_size):
+            share = (thread + turn) % team_size
+            if claim_share(words, team_size, share, phase) != 0:
                 ...
-                ends(words, members)
-        while are_open(words, members, number) != 0:
-            give_way()
+                finish_share(words, team_size)
+        while shares_pending(words, team_size, phase) != 0:
+            yield_core()
 """
 
 import ctypes
 from typing import Any
 
-from jitkernels import machine
-from jitkernels.native.source import External, IRFunction, inlined
+from jitkernels.codegen.source_protocol import External, IRFunction, inlined
+from jitkernels.core import cpu_target
 
-PATIENCE = 2048
-"""Looks at what others have done, a pause of the processor after each, before one gives way to who wants the core."""
+MAX_POLLS = 2048
+"""Polls of the other threads' progress, a pause instruction after each, before a thread yields its core."""
 
-_TAKE = """define i64 @jk_round_take(ptr %words, i64 %share, i64 %round) nounwind {
+_CLAIM = """define i64 @jk_share_claim(ptr %words, i64 %share, i64 %phase) nounwind {
   %line = add i64 %share, 1
   %word = shl i64 %line, 3
   %at = getelementptr i64, ptr %words, i64 %word
-  %after = add i64 %round, 1
+  %after = add i64 %phase, 1
   %now = load atomic i64, ptr %at monotonic, align 64
-  %open = icmp eq i64 %now, %round
+  %open = icmp eq i64 %now, %phase
   br i1 %open, label %try, label %no
 try:
-  %pair = cmpxchg ptr %at, i64 %round, i64 %after acquire monotonic
+  %pair = cmpxchg ptr %at, i64 %phase, i64 %after acquire monotonic
   %mine = extractvalue { i64, i1 } %pair, 1
   %taken = zext i1 %mine to i64
   ret i64 %taken
@@ -41,7 +41,7 @@ no:
   ret i64 0
 }
 """
-_END = """define void @jk_round_end(ptr %words) nounwind {
+_FINISH = """define void @jk_share_finish(ptr %words) nounwind {
   %before = atomicrmw add ptr %words, i64 1 release
   ret void
 }
@@ -49,14 +49,14 @@ _END = """define void @jk_round_end(ptr %words) nounwind {
 
 
 def _wait() -> str:
-    target = machine.target()
+    target = cpu_target.target()
     pause = ""
     declared = ""
     if target.is_x86:
         declared, pause = "declare void @llvm.x86.sse2.pause()\n", "  call void @llvm.x86.sse2.pause()\n"
     elif target.is_arm:
         declared, pause = "declare void @llvm.aarch64.hint(i32)\n", "  call void @llvm.aarch64.hint(i32 1)\n"
-    return f"""{declared}define i64 @jk_round_wait(ptr %words, i64 %done) nounwind {{
+    return f"""{declared}define i64 @jk_phase_wait(ptr %words, i64 %done) nounwind {{
 start:
   br label %look
 look:
@@ -66,7 +66,7 @@ look:
   br i1 %ended, label %yes, label %on
 on:
 {pause}  %next = add i64 %i, 1
-  %patient = icmp slt i64 %next, {PATIENCE}
+  %patient = icmp slt i64 %next, {MAX_POLLS}
   br i1 %patient, label %look, label %no
 yes:
   ret i64 0
@@ -76,33 +76,33 @@ no:
 """
 
 
-_take: Any = IRFunction("jk_round_take", "int64", ("int64*", "int64", "int64"), _TAKE)
-_end: Any = IRFunction("jk_round_end", "void", ("int64*",), _END)
-_wait_for: Any = IRFunction("jk_round_wait", "int64", ("int64*", "int64"), _wait())
+_claim: Any = IRFunction("jk_share_claim", "int64", ("int64*", "int64", "int64"), _CLAIM)
+_finish: Any = IRFunction("jk_share_finish", "void", ("int64*",), _FINISH)
+_wait_for: Any = IRFunction("jk_phase_wait", "int64", ("int64*", "int64"), _wait())
 
 
 def _sched_yield() -> int:
     return ctypes.cast(ctypes.CDLL(None)["sched_yield"], ctypes.c_void_p).value or 0
 
 
-give_way: Any = External("sched_yield", "int32", (), _sched_yield)
-"""Let others have the core."""
+yield_core: Any = External("sched_yield", "int32", (), _sched_yield)
+"""Yield the core to other threads."""
 
 
 @inlined()
-def takes(words: Any, members: int, share: int, number: int) -> int:
-    """Whether this share of the round is the caller's now, who has to do it."""
-    return 1 if members == 1 else _take(words, share, number)
+def claim_share(words: Any, team_size: int, share: int, phase: int) -> int:
+    """Claim a share of the phase: whether the caller has to compute it."""
+    return 1 if team_size == 1 else _claim(words, share, phase)
 
 
 @inlined()
-def ends(words: Any, members: int) -> None:
-    """A share is done, and others may see what it wrote."""
-    if members > 1:
-        _end(words)
+def finish_share(words: Any, team_size: int) -> None:
+    """Mark a share as done, and release its stores to other threads."""
+    if team_size > 1:
+        _finish(words)
 
 
 @inlined()
-def are_open(words: Any, members: int, number: int) -> int:
-    """Whether shares of the round are not done yet; waits for them for a while."""
-    return 0 if members == 1 else _wait_for(words, (number + 1) * members)
+def shares_pending(words: Any, team_size: int, phase: int) -> int:
+    """Whether shares of the phase are not done yet; polls for a while."""
+    return 0 if team_size == 1 else _wait_for(words, (phase + 1) * team_size)

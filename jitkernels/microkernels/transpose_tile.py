@@ -1,41 +1,41 @@
-"""A part of a matrix turned, square by square in registers: the dispatcher's own loops, for loop nests to call."""
+"""Tiled transpose of a part of a matrix in registers, with the dispatcher's loops, for loop nests to call."""
 
-from jitkernels import dtypes
-from jitkernels.native import moving
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core import dtypes
+from jitkernels.runtime import copy_transpose
 
 LINE = 64
-"""Bytes of a line of the caches."""
+"""Bytes of a cache line."""
 PARAMETERS = "ptr %to, i64 %to.step, ptr %from, i64 %from.step, i64 %rows, i64 %columns"
 
 
 def transposed_tiles(dtype: str) -> IRFunction:
-    """``(to, to_step, start, start_step, rows, columns)``: steps from row to row in elements, 8 of both at least."""
+    """``(to, to_step, start, start_step, rows, columns)``: row strides in elements, at least 8 rows and columns."""
     element = dtypes.named(dtype)
     symbol, bytes_ = f"transposed_{dtype}", element.size
     words = ("target", "target.step", "source", "source.step", "rows", "columns")
-    given = ", ".join(f"i64 %{word}" for word in words)
+    parameters = ", ".join(f"i64 %{word}" for word in words)
     return IRFunction(
         symbol,
         "void",
         (f"{element.c}*", "int64", f"{element.c}*", "int64", "int64", "int64"),
-        f"""{moving.provided()["transpose"]}
+        f"""{copy_transpose.provided()["transpose"]}
 define void @{symbol}({PARAMETERS}) alwaysinline nounwind {{
   %target = ptrtoint ptr %to to i64
   %source = ptrtoint ptr %from to i64
   %target.step = mul i64 %to.step, {bytes_}
   %source.step = mul i64 %from.step, {bytes_}
-  %done = call i64 @transpose(i64 {bytes_}, {given})
+  %done = call i64 @transpose(i64 {bytes_}, {parameters})
   ret void
 }}
 """,
     )
 
 
-def turned_lines(dtype: str) -> IRFunction:
-    """``(to, to_step, start, start_step)``: a square of as many rows as a line has elements, written past the caches.
+def transposed_cache_lines(dtype: str) -> IRFunction:
+    """``(to, to_step, start, start_step)``: a square of a cache line's elements per side, with non-temporal stores.
 
-    Each round lets every vector of the first half alternate with one of the second.
+    Each step interleaves every vector of the first half with one of the second.
     """
     element = dtypes.named(dtype)
     lanes, bits = LINE // element.size, 8 * element.size
@@ -47,8 +47,8 @@ def turned_lines(dtype: str) -> IRFunction:
             f"  %from.{i}.at = getelementptr i{bits}, ptr %from, i64 %from.{i}",
             f"  %r0.{i} = load {vector}, ptr %from.{i}.at, align {element.size}",
         ]
-    rounds = lanes.bit_length() - 1
-    for number in range(rounds):
+    stages = lanes.bit_length() - 1
+    for number in range(stages):
         for i in range(lanes // 2):
             for half in range(2):
                 first = half * lanes // 2
@@ -61,7 +61,7 @@ def turned_lines(dtype: str) -> IRFunction:
         lines += [
             f"  %to.{i} = mul i64 %to.step, {i}",
             f"  %to.{i}.at = getelementptr i{bits}, ptr %to, i64 %to.{i}",
-            f"  store {vector} %r{rounds}.{i}, ptr %to.{i}.at, align {LINE}, !nontemporal !0",
+            f"  store {vector} %r{stages}.{i}, ptr %to.{i}.at, align {LINE}, !nontemporal !0",
         ]
     body = "\n".join(lines)
     return IRFunction(

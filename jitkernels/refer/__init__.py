@@ -1,4 +1,4 @@
-"""The plain NumPy references: they define what each kernel means.
+"""NumPy references: they define what each kernel computes.
 
-Nothing here imports more than NumPy, and `jitkernels.graph.special` for functions that NumPy lacks.
+They import only NumPy, and `jitkernels.compiler.ir.special_functions` for functions that NumPy lacks.
 """

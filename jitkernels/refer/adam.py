@@ -3,18 +3,18 @@
 import numpy as np
 
 from jitkernels.attrs.adam import AdamAttr, AdamWAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 def _step(attr: AdamAttr, start: AnyArray, arrays: tuple[AnyArray, ...]) -> None:
-    """Write all results, after everything has been read: any of them may be any input."""
+    """Write all results after all reads: any result may alias any input."""
     grad, mom1, mom2, *largest = arrays[: len(arrays) // 2]
     param_out, mom1_out, mom2_out, *largest_out = arrays[len(arrays) // 2 :]
     first = attr.beta1 * mom1 + (1 - attr.beta1) * grad
     second = attr.beta2 * mom2 + (1 - attr.beta2) * (grad * grad)
     used = np.maximum(largest[0], second) if largest else second
-    # Numerator and denominator are both multiplied by what would divide each root.
+    # Numerator and denominator are both multiplied by the divisor of each root.
     shrunk = np.sqrt(1 - attr.beta2_pow, dtype=start.dtype)
     factor = np.divide(attr.lr * shrunk, 1 - attr.beta1_pow, dtype=start.dtype)
     new = start - factor * (first / (np.sqrt(used) + attr.eps * shrunk))

@@ -3,8 +3,8 @@
 import numpy as np
 
 from jitkernels.attrs.attention import AttentionAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(AttentionAttr)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from jitkernels.attrs.vector_number import (
+from jitkernels.attrs.broadcast_ops import (
     NCHW16CMulNCAttr,
     StrideScalAttr,
     VAddBiasAttr,
     VBroadcastAttr,
     VScalAttr,
 )
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(VScalAttr, compiles=True)

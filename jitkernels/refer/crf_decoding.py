@@ -3,8 +3,8 @@
 import numpy as np
 
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(CRFDecodingAttr)
@@ -12,7 +12,7 @@ def crf_decoding(attr: CRFDecodingAttr, x: AnyArray, w: AnyArray, alpha: AnyArra
     x, w = (
         x.astype(attr.dtype),
         w.astype(attr.dtype),
-    )  # where wider arrays stand for them: sums are rounded to it
+    )  # where the arrays stand for a narrower type: sums are rounded to it
     with np.errstate(all="ignore"):
         alpha[:1], track[:1] = w[0] + x[:1], 0
         before = (w[0] + x[:1]).reshape(-1)

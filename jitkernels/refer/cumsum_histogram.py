@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from jitkernels.attrs.counting import CumsumAttr, HistogramAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.cumsum_histogram import CumsumAttr, HistogramAttr
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(CumsumAttr)
 def cumsum(attr: CumsumAttr, x: AnyArray, y: AnyArray) -> None:
-    """In long double, as float64 has no wider type of NumPy's own, and sums are rounded once."""
+    """Compute in long double, as NumPy has no wider type for float64; sums are rounded once."""
     with np.errstate(all="ignore"):
         y[...] = np.cumsum(x.astype(attr.wide), axis=-1)
 

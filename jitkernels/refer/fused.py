@@ -1,8 +1,8 @@
 """NumPy reference of fused expressions: node by node."""
 
 from jitkernels.attrs.fused import FusedAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(FusedAttr)

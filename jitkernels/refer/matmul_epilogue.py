@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
-from jitkernels.graph import special
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.ir import special_functions
 
 
 @implements(MatMulEpilogueAttr)
@@ -21,15 +21,15 @@ def matmul_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: A
 
 
 def activated(activation: str, z: AnyArray) -> AnyArray:
-    """What is made of the sums."""
+    """Apply the activation to the sums."""
     if activation == "relu":
         return np.maximum(z, 0)
     if activation == "gelu":
-        gelu: AnyArray = z * special.erfc(-z * math.sqrt(0.5)) / 2
+        gelu: AnyArray = z * special_functions.erfc(-z * math.sqrt(0.5)) / 2
         return gelu
     if activation == "tanh":
         return np.tanh(z)
     if activation == "identity":
         return z
-    sigmoid: AnyArray = special.sigmoid(z)
+    sigmoid: AnyArray = special_functions.sigmoid(z)
     return sigmoid if activation == "sigmoid" else z * sigmoid

@@ -3,14 +3,14 @@
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(MatMulInt8Attr)
 def matmul_int8(attr: MatMulInt8Attr, a: AnyArray, b: AnyArray, *rest: AnyArray) -> None:
     *scales, c = rest
-    # Exact in double, and a hundred times as fast as NumPy's products of integers.
+    # Exact in double, and a hundred times as fast as NumPy's integer products.
     exact = a.astype(np.float64) @ (b.T if attr.trans_b else b).astype(np.float64)
     sums = exact.astype(np.int64).astype(np.int32)
     if not scales:

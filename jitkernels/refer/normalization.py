@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(RmsNormAttr, compiles=True)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from jitkernels.attrs.random_numbers import NormalAttr, RandomAttr, UniformAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 MASK = np.uint64(0xFFFFFFFF)
 FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -24,19 +24,19 @@ def philox(counter: AnyArray, key: tuple[int, int]) -> AnyArray:
     return np.stack([a, b, c, d])
 
 
-def blocks(attr: RandomAttr, each: int) -> tuple[AnyArray, int]:
-    """The words of the blocks that have the numbers of a call, `each` in a block, and the place of the first."""
-    first = attr.offset // each
-    count = (attr.offset + attr.n + each - 1) // each - first
+def blocks(attr: RandomAttr, per_block: int) -> tuple[AnyArray, int]:
+    """Return the words of the blocks of a call, `per_block` numbers in a block, and the index of the first number."""
+    first = attr.offset // per_block
+    count = (attr.offset + attr.n + per_block - 1) // per_block - first
     number = np.arange(count, dtype=np.uint64) + np.uint64(first)
     zero = np.zeros_like(number)
     counter = np.stack([number & MASK, number >> np.uint64(32), zero, zero])
     key = attr.seed & int(MASK), attr.seed >> 32
-    return philox(counter, key), attr.offset - each * first
+    return philox(counter, key), attr.offset - per_block * first
 
 
 def pairs(words: AnyArray) -> AnyArray:
-    """Two words of 64 bits for each block, one behind the other."""
+    """Two 64-bit words for each block, contiguous."""
     return np.stack([words[1] << np.uint64(32) | words[0], words[3] << np.uint64(32) | words[2]], axis=1)
 
 
@@ -64,11 +64,11 @@ def normal(attr: NormalAttr, y: AnyArray) -> None:
         rest = (both[:, 1:] - (whole << np.uint64(62))).view(np.int64)
         turns = whole.astype(np.float64) / 4, rest.astype(np.float64) * 2.0**-64
     radius = np.sqrt(-2 * np.log(u.astype(np.float64)))
-    y[...] = _turned(radius, turns).reshape(-1)[start : start + attr.n]
+    y[...] = cosines_and_sines(radius, turns).reshape(-1)[start : start + attr.n]
 
 
-def _turned(radius: AnyArray, turns: AnyArray | tuple[AnyArray, AnyArray]) -> AnyArray:
-    """Cosine and sine of so many turns, next to each other; the angles are exact to the last bit near their zeros."""
+def cosines_and_sines(radius: AnyArray, turns: AnyArray | tuple[AnyArray, AnyArray]) -> AnyArray:
+    """Cosine and sine of so many turns, interleaved; the angles are exact to the last bit near their zeros."""
     if not isinstance(turns, tuple):
         quarters = np.rint(4 * turns)
         turns = quarters / 4, turns - quarters / 4

@@ -3,38 +3,40 @@
 import numpy as np
 
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
-from jitkernels.graph import special
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.ir import special_functions
 
 
 @implements(LSTMAttr)
 def lstm(attr: LSTMAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
-    *given, y, h_n, c_n = rest
-    h_n[...], c_n[...] = given[-2:] if attr.initial else (0, 0)
+    *inputs, y, h_n, c_n = rest
+    h_n[...], c_n[...] = inputs[-2:] if attr.initial else (0, 0)
     with np.errstate(all="ignore"):
         for t in range(attr.steps):
             sums = x[t] @ w_ih.T
             if attr.initial or t:
                 sums += h_n @ w_hh.T
             if attr.bias:
-                sums += given[0] + given[1]
+                sums += inputs[0] + inputs[1]
             i, f, g, o = np.split(sums, 4, axis=1)
-            c_n[...] = special.activate("sigmoid", f) * c_n + special.activate("sigmoid", i) * np.tanh(g)
-            h_n[...] = y[t] = special.activate("sigmoid", o) * np.tanh(c_n)
+            c_n[...] = special_functions.activate("sigmoid", f) * c_n + special_functions.activate(
+                "sigmoid", i
+            ) * np.tanh(g)
+            h_n[...] = y[t] = special_functions.activate("sigmoid", o) * np.tanh(c_n)
 
 
 @implements(GRUAttr)
 def gru(attr: GRUAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
-    *given, y, h_n = rest
-    h_n[...] = given[-1] if attr.initial else 0
+    *inputs, y, h_n = rest
+    h_n[...] = inputs[-1] if attr.initial else 0
     with np.errstate(all="ignore"):
         for t in range(attr.steps):
             of_x = x[t] @ w_ih.T
             of_h = h_n @ w_hh.T if attr.initial or t else np.zeros_like(of_x)
             if attr.bias:
-                of_x, of_h = of_x + given[0], of_h + given[1]
+                of_x, of_h = of_x + inputs[0], of_h + inputs[1]
             (a_r, a_z, a_n), (b_r, b_z, b_n) = np.split(of_x, 3, axis=1), np.split(of_h, 3, axis=1)
-            z = special.activate("sigmoid", a_z + b_z)
-            n = np.tanh(a_n + special.activate("sigmoid", a_r + b_r) * b_n)
+            z = special_functions.activate("sigmoid", a_z + b_z)
+            n = np.tanh(a_n + special_functions.activate("sigmoid", a_r + b_r) * b_n)
             h_n[...] = y[t] = n + z * (h_n - n)

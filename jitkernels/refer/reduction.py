@@ -11,12 +11,12 @@ from jitkernels.attrs.reduction import (
     HSumAttr,
     HVarAttr,
 )
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
-def _behind(x: AnyArray) -> AnyArray:
-    """The axis at the end: there NumPy adds in pairs, and only there."""
+def _axis_last(x: AnyArray) -> AnyArray:
+    """Move the axis to the end: NumPy adds pairwise only there."""
     return np.swapaxes(x, 1, 2).copy()
 
 
@@ -40,19 +40,19 @@ def hargmax(attr: HArgMaxAttr, x: AnyArray, y: AnyArray) -> None:
 @implements(HSumAttr, compiles=True)
 def hsum(attr: HSumAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
-        np.sum(_behind(x), axis=-1, out=y)
+        np.sum(_axis_last(x), axis=-1, out=y)
 
 
 @implements(HMeanAttr, compiles=True)
 def hmean(attr: HMeanAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
-        np.divide(_behind(x).sum(axis=-1), attr.n, out=y)
+        np.divide(_axis_last(x).sum(axis=-1), attr.n, out=y)
 
 
 @implements(HVarAttr, compiles=True)
 def hvar(attr: HVarAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
-        over = _behind(x)
+        over = _axis_last(x)
         mean = over.sum(axis=-1, keepdims=True) / attr.n
         squares = np.square(over - mean).sum(axis=-1)
         np.divide(squares, np.maximum(attr.n - attr.ddof, 0), out=y)
@@ -63,4 +63,4 @@ def hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
         largest = x.max(axis=1, initial=-np.inf)
         near = np.where(np.isfinite(largest), largest, x.dtype.type(0))
-        np.add(np.log(np.exp(_behind(x) - near[:, :, np.newaxis]).sum(axis=-1)), near, out=y)
+        np.add(np.log(np.exp(_axis_last(x) - near[:, :, np.newaxis]).sum(axis=-1)), near, out=y)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from jitkernels.attrs.pairs import CosineAttr, DotAttr, SqEuclideanAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.row_similarity import CosineAttr, DotAttr, SqEuclideanAttr
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 
 
 @implements(DotAttr, compiles=True)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.sgd import SgdAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
 
 
 @implements(SgdAttr)

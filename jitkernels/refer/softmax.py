@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
 
 
 @implements(SoftmaxAttr, compiles=True)
@@ -37,6 +37,6 @@ def cross_entropy(attr: CrossEntropyAttr, logits: AnyArray, labels: AnyArray, lo
 
 
 def _sums(x: AnyArray) -> AnyArray:
-    """Sums along the middle axis, which is brought to the end: there NumPy adds in pairs, and only there."""
+    """Sums along the middle axis, moved to the end: NumPy adds pairwise only there."""
     sums: AnyArray = np.swapaxes(x, 1, 2).copy().sum(axis=-1)
     return sums[:, np.newaxis]

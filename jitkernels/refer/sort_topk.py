@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from jitkernels.attrs.ordering import SortAttr, TopkAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 
 
 @implements(SortAttr)
 def sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> None:
-    """Zeros are ordered by their signs, which np.sort leaves to chance."""
+    """Zeros are ordered by their signs, which np.sort leaves undefined."""
     y[...] = np.take_along_axis(x, np.lexsort((~np.signbit(x), x), axis=-1), axis=-1)
 
 

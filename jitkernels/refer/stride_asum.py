@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.stride_asum import StrideASumAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
 
 
 @implements(StrideASumAttr)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 
 
 @implements(TransposeAttr)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import VExpAttr, VMulAttr, VSigmoidAttr
-from jitkernels.graph import special
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.compiler.ir import special_functions
 
 
 @implements(VMulAttr, compiles=True)
@@ -23,4 +23,4 @@ def vexp(attr: VExpAttr, x: AnyArray, y: AnyArray) -> None:
 @implements(VSigmoidAttr, compiles=True)
 def vsigmoid(attr: VSigmoidAttr, x: AnyArray, y: AnyArray) -> None:
     with np.errstate(all="ignore"):
-        y[...] = special.sigmoid(x)
+        y[...] = special_functions.sigmoid(x)

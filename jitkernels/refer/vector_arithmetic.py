@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector_arithmetic import (
     VAddAttr,
     VAddReluAttr,
@@ -14,8 +16,6 @@ from jitkernels.attrs.vector_arithmetic import (
     VSquareAttr,
     VSubAttr,
 )
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
 
 
 @implements(VAddAttr, compiles=True)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector_functions import VCosAttr, VErfAttr, VLogAttr, VPowAttr, VSinAttr, VTanhAttr
-from jitkernels.graph import special
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.compiler.ir import special_functions
 
 
 @implements(VTanhAttr, compiles=True)
@@ -22,7 +22,7 @@ def vlog(attr: VLogAttr, x: AnyArray, y: AnyArray) -> None:
 
 @implements(VErfAttr, compiles=True)
 def verf(attr: VErfAttr, x: AnyArray, y: AnyArray) -> None:
-    y[...] = special.erf(x)
+    y[...] = special_functions.erf(x)
 
 
 @implements(VSinAttr, compiles=True)

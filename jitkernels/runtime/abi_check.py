@@ -1,4 +1,4 @@
-"""Whether objects of Python and NumPy look in memory as compiled code assumes, by their own answers."""
+"""Verify CPython's and NumPy's object layouts at start, by the objects' own answers."""
 
 import ctypes
 import functools
@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native import c_api
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, NATIVE, NOT_SWAPPED, WRITEABLE, Offset
+from jitkernels.runtime import c_api
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, NATIVE, NOT_SWAPPED, WRITEABLE, Offset
 
 
 def word_at(address: int) -> int:
-    """The word of memory at an address."""
+    """Load the word at an address."""
     return ctypes.c_int64.from_address(address).value
 
 
 def _layout_is_known() -> bool:
-    """Whether arrays, tuples and numbers look in memory as compiled code assumes."""
+    """Return whether arrays, tuples and numbers have the layout that compiled code assumes."""
     sample = np.zeros((3, 5), np.float32)
     sample.flags.writeable = False
     extents = word_at(id(sample) + Offset.ARRAY_EXTENTS)
@@ -48,13 +48,13 @@ def _layout_is_known() -> bool:
 
 
 def _number_is_known(number: "np.generic") -> bool:
-    """Whether a number of NumPy holds its value where compiled code reads it."""
+    """Return whether a NumPy scalar holds its value where compiled code loads it."""
     value = ctypes.string_at(id(number) + Offset.FLOAT_VALUE, number.itemsize)
     return bool(value == number.tobytes())
 
 
 def _dtype_is_known(dtype: "np.dtype[Any]") -> bool:
-    """Whether a dtype object looks in memory as compiled code assumes."""
+    """Return whether a dtype object has the layout that compiled code assumes."""
     return (
         ctypes.c_int32.from_address(id(dtype) + Offset.DTYPE_NUMBER).value == dtype.num
         and ctypes.c_char.from_address(id(dtype) + Offset.DTYPE_ORDER).value == dtype.byteorder.encode()
@@ -68,8 +68,8 @@ def _empty_works(address: int) -> bool:
         ctypes.py_object, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.c_int
     )(address)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(np.dtype(np.float64)))
-    made = make(2, (ctypes.c_int64 * 2)(3, 5), id(np.dtype(np.float64)), 0)
-    return isinstance(made, np.ndarray) and made.shape == (3, 5) and made.dtype == np.float64
+    array = make(2, (ctypes.c_int64 * 2)(3, 5), id(np.dtype(np.float64)), 0)
+    return isinstance(array, np.ndarray) and array.shape == (3, 5) and array.dtype == np.float64
 
 
 def _new_works(address: int) -> bool:
@@ -79,8 +79,8 @@ def _new_works(address: int) -> bool:
     )(address)  # fmt: skip
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(np.dtype(np.float64)))
     extents, steps = (ctypes.c_int64 * 3)(2, 3, 5), (ctypes.c_int64 * 3)(40, 80, 8)
-    made = make(np.ndarray, id(np.dtype(np.float64)), 3, extents, steps, None, 0, None)
-    return isinstance(made, np.ndarray) and made.strides == (40, 80, 8) and made.dtype == np.float64
+    array = make(np.ndarray, id(np.dtype(np.float64)), 3, extents, steps, None, 0, None)
+    return isinstance(array, np.ndarray) and array.strides == (40, 80, 8) and array.dtype == np.float64
 
 
 def _from_any_works(address: int) -> bool:
@@ -93,19 +93,19 @@ def _from_any_works(address: int) -> bool:
         ctypes.c_int,
         ctypes.c_void_p,
     )(address)
-    made = [
+    arrays = [
         make(values, None, 0, 0, ALIGNED | NOT_SWAPPED, None) for values in ([[1, 2.5]], np.ones(2, ">i4"))
     ]
-    if not all(isinstance(array, np.ndarray) and array.dtype.isnative for array in made):
+    if not all(isinstance(array, np.ndarray) and array.dtype.isnative for array in arrays):
         return False
-    return [array.tolist() for array in made] == [[[1.0, 2.5]], [1, 1]]
+    return [array.tolist() for array in arrays] == [[[1.0, 2.5]], [1, 1]]
 
 
 @functools.cache
 def reason_for_python() -> str | None:
-    """Why compiled code cannot read the objects of this Python and NumPy; None when it can."""
+    """The reason why compiled code cannot read this Python's and NumPy's objects; None if it can."""
     if "t" in getattr(sys, "abiflags", ""):
-        return "a free-threaded Python: objects have another layout"
+        return "free-threaded Python has another object layout"
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return f"{sys.implementation.name} is not 64-bit CPython"
     if not _layout_is_known():

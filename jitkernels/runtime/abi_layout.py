@@ -1,84 +1,83 @@
-"""Where the launcher finds things: in its own contexts and tables, and in objects of Python and NumPy.
+"""Memory layouts: the launcher's contexts and tables, and objects of CPython and NumPy, as offsets.
 
-The numbers stand here once, for the code that writes contexts and for the LLVM IR that reads them. They are no enums:
-those take three milliseconds to make, in every process.
+Defined once, for the Python code that writes contexts and for the LLVM IR that reads them. They are no enums: those
+take three milliseconds to create, in every process.
 """
 
 ALIGNED, CONTIGUOUS, WRITEABLE = 0x100, 0x1, 0x400
 """NumPy's bits in an array's flags."""
 IN_FORTRAN_ORDER = 0x2
 NOT_SWAPPED, NO_SUBCLASS, FORCED, COPY = 0x200, 0x40, 0x10, 0x20
-"""What is asked for where NumPy is to make an array."""
+"""Flags of requests to NumPy for an array."""
 NATIVE, NO_ORDER = ord("="), ord("|")
 """NumPy's characters for the machine's own byte order, and for one byte."""
 MOST_DIMENSIONS = 8
 MOST_WORDS = 80
-"""Arrays and words that a C function may take behind a kernel's launcher."""
+"""The most arrays and words that a C function takes."""
 MOST_OPERANDS = 16
 MOST_SYMBOLS = 8
 MOST_FLOATS = 8
 MOST_SHAPE = 4
 MOST_CALL_WORDS = MOST_OPERANDS + MOST_SYMBOLS + MOST_FLOATS
 MOST_SLOTS = 32
-"""Parameters of an everyday function."""
+"""The most parameters of an operator."""
 MOST_OPERAND_DIMENSIONS = 18
-"""Dimensions of arrays that the dispatcher takes, and two more."""
+"""The most dimensions of arrays that the dispatcher takes, plus two."""
 MOST_VALUES = 8
-"""Values of a choice."""
+"""The most values of an option."""
 BUFFER_BYTES = 4096
-"""What the block of one operand takes in its buffer: a few of them stay in the first-level cache."""
+"""Bytes of one operand's block in its buffer: a few of them fit in L1."""
 MOST_ALIKE = 4
-"""Times as many elements that all blocks have in common: they are brought into the buffer once."""
+"""A broadcast operand of at most so many blocks is copied into the buffer once."""
 ROWS_TOGETHER, ROWS_BYTES = 32, 65536
-"""Long rows that a block has at least, and what they take in the buffer of one operand at most."""
+"""The least long rows of a block, and the most bytes that they take in an operand's buffer."""
 SQUARES_BYTES = 1 << 18
-"""What rows of several dimensions, whose first elements lie side by side, take in a buffer at most to be turned."""
+"""The most buffer bytes of multi-dimensional rows with adjacent first elements, which are transposed."""
 TURNED_BYTES = 32768
-"""What whole squares of a matrix that lies the other way round take in a buffer, if rows are short."""
+"""Buffer bytes of full tiles of a transposed matrix with short rows."""
 TILE_LINES, TILE_LENGTH = 16, 64
-"""What is turned on its way between two memories with gaps: so many lines of a result, and elements of each."""
+"""The tile of a strided transpose: rows of the result, and elements of each."""
 MIXED_BLOCK = 512
-"""Elements of whole arrays that are converted at a time: two blocks take a quarter of the first-level cache."""
+"""Elements of a cast block of dense arrays: two blocks take a quarter of L1."""
 RUN = 128
-"""Elements that are converted at a time where they do not lie without gaps."""
+"""Elements of a cast block of strided arrays."""
 STRAIGHT, LEAST_STRAIGHT, MOST_STRAIGHT = 2048, 64, 4096
-"""Elements of a float32 that whole arrays are combined with, and those of rows that kernels take where they lie."""
+"""Elements of a block of dense float32 arrays, and the least and most elements of rows that kernels take in place."""
 LEAST_ROWS = 512
-"""Bytes of rows from which on a call of a kernel of rows costs less than bringing them together."""
+"""The least bytes of rows for which a kernel call per row costs less than gathering the rows."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
-"""What makes keys differ from 0, and from shorter ones: options and dtypes take the bits below."""
+"""Makes keys differ from 0 and from shorter ones: options and dtypes take the bits below."""
 DTYPES = 3
-"""What kernels may store arrays in: float32, float64, bfloat16."""
+"""The number of storage dtypes of kernels: float32, float64, bfloat16."""
 EXACT_BITS = 12
-"""Bits of an extent in the key of exactly these extents."""
+"""Bits of an extent in the key of an exact context."""
 NO_ELEMENTS = 63
-"""What stands in a key for an extent of 0, whose calls are served once Python has had one of them computed."""
+"""The key's code of extent 0, whose calls take the fast path after Python has computed one of them."""
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 6
-"""The key of a kernel's nest for inputs of other dtypes: these bits, NumPy's numbers of them, the kernel's address."""
+"""The key of a kernel for inputs of other dtypes: these bits, NumPy's type numbers, the kernel's address."""
 NUMBER, EVERY, MOST_APART = 24, 25, 7
-"""What stands there for a number beside arrays, and for arrays of the kernel's dtype of which it reads one element in
-two (the next number: in three, up to so many)."""
+"""The codes there of a scalar beside arrays, and of strided arrays of the kernel's dtype: stride 2 (then 3, up to the
+last)."""
 BACKWARDS, APART = EVERY + MOST_APART - 1, EVERY + MOST_APART
-"""The same of such arrays whose last element lies first in memory, and of those for which there is no nest."""
+"""The same for stride -1, and for strides without a kernel."""
 
 
 class Context:
     """Words of a kernel's context.
 
-    The C function (or 0), the number of arrays, whether to release the interpreter lock, what to call for
-    all that does not pass, what to call instead of a C function (or None), the compiled checks, and how many
-    calls Python wants to pass before it sees one. A record per array follows, then the words that the C
-    function takes after the arrays.
+    The C function (or 0), the number of arrays, whether to release the GIL, the fallback callable, the Python
+    callable that replaces a C function (or None), the compiled checks, and the countdown of calls until Python sees
+    one. A record per array follows, then the words that the C function takes after the arrays.
     """
 
     ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, RECORDS = range(8)
 
 
 class ArrayRecord:
-    """Words of an array's record in a kernel's context; its extents are the last of them."""
+    """Words of an array's record in a kernel's context; its extents come last."""
 
     DTYPE, DIMENSIONS, BYTES, EXTENTS = range(4)
 
@@ -87,31 +86,29 @@ RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
 
 
 class Known:
-    """Words of an everyday function's context of one size class, or of exactly some extents.
+    """Words of an operator's context of one size class, or of exact extents.
 
-    The C function, whether to release the interpreter lock, how many calls Python wants to pass before it sees
-    one, and whether the function is right for these extents only, so that it cannot be called block by block.
-    A nest for inputs of other dtypes has such words as well; while there is none, its C function is 0.
+    The C function, whether to release the GIL, the countdown of calls until Python sees one, and whether the function
+    serves these extents only, so that it cannot be called per block. A kernel for inputs of other dtypes has such
+    words as well; before it is built, its C function is 0.
     """
 
     ENTRY, LONG, COUNTDOWN, EXACT = range(4)
 
 
 class Table:
-    """Words of an everyday function's table.
+    """Words of an operator's table.
 
-    The Python function behind it; how many inputs, options, outputs, parameters (``out`` included), symbols
-    and floats it has; the symbol of its leading dimensions or -1; which `Plain` function it is; whether there
-    may be contexts of exact extents; the hash table of contexts (pairs of key and address) and its mask; where
-    the options are described; a bit for each symbol that no output has, and for each that is no size; the name
-    ``out``; whether the kernel has to see all leading dimensions of a call at once; the input of which
-    another names the rows, or -1, and that other; whether there are integers that nothing else is converted to; the
-    symbol of its trailing dimensions or -1; whether its first input is the only one with other dimensions than a
-    kernel's, so that it may lie the other way round; whether results are without the last extent of the plain rows
-    that go in; whether arrays may be of bfloat16; whether the result's elements are those of the input, at
-    places that the symbols tell; the key of the nest that a call given to Python was without (the
-    address is 0 where no kernel was known); the key that was last looked for in vain; then the parameters' names
-    and the records.
+    The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats;
+    the symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
+    contexts (pairs of key and address) and its mask; the descriptors of options; a bit for each symbol that no output
+    has, and for each that is no size; the name ``out``; whether the kernel must see all batch dimensions at once; the
+    input of which another one selects the rows, or -1, and that other one; whether there are integers to which
+    nothing is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than
+    the kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
+    bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the
+    key of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key
+    that was not found; then the parameters' names and the records.
     """
 
     (
@@ -123,30 +120,31 @@ class Table:
 
 
 class Plain:
-    """What an everyday function is, as far as its plain calls go.
+    """The kind of an operator's fast path.
 
-    ELEMENTWISE: one or two arrays alike and a result alike, no options. OF_ROWS: an array of rows and a result alike,
-    or of a number for each row, beside which there are vectors of a row's length. ANY_ORDER: no plain calls, but
-    elements may be taken in any order, as of arrays alike beside numbers and options.
+    ELEMENTWISE: one or two congruent arrays and a congruent result, no options. OF_ROWS: an array of rows and a
+    congruent result, or one number per row, with further vectors of a row's length. ANY_ORDER: no fast path, but
+    elements may be processed in any order, as for congruent arrays with scalars and options.
     """
 
     NONE, ELEMENTWISE, OF_ROWS, ANY_ORDER = range(4)
 
 
 class Outcome:
-    """What a call gives in place of the address of its result.
+    """Codes returned in place of a result's address.
 
-    PYTHON must serve it, ERROR: Python has an exception set, GENERAL: it is not plain, UNSORTED: nobody looked yet.
+    PYTHON: fall back to Python. ERROR: a Python exception is set. GENERAL: not a fast-path call. UNSORTED: not
+    examined.
     """
 
     PYTHON, ERROR, GENERAL, UNSORTED = range(4)
 
 
 class Part:
-    """The functions of the dispatcher that are objects of their own, built when a call first needs them.
+    """The dispatcher's functions that are separate objects, built on first use.
 
-    GENERAL: any call, if the kernel takes all operands as they lie. IN_BLOCKS: calling it if some pass through buffers.
-    MIXED: whole arrays of several dtypes. OF_SEQUENCE: an array for a list. COPIED: one of what an operand reads.
+    GENERAL: any call whose operands the kernel takes in place. IN_BLOCKS: calls with buffered operands. MIXED: dense
+    arrays of several dtypes. OF_SEQUENCE: an array from a list. COPIED: a copy of an operand's elements.
     """
 
     GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE, COPIED = range(5)
@@ -155,15 +153,14 @@ class Part:
 class Record:
     """Words of an input or output in a table.
 
-    WHEN: what its presence adds to the options, LEADER: the first input of its optional group, or -1; an output is
-    there where that input is, or else where WHEN, the factor of a choice of two in the options, is in these. INTEGER:
-    0 for floats, else one more than NumPy's number of its integers. VARIES: 0, or the factor of the choice in the
-    options that says whether it is the next dtype instead; TELLS: the same where an input tells it. UNLESS: one more
-    than the input with which it holds floats all the same, or 0. LEADS: has leading dimensions, TRAILS: trailing
-    ones. FIXED: how many others; the last may be missing if OPTIONAL, which is 2 where results do not depend on that.
-    TURN: what lying transposed adds to the options. ALONG: one more than the input whose leading dimensions are one
-    with its first, or 0. SHAPE: factor, symbol and second symbol (or -1 where there is none) of each extent. MORE:
-    the number that each is more than their product.
+    WHEN: what its presence adds to the options key. LEADER: the first input of its optional group, or -1; an output
+    exists if that input does, or else if WHEN, the factor of an option of two values, is in the key. INTEGER: 0 for
+    floats, else one plus NumPy's number of its integer type. VARIES: 0, or the factor of the option that selects the
+    next dtype; TELLS: the same if an input selects it. UNLESS: one plus the input with which it holds floats after
+    all, or 0. LEADS: has batch dimensions; TRAILS: has inner ones. FIXED: the number of others; the last may be
+    missing if OPTIONAL, which is 2 if results do not depend on it. TURN: what a transposed operand adds to the
+    options key. ALONG: one plus the input whose batch dimensions are flattened with its first one, or 0. SHAPE:
+    factor, symbol and second symbol (-1 if there is none) of each extent. MORE: the addend of each extent.
     """
 
     (
@@ -177,12 +174,11 @@ class Record:
 class Choice:
     """Words of an option in a table, and its kinds.
 
-    For OF_VALUES the factor in the key, how many objects it may be and these, the default first, and how many of them
-    are DIFFERENT, as those of NumPy's bool behind those of Python's are not; for A_FLOAT in
-    COUNT whether it must not be negative, the default's bits as nearest in float32 and in float64, and the bits of the
-    MOST that it may be, which is positive; for AN_INT in FACTOR its symbol, in COUNT whether there is a default, then
-    that, the least and the most; for A_DTYPE in COUNT how many objects stand for a dtype, and these, those of float32
-    first. A_SHAPE has nothing.
+    OF_VALUES: the factor in the key, the number of objects and these, the default first, and how many of them are
+    DIFFERENT, as NumPy's bools equal Python's. A_FLOAT: in COUNT the minimum, the default's nearest bits in float32
+    and float64, and the MOST: both limits are integers that compare as the floats do. AN_INT: in FACTOR its symbol,
+    in COUNT whether there is a default, then the default, the minimum and the maximum. A_DTYPE: in COUNT the number
+    of objects that name a dtype, and these, those of float32 first. A_SHAPE has nothing.
     """
 
     KIND, FACTOR, COUNT, VALUES = range(4)
@@ -194,10 +190,10 @@ class Choice:
 
 
 class Operand:
-    """Words of an operand while a call is served; extents and strides are those of its loop once laid out.
+    """Words of an operand during a call; extents and strides are those of its loop nest once it is laid out.
 
-    BESIDE: of a new array, the one that the caller gave for the result, to which NumPy copies it, or 0.
-    ALIGNED: whether its elements lie where a kernel may read them.
+    BESIDE: for a new array, the caller's ``out`` to which NumPy copies it, or 0. ALIGNED: whether its elements are
+    aligned for a kernel.
     """
 
     (
@@ -209,9 +205,9 @@ class Operand:
 
 
 class Frame:
-    """Words of a call while it is served: what holds for all operands.
+    """Words of a call, common to all operands. WIDE: the index of the dtype in `DTYPES`. BEHIND.
 
-    WIDE: the place of the dtype among the `DTYPES`. BEHIND: how many trailing dimensions.
+    The number of inner dimensions.
     """
 
     WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, BEHIND, LEADING, LEAD = range(12)
@@ -222,7 +218,7 @@ class Frame:
 
 
 class Offset:
-    """Bytes from the start of an object, verified at start against the answers of Python and NumPy."""
+    """Byte offsets in objects, verified at start against CPython and NumPy."""
 
     REFERENCES = 0
     TYPE = 8
@@ -243,8 +239,16 @@ class Offset:
     DICT_VERSION = 24
 
 
+DTYPE_WORD = 24
+"""Byte offset of the word in a dtype object that holds its byte order and type number."""
+DTYPE_MASK = 0xFF << 8 * (Offset.DTYPE_ORDER - DTYPE_WORD) | 0xFFFFFFFF << 8 * (
+    Offset.DTYPE_NUMBER - DTYPE_WORD
+)
+"""Those bits of the word: the same in all objects of a dtype."""
+
+
 def constants() -> dict[str, int]:
-    """All of the above by the names that translated code uses, such as ``Context.COUNT``."""
+    """All constants above by the names in translated code, such as ``Context.COUNT``."""
     kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Part, Record, Choice, Operand, Frame, Offset)
     named = {
         f"{kind.__name__}.{name}": item

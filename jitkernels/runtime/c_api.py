@@ -1,4 +1,4 @@
-"""What code that serves calls of Python links to: functions of Python, NumPy and C, and objects to compare with."""
+"""External symbols of code called from Python: functions of CPython, NumPy and libc, and objects to compare with."""
 
 import ctypes
 import functools
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import External
+from jitkernels.codegen.source_protocol import External
 
 NUMPY_API = {
     "PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_NewFromDescr": 94, "PyArray_Return": 76,
     "PyArray_DescrFromType": 45, "PyArray_CopyInto": 50, "PyArray_Scalar": 60,
 }  # fmt: skip
-"""Places in NumPy's table of C functions."""
+"""Indices in NumPy's table of C functions."""
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
@@ -26,53 +26,53 @@ SIGNALS = (
     "PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyEval_SaveThread", "PyEval_RestoreThread",
     "PyThread_get_thread_ident",
 )  # fmt: skip
-"""What long loops ask whether somebody wants them to end by."""
+"""Functions for signal polling in long loops."""
 CALLING = (
     "PyGILState_Ensure", "PyGILState_Release", "PyErr_ExceptionMatches", "PyErr_Fetch", "PyErr_Restore",
     "PySequence_GetItem", "PyContextVar_Set", "PyContextVar_Reset",
 )  # fmt: skip
-"""What calls from compiled code need beside what calls of it do."""
+"""Further functions for calls from compiled code into Python."""
 METHOD = "_PyObject_GetMethod"
-"""What Python itself calls methods by; not every version lets others."""
+"""CPython's method lookup; not exported by every version."""
 LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {
     "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
-    "jk_list": list,
+    "jk_list": list, "jk_str": str,
     "jk_float32_type": np.float32,
     "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
     "jk_int8": np.dtype(np.int8), "jk_uint8": np.dtype(np.uint8), "jk_int32": np.dtype(np.int32),
     "jk_int64": np.dtype(np.int64),
 }  # fmt: skip
-"""What translated code compares with, by the names it has there."""
+"""Objects that translated code compares with, by symbol."""
 SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")
-"""Types of NumPy's own numbers, and none derived from them, whose values the dispatcher reads where they lie."""
+"""NumPy scalar types, without subclasses, whose values the dispatcher loads in place."""
 _scalars = np.array([len(SCALARS), *(w for d in SCALARS for w in (id(d.type), d.num, d.itemsize))], np.int64)
 
 _derived: list[type] = [np.memmap] * 4
 _derived_ids = np.array([*map(id, _derived)], np.int64)
 
 
-def know_derived(kind: type) -> None:
-    """Let the dispatcher take arrays of a type derived from NumPy's for what they are; of those it was told of last."""
+def accept_subclass(kind: type) -> None:
+    """Let the dispatcher accept a subclass of ndarray as ndarrays; it remembers the last few."""
     if kind not in _derived:
         known = [_derived[0], kind, *_derived[1:-1]]
         _derived_ids[:] = [*map(id, known)]
-        _derived[:] = known  # last: a type that goes may not be one that is taken
+        _derived[:] = known  # last: an evicted type must not be freed while its id is in the table
 
 
 _bfloat16 = np.zeros(1, np.int64)
 _known: "list[np.dtype[Any]]" = []
 
 
-def know_bfloat16(dtype: "np.dtype[Any]") -> None:
-    """Let the dispatcher serve calls with arrays of another package's bfloat16; that of the last one it was told of."""
+def accept_bfloat16(dtype: "np.dtype[Any]") -> None:
+    """Let the dispatcher accept another package's bfloat16 dtype; only the last one is accepted."""
     if int(_bfloat16[0]) != id(dtype):
         _known.append(dtype)
         _bfloat16[0] = id(dtype)
 
 
 def numpy_function(name: str) -> int:
-    """Address of a function of NumPy's C interface."""
+    """The address of a function of NumPy's C API."""
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # NumPy's stubs leave it out
 
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -91,7 +91,7 @@ def _libc(name: str) -> Callable[[], int]:
 
 @functools.cache
 def externals() -> tuple[External, ...]:
-    """What all of them link to: functions of Python, NumPy and C, and the objects they compare with."""
+    """The functions and objects that all code called from Python links to."""
     return (
         *(link(name, _c_api(name)) for name in (*C_API, METHOD) if hasattr(ctypes.pythonapi, name)),
         *(link(name, _libc(name)) for name in LIBC),
@@ -104,15 +104,15 @@ def externals() -> tuple[External, ...]:
 
 
 def signals() -> tuple[External, ...]:
-    """What code with long loops links to."""
+    """The functions that code with long loops links to."""
     return tuple(link(name, _c_api(name)) for name in SIGNALS)
 
 
 def calling() -> tuple[External, ...]:
-    """What code links to that calls Python's functions."""
+    """The functions that code which calls Python links to."""
     return tuple(link(name, _c_api(name)) for name in CALLING)
 
 
 def link(name: str, address: Callable[[], int]) -> External:
-    """A function or object of the interpreter's, by the name that it has in code."""
+    """A function or object of the interpreter, by its symbol in code."""
     return External(name, "void", (), address)

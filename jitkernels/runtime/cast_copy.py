@@ -1,41 +1,41 @@
-"""The loops over elements behind `copy_run` and `fill`, as LLVM IR. Elements may lie at any byte.
+"""Cast and copy loops behind `copy_run` and `fill`, as LLVM IR. Elements may be unaligned.
 
-Only converting asks for the pair of dtypes, all else for the size of an element: so there are two short loops for each
-pair that can occur, over elements and over whole vectors, and few others.
+Only casts depend on the pair of dtypes, all else on the element size: so there are two short loops per possible pair,
+by elements and by vectors, and few others.
 """
 
 import re
 
-from jitkernels import machine
+from jitkernels.core import cpu_target
 
 BOOL, INT64, FLOAT32, FLOAT64, FLOAT16 = 0, 7, 11, 12, 23
 """NumPy's type numbers."""
 BFLOAT16 = FLOAT32 + 2
-"""The dispatcher's own of bfloat16, which has another in each process: NumPy's of what no kernel takes."""
+"""The dispatcher's number of bfloat16, whose own differs per process: NumPy's of a dtype that no kernel takes."""
 SWAPPED = 3
-"""What is added to the numbers of float32 and float64 for the other byte order: they are NumPy's of complex numbers."""
+"""The offset to the numbers of byte-swapped float32 and float64: NumPy's numbers of complex dtypes."""
 TARGETS = (FLOAT32, FLOAT64, INT64, FLOAT16)
 LANES = 16
 NEIGHBOURS = 4
-"""Elements whose places are told from one of them, so that not each waits for the one before it."""
+"""Elements with addresses computed from one base, so that address computations do not form one chain."""
 WIDE = {1: (2,), 2: (2,), 4: (2, 3, 4), 8: (2, 3, 4)}
-"""Of elements of so many bytes one of how many may be wanted for them to be taken out of whole vectors."""
+"""By element size, the strides for which elements are extracted from full vectors."""
 SAME = 256
-"""In the form of a pair: there is nothing to convert."""
+"""Flag in a pair's form: no cast is needed."""
 _INTEGERS = {
     0: ("i8", "u"), 1: ("i8", "s"), 2: ("i8", "u"), 3: ("i16", "s"), 4: ("i16", "u"), 5: ("i32", "s"), 6: ("i32", "u"),
     7: ("i64", "s"), 8: ("i64", "u"), 9: ("i64", "s"), 10: ("i64", "u"),
 }  # fmt: skip
 _NARROW = (0, 1, 2, 3, 4)
-"""Integers that float32 holds: beside others a kernel computes in float64."""
+"""Integers that float32 represents exactly: with others a kernel computes in float64."""
 _BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8}
 _FLOATS = {FLOAT32: "float", FLOAT64: "double", BFLOAT16: "bfloat", FLOAT16: "half"}
 _SWAPPED = {FLOAT32 + SWAPPED: "i32", FLOAT64 + SWAPPED: "i64"}
 
 
 def has_float16() -> bool:
-    """Whether the processor converts between float16 and float32 itself; LLVM calls a library otherwise."""
-    target = machine.target()
+    """Return whether the processor converts between float16 and float32; LLVM calls a library otherwise."""
+    target = cpu_target.target()
     return target.is_arm or "f16c" in target.features
 
 
@@ -66,53 +66,58 @@ def _vector(kind: str) -> str:
 
 
 def _pairs() -> dict[tuple[int, int], list[str]]:
-    """What makes a vector %y of the target's type of a vector %x of the source's, for every pair that can occur."""
-    found = {}
+    """For every possible pair, the instructions that cast a vector %x to a vector %y."""
+    result = {}
     for source in (*_INTEGERS, *_FLOATS, *_SWAPPED):
         for target in TARGETS:
             steps = _conversion(source, target)
             if steps is not None and (has_float16() or FLOAT16 not in (source, target)):
-                found[source, target] = steps
-    return found
+                result[source, target] = steps
+    return result
 
 
 def _conversion(source: int, target: int) -> list[str] | None:
-    one, other = _kind(source), _kind(target)
+    source_kind, target_kind = _kind(source), _kind(target)
     if source in _SWAPPED:
-        own, whole = _vector(_FLOATS[source - SWAPPED]), _vector(one)
-        turned = f"%w = call {whole} @llvm.bswap.v{LANES}{one}({whole} %x)"
+        own, whole = _vector(_FLOATS[source - SWAPPED]), _vector(source_kind)
+        swap = f"%w = call {whole} @llvm.bswap.v{LANES}{source_kind}({whole} %x)"
         if source - SWAPPED == target:
-            return [turned, f"%y = bitcast {whole} %w to {own}"]
+            return [swap, f"%y = bitcast {whole} %w to {own}"]
         if target != FLOAT64:
             return None
-        return [turned, f"%v = bitcast {whole} %w to {own}", f"%y = fpext {own} %v to {_vector(other)}"]
-    if one == other:
+        return [swap, f"%v = bitcast {whole} %w to {own}", f"%y = fpext {own} %v to {_vector(target_kind)}"]
+    if source_kind == target_kind:
         return [] if source != FLOAT16 else None
     if target == INT64:
         if source not in _INTEGERS or source == BOOL:
             return None
-        return [f"%y = {_INTEGERS[source][1].replace('u', 'z')}ext {_vector(one)} %x to {_vector(other)}"]
+        return [
+            f"%y = {_INTEGERS[source][1].replace('u', 'z')}ext {_vector(source_kind)} %x to {_vector(target_kind)}"
+        ]
     if source in _INTEGERS and (target == FLOAT16 or target == FLOAT32 and source not in _NARROW):
         return None
-    if source == BOOL:  # any byte but 0 is true
-        test = f"%w = icmp ne {_vector(one)} %x, zeroinitializer"
-        ones, zeros = f"{_vector(other)} splat ({other} 1.0)", f"{_vector(other)} splat ({other} 0.0)"
+    if source == BOOL:  # any nonzero byte is true
+        test = f"%w = icmp ne {_vector(source_kind)} %x, zeroinitializer"
+        ones, zeros = (
+            f"{_vector(target_kind)} splat ({target_kind} 1.0)",
+            f"{_vector(target_kind)} splat ({target_kind} 0.0)",
+        )
         return [test, f"%y = select {_vector('i1')} %w, {ones}, {zeros}"]
     if source in _INTEGERS:
-        return [f"%y = {_INTEGERS[source][1]}itofp {_vector(one)} %x to {_vector(other)}"]
+        return [f"%y = {_INTEGERS[source][1]}itofp {_vector(source_kind)} %x to {_vector(target_kind)}"]
     if (source, target) == (FLOAT64, FLOAT16):
         return None  # rounding twice would be wrong, once needs a library
     if (source, target) == (FLOAT16, FLOAT64):
-        single = f"%w = fpext {_vector(one)} %x to {_vector('float')}"
-        return [single, f"%y = fpext {_vector('float')} %w to {_vector(other)}"]
+        single = f"%w = fpext {_vector(source_kind)} %x to {_vector('float')}"
+        return [single, f"%y = fpext {_vector('float')} %w to {_vector(target_kind)}"]
     if (source, target) == (BFLOAT16, FLOAT16):
-        return None  # a kernel that gives float16 takes none
-    wider = _BYTES[one] < _BYTES[other]
-    return [f"%y = {'fpext' if wider else 'fptrunc'} {_vector(one)} %x to {_vector(other)}"]
+        return None  # no kernel with float16 results takes bfloat16
+    wider = _BYTES[source_kind] < _BYTES[target_kind]
+    return [f"%y = {'fpext' if wider else 'fptrunc'} {_vector(source_kind)} %x to {_vector(target_kind)}"]
 
 
 def _forms() -> str:
-    """The bytes of both elements of each pair, those of the target times 16, and whether they are the `SAME`."""
+    """The element sizes of each pair, the target's times 16, plus `SAME` if no cast is needed."""
     words = [0] * (4 * (FLOAT16 + 1))
     for (source, target), steps in _pairs().items():
         form = _BYTES[_kind(source)] + 16 * _BYTES[_kind(target)]
@@ -123,7 +128,7 @@ def _forms() -> str:
 
 
 def _convert() -> str:
-    """``convert(pair, to, from, n)``: n elements without gaps, a multiple of `LANES`, at least as many."""
+    """``convert(pair, to, from, n)``: cast n dense elements, a positive multiple of `LANES`."""
     cases, loops = [], []
     for (source, target), steps in _pairs().items():
         name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
@@ -161,7 +166,7 @@ def _named(step: str, suffix: str) -> str:
 
 
 def _each() -> str:
-    """``each(pair, to, to_step, from, from_step, n)``: one element after the other."""
+    """``each(pair, to, to_step, from, from_step, n)``: cast strided elements one by one."""
     cases, loops = [], []
     for (source, target), steps in _pairs().items():
         name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
@@ -197,19 +202,19 @@ which:
 
 
 def _single(step: str) -> str:
-    """A step for one element in place of a vector of them."""
+    """A vector instruction as a scalar one."""
     step = re.sub(r"splat \(\w+ ([\d.]+)\)", r"\1", step)
     step = step.replace(f".v{LANES}", ".").replace(f"<{LANES} x ", "").replace(">", "")
     return step.replace("zeroinitializer", "0")
 
 
 def _gather() -> str:
-    """``gather(item, to, from, from_step, n, known)``: n elements of so many bytes to a place without gaps.
+    """``gather(item, to, from, from_step, n, known)``: gather n elements of `item` bytes into a dense buffer.
 
-    As many as `convert` takes. Vectors are put together in registers: what is written in small pieces cannot be read as
-    a whole for a while. Where one of few elements is wanted, they are taken out of whole vectors, as long as another
-    element is `known` to lie behind; of two bytes a single vector is put together sooner.
-    The empty assembly hides from LLVM that it could add one step after the other.
+    n as in `convert`. Vectors are assembled in registers: small stores cannot be forwarded to a vector load. For
+    small strides elements are extracted from full vectors, as long as a further element is `known` to follow; for
+    elements of two bytes assembling a single vector is faster. The empty inline assembly prevents LLVM from chaining
+    the address additions.
     """
     steps, loops = "", ""
     for i in range(1, NEIGHBOURS + 1):
@@ -282,7 +287,7 @@ start:
 
 
 def _spread() -> str:
-    """``spread(item, to, to_step, from, from_step, n)``: n elements as they are, a multiple of `NEIGHBOURS`, some."""
+    """``spread(item, to, to_step, from, from_step, n)``: copy strided elements; n is a multiple of `NEIGHBOURS`."""
     steps, loops = "", ""
     for i in range(1, NEIGHBOURS + 1):
         for way in ("from", "to"):
@@ -318,7 +323,7 @@ start:
 
 
 def _turn() -> str:
-    """``turn(item, to, from, n)``: n elements from `from` downwards, a multiple of `LANES`, at least as many."""
+    """``turn(item, to, from, n)``: copy n elements downwards from `from` (reversed), a positive multiple of `LANES`."""
     loops = ""
     for size in (4, 8):
         vector = _vector(f"i{8 * size}")
@@ -348,7 +353,7 @@ start:
 
 
 def _fill() -> str:
-    """``fill(to, item, n)``: the element at `to` again and again, n times in all."""
+    """``fill(to, item, n)``: replicate the element at `to` n times."""
     text = "define internal i64 @fill(i64 %to, i64 %item, i64 %n) nounwind {\nstart:\n"
     text += f"  %p = inttoptr i64 %to to ptr\n  %whole = and i64 %n, -{LANES}\n"
     text += "  %single = icmp eq i64 %item, 4\n  br i1 %single, label %fill4, label %fill8\n"

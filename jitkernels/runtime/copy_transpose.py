@@ -1,13 +1,13 @@
-"""The loops over whole rows behind `transfer`, as LLVM IR: what is neither converted nor has gaps within a row.
+"""Row copies and transposes behind `transfer`, as LLVM IR: without casts, for rows that are dense.
 
-Matrices whose rows lie apart are copied row by row in one loop, and those that lie the other way round square by
-square, which takes a fraction of putting vectors together from single elements.
+Matrices with strided rows are copied row by row in one loop, and transposed matrices tile by tile, which takes a
+fraction of assembling vectors from single elements.
 """
 
 LEAST_ROW, WIDE_ROW = 16, 64
-"""Bytes of the vectors in which rows are copied: a row has at least one of them."""
+"""Bytes of the vectors that copy rows: the least bytes of a row, and those of wide rows."""
 SQUARE = 8
-"""Rows and columns that are transposed at once: a matrix has as many at least."""
+"""Rows and columns of a transposed tile, and the least of a matrix."""
 
 
 def provided() -> dict[str, str]:
@@ -16,9 +16,9 @@ def provided() -> dict[str, str]:
 
 
 def _rows() -> str:
-    """``rows(bytes, to, to_step, from, from_step, n)``: n runs of so many bytes, `LEAST_ROW` at least, as they are.
+    """``rows(bytes, to, to_step, from, from_step, n)``: copy n runs of at least `LEAST_ROW` bytes.
 
-    The last vector of a run begins as far before its end as it is long.
+    The last vector of a run overlaps the one before it.
     """
     loops = ""
     for width in (LEAST_ROW, WIDE_ROW):
@@ -70,8 +70,8 @@ def _moved(vector: str, start: str, target: str, offset: str, name: str) -> str:
 def _transpose() -> str:
     """``transpose(item, to, to_step, from, from_step, rows, columns)``: column j of `from` becomes row j of `to`.
 
-    `rows` runs of `columns` elements of 4 or 8 bytes without gaps, so many bytes apart, and as many of both as a square
-    has at least. The last squares begin as far before the end as they are long.
+    `rows` dense runs of `columns` elements of 4 or 8 bytes, at a stride in bytes; at least one tile of both. The last
+    tiles overlap the ones before them.
     """
     loops = ""
     for size in (4, 8):
@@ -115,9 +115,9 @@ start:
 
 
 def _square(size: int, at: str) -> str:
-    """Rows at %p0, columns at %q0.
+    """Transpose a tile with rows at %p0, columns at %q0.
 
-    For each bit of a place in turn, elements change places in whose row and column it differs.
+    For each bit of an index in turn, swap the elements whose row and column differ in it.
     """
     vector, lines = f"<{SQUARE} x i{8 * size}>", ""
     rows = [f"%r{i}{at}" for i in range(SQUARE)]
@@ -128,12 +128,12 @@ def _square(size: int, at: str) -> str:
     for bit in (1, 2, 4):
         lower = [SQUARE + j - bit if j & bit else j for j in range(SQUARE)]
         upper = [SQUARE + j if j & bit else j + bit for j in range(SQUARE)]
-        before = list(rows)
+        previous = list(rows)
         for i in range(SQUARE):
-            pair = [before[i & ~bit], before[i | bit]]
+            pair_rows = [previous[i & ~bit], previous[i | bit]]
             rows[i] = f"%r{i}.{bit}{at}"
-            mask = ", ".join(f"i32 {place}" for place in (upper if i & bit else lower))
-            both = ", ".join(f"{vector} {row}" for row in pair)
+            mask = ", ".join(f"i32 {lane}" for lane in (upper if i & bit else lower))
+            both = ", ".join(f"{vector} {row}" for row in pair_rows)
             lines += f"  {rows[i]} = shufflevector {both}, <{SQUARE} x i32> <{mask}>\n"
     for i in range(SQUARE):
         if i:

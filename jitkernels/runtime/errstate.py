@@ -1,10 +1,11 @@
-"""Whether NumPy is to raise, call or print where a floating-point operation fails, which compiled code does not tell.
+"""NumPy's floating-point error settings (`numpy.errstate`), read where compiled code cannot raise.
 
-`numpy.errstate` keeps its settings in a context variable: a capsule, which points to a word of three bits for each kind
-of error. 0 and 1, to ignore it and to warn, are what compiled code is for; with any other the plain function is called.
-So it is where NumPy is to warn of underflow, which it does not unless it is asked to.
+`numpy.errstate` keeps its settings in a context variable: a capsule, which points to a word of three bits per kind of
+error. Compiled code supports 0 and 1, to ignore and to warn; any other setting (raise, call, print) falls back to the
+plain function. So does a warning for underflow, which is off by default.
 """
 
+import contextlib
 import ctypes
 import functools
 from collections.abc import Callable
@@ -13,50 +14,73 @@ from typing import Any
 import numpy as np
 from numpy._core import umath
 
-from jitkernels.native import processor_flags
+from jitkernels.runtime import fp_status
 
 TELLING = 0o6766
-"""The bits of the word of which none is set if all errors are ignored or warned of, and underflow is ignored."""
+"""A mask of the word: zero if all errors are ignored or warned of, and underflow is ignored."""
 WARNED = 0o1011
-"""The bits of which one is set if errors are warned of."""
+"""A mask of the word: nonzero if some error is warned of."""
 POINTER = 16
-"""Bytes from the start of a capsule to its pointer."""
+"""Byte offset of the pointer in a capsule."""
 variable = umath._extobj_contextvar
 
 
-def are_told() -> bool:
-    """Whether NumPy raises, calls or prints in this context, or warns of underflow."""
+def numpy_raises_or_calls() -> bool:
+    """Return whether NumPy raises, calls or prints in this context, or warns of underflow."""
     choices = np.geterr()
     return any(choice not in ("ignore", "warn") for choice in choices.values()) or choices["under"] == "warn"
 
 
 BITS = {1: "divide", 2: "over", 8: "invalid"}
-"""What stands for the kinds of errors where NumPy calls a function for them."""
+"""NumPy's error bits in calls of an error handler, and the kinds of errors."""
+
+
+KIND_TEXTS = {
+    "divide": "divide by zero",
+    "over": "overflow",
+    "under": "underflow",
+    "invalid": "invalid value",
+}
+"""The beginnings of NumPy's warnings, by kind."""
+
+
+class Recording:
+    """A writer of NumPy's messages during a trace: ``np.errstate(over="log", call=Recording(write))``."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self.write = write
+
+
+def ignored_unless_recording() -> contextlib.AbstractContextManager[object]:
+    """A context for constant folding: errors are recorded if a trace records them, and ignored otherwise."""
+    if type(np.geterrcall()) is Recording:
+        return contextlib.nullcontext()
+    return np.errstate(all="ignore")
 
 
 class Heard:
-    """Finds out which errors there are while NumPy and compiled code take turns: ``with heard.listening(): ...``."""
+    """Collects the floating-point errors of NumPy and of compiled code: ``with heard.listening(): ...``."""
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
 
     def __call__(self, _: str, number: int) -> None:
-        """NumPy tells errors."""
+        """NumPy's error handler."""
         self.kinds.update(kind for bit, kind in BITS.items() if number & bit)
 
     def listening(self) -> np.errstate:
-        """A context in which errors are told to this."""
+        """A context in which this object handles errors."""
         return np.errstate(divide="call", over="call", invalid="call", under="ignore", call=self)
 
 
 def heard(run: Callable[[int], int], argument: int) -> int:
-    """The status of a compiled function; if somebody is listening, with its errors told."""
+    """Run a compiled function and return its status; report its floating-point flags to a `Heard` handler, if any."""
     listener = np.geterrcall()
     if type(listener) is not Heard:
         return run(argument)
-    processor_flags.take()
+    fp_status.take()
     status = run(argument)
-    listener.kinds.update(processor_flags.kinds(processor_flags.take()))
+    listener.kinds.update(fp_status.kinds(fp_status.take()))
     return status
 
 
@@ -67,15 +91,15 @@ def _word() -> int:
 
 @functools.cache
 def is_word_known() -> bool:
-    """Whether the word means what this module takes it for, in the NumPy that there is."""
+    """Verify the meaning of the word's bits in this NumPy."""
     choices: tuple[Any, ...] = ("ignore", "warn", "raise", "log")
-    meant = {"ignore": 0, "warn": 1, "raise": 2, "log": 5}
+    codes = {"ignore": 0, "warn": 1, "raise": 2, "log": 5}
     try:
-        for turn in range(4):
-            divide, over, under, invalid = settings = choices[turn:] + choices[:turn]
+        for shift_by in range(4):
+            divide, over, under, invalid = settings = choices[shift_by:] + choices[:shift_by]
             with np.errstate(divide=divide, over=over, under=under, invalid=invalid):
-                found = [_word() >> shift & 7 for shift in (0, 3, 6, 9)]
-            if found != [meant[one] for one in settings]:
+                results = [_word() >> shift & 7 for shift in (0, 3, 6, 9)]
+            if results != [codes[setting] for setting in settings]:
                 return False
     except (AttributeError, TypeError, ValueError):
         return False

@@ -1,12 +1,13 @@
-"""What compiled calls do about flags of the processor that were set meanwhile: they call the alarm of their link.
+"""The warning path of compiled calls.
 
-It is not called where nothing is to be warned of, nor as many times as it says that it need not be for the same flags.
+Floating-point flags that a call has set are reported to its link's alarm callback. The callback is not called if
+nothing is to be warned of, nor while its skip count for the same flags is positive.
 """
 
-from jitkernels.native import floating_errors
+from jitkernels.runtime import errstate
 
 ALARM, FLAGS, SKIPS = 7, 8, 9
-"""Words of a link: its alarm or null, the flags that this was called for, how often these are skipped."""
+"""Words of a link: its alarm callback or null, the last reported flags, and the skip count for these."""
 
 TEXT = f"""define internal ptr @told(
   ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names
@@ -32,7 +33,7 @@ skip:
   br label %fine
 look:
   %choices = call i32 @choices()
-  %warned = and i32 %choices, {floating_errors.WARNED}
+  %warned = and i32 %choices, {errstate.WARNED}
   %asked = icmp ne i32 %warned, 0
   br i1 %asked, label %tell, label %fine
 tell:
@@ -57,7 +58,7 @@ define internal i32 @choices() alwaysinline nounwind {{
   %errors.at = alloca ptr
   %status = call i32 @PyContextVar_Get(ptr @jk_errors, ptr null, ptr %errors.at)
   %errors = load ptr, ptr %errors.at
-  %settings.at = getelementptr i8, ptr %errors, i64 {floating_errors.POINTER}
+  %settings.at = getelementptr i8, ptr %errors, i64 {errstate.POINTER}
   %settings = load ptr, ptr %settings.at
   %found = load i32, ptr %settings
   call void @Py_DecRef(ptr %errors)

@@ -1,16 +1,18 @@
-"""What the processor remembers of floating-point operations that failed: a bit for each kind, set until it is cleared.
+"""Floating-point status flags of the processor: sticky bits, one per kind of error.
 
-Each thread has bits of its own. Generated code looks at those that this thread had set while it ran; what other threads
-of it had set is joined to them at the end of a parallel region. NumPy clears the bits before each of its loops.
-Processors that are not known here remember nothing: ``flags_now`` gives 0.
+Each thread has its own flags. Generated code reads the calling thread's; those of other threads are merged into them
+at the end of a parallel region. NumPy clears the flags before each of its loops. On unknown processors ``flags_now``
+returns 0.
 """
 
 import ctypes
 import functools
+import operator
+from collections.abc import Iterable
 
-from jitkernels import machine
-from jitkernels.native import load
-from jitkernels.native.ir import IRSource
+from jitkernels.codegen.ir_source import IRSource
+from jitkernels.core import cpu_target
+from jitkernels.runtime.loading import loader
 
 _X86 = """declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -60,7 +62,7 @@ define internal void @flags_become(i32 %flags) alwaysinline nounwind {
 
 @functools.cache
 def _known() -> tuple[str, dict[str, int]]:
-    target = machine.target()
+    target = cpu_target.target()
     if target.is_arm:
         return _ARM, {"invalid": 1, "divide": 2, "over": 4}
     if target.is_x86:
@@ -74,19 +76,24 @@ def text() -> str:
 
 
 def bits() -> dict[str, int]:
-    """The bit of each kind of error, by NumPy's name of the kind."""
+    """The flag bit of each kind of error, by NumPy's name of the kind."""
     return _known()[1]
 
 
 def are_kept() -> bool:
-    """Whether this processor's flags are known here."""
+    """Return whether this processor's flags are supported."""
     return _known()[0] is not _NOTHING
 
 
 @functools.cache
 def kinds(flags: int) -> tuple[str, ...]:
-    """NumPy's names of the errors for which flags are set."""
+    """NumPy's names of the errors whose flags are set."""
     return tuple(kind for kind, bit in bits().items() if flags & bit)
+
+
+def flags_of(names: Iterable[str]) -> int:
+    """The flags of some kinds of errors."""
+    return functools.reduce(operator.or_, (bits()[name] for name in names), 0)
 
 
 TAKE = """define i32 @entry() nounwind {
@@ -99,16 +106,16 @@ TAKE = """define i32 @entry() nounwind {
 
 @functools.cache
 def source() -> IRSource:
-    """The function that takes the flags."""
+    """The function that reads and clears the flags."""
     return IRSource("flags", text() + TAKE)
 
 
 @functools.cache
-def _taking() -> "ctypes._CFunctionType":
-    return ctypes.CFUNCTYPE(ctypes.c_int32)(load.address_of(source()))
+def _read_and_clear() -> "ctypes._CFunctionType":
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(loader.address_of(source()))
 
 
 def take() -> int:
-    """The flags of this thread, which are none from then on."""
-    found: int = _taking()()
-    return found
+    """Read and clear this thread's flags."""
+    result: int = _read_and_clear()()
+    return result

@@ -1,17 +1,14 @@
-"""What calls of a compiled function look through: a table, and a chain of links, each for a kind of arguments.
+"""The inline cache of a compiled function: a table with a chain of links, one per specialization.
 
-A table has the callable that serves what nothing else does:
+The table also has the fallback callables:
 
-    table: slow callable, first link, number of calls that look at links, or are in the function of one, the name by
-        which results are told where to go, or null, the callable that serves what the function of a link refuses, or
-        null
-    link: next link, function, context, number of arguments by position, of those by name, of watches, whether it
-        stays behind others, an alarm or null, the flags that it was called for, how often these are skipped, names,
-        watches
-    watch: a dict and a key in it, or null and a closure cell; the object that has to be there still
+    table: slow callable, first link, number of calls in progress, the name of the ``out`` argument or null, the plain
+        callable that serves calls from which a link's function bails out, or null
+    link: next link, function, context, number of positional arguments, of keyword arguments, of watches, whether it
+        stays last, alarm callback or null, last reported flags, skip count, names, watches
+    watch (a guard): a dict and a key in it, or null and a closure cell; the object that must still be there
 
-The number changes while Python's lock is held, so that it needs no atomic steps. Links that are taken out live until
-it is 0.
+The counter changes under the GIL, so that it needs no atomics. Removed links live until it is 0.
 """
 
 import ctypes
@@ -22,21 +19,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Words: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-UNDER_WAY, OUT_NAME, PLAIN = 2, 3, 4
+CALLS_IN_PROGRESS, OUT_NAME, PLAIN = 2, 3, 4
 """Words of a table."""
-FOR_PLAIN = 1
-"""What the function of a link returns where it refuses: no object has this address."""
+BAILOUT = 1
+"""A link function's return value for a bailout: no object has this address."""
 OUT = sys.intern("out")
 CELL = 16
-"""Bytes from the start of a cell to what it holds."""
+"""Byte offset of a cell's value."""
 LAST, NAMES = 6, 10
-"""Words of a link: whether it stays behind others, and its names; those between are of `telling`."""
+"""Words of a link: whether it stays last, and its names; those between are of `fp_flag_handler`."""
 
 
 def new_table(slow: object, plain: object = None, *, takes_out: bool) -> Words:
-    """A table without links; the caller keeps all of it alive as long as an object has it.
+    """Return a table without links; the caller keeps it and its callables alive.
 
-    `takes_out`: ``out`` is an argument like others.
+    `takes_out`: ``out`` is an ordinary argument.
     """
     last = 0 if plain is None else id(plain)
     return np.array([id(slow), 0, 0, 0 if takes_out else id(OUT), last], np.int64)
@@ -47,7 +44,7 @@ Watch = tuple[object, object, object]
 
 
 class Word:
-    """A word of memory that is watched as if it were what a cell holds."""
+    """A word of memory that is guarded like a cell's value."""
 
     def __init__(self, address: int) -> None:
         self.address = address
@@ -63,34 +60,34 @@ def link(
     is_last: bool = False,
     alarm: object = None,
 ) -> Words:
-    """A link for a function that takes so many arguments, and others by these names; `is_last`: it stays behind others.
+    """Return a link for a function of `count` positional and the named arguments; `is_last`.
 
-    Whoever has it enter a table keeps it, names, watches and alarm alive, from before on.
+    It stays behind other links. The caller keeps it, names, watches and alarm alive from before it enters a table.
     """
     words = [0, function, context, count, len(names), len(watches), int(is_last)]
     words += [0 if alarm is None else id(alarm), 0, 0, *map(id, names)]
-    for place, key, value in watches:
-        at = key.address - CELL if isinstance(key, Word) else id(key)
-        words += [0 if place is None else id(place), at, id(value)]
+    for container, key, value in watches:
+        key_address = key.address - CELL if isinstance(key, Word) else id(key)
+        words += [0 if container is None else id(container), key_address, id(value)]
     return np.array(words, np.int64)
 
 
-def enter(table: Words, made: Words) -> None:
-    """Put a link in front of the chain of a table, or at its end for good."""
-    if not made[LAST]:
-        made[0] = table[1]
-        table[1] = made.ctypes.data
+def enter(table: Words, link_: Words) -> None:
+    """Insert a link at the front of a table's chain, or at its end for good."""
+    if not link_[LAST]:
+        link_[0] = table[1]
+        table[1] = link_.ctypes.data
         return
     end = table.ctypes.data + table.itemsize
-    while behind := ctypes.c_int64.from_address(end).value:
-        end = behind
-    ctypes.c_int64.from_address(end).value = made.ctypes.data
+    while next_link := ctypes.c_int64.from_address(end).value:
+        end = next_link
+    ctypes.c_int64.from_address(end).value = link_.ctypes.data
 
 
 def clear(table: Words) -> None:
-    """Take all links out; they have to live until the table is quiet.
+    """Remove all links, which must live until the table is quiet.
 
-    None leads to another then, so that a call which is under way moves none to the front.
+    They are unlinked from one another, so that a call in progress moves none to the front.
     """
     at = table.ctypes.data + table.itemsize
     while at:
@@ -99,5 +96,5 @@ def clear(table: Words) -> None:
 
 
 def is_quiet(table: Words) -> bool:
-    """Whether no call is among its links."""
-    return not table[UNDER_WAY]
+    """Return whether no call is in progress."""
+    return not table[CALLS_IN_PROGRESS]

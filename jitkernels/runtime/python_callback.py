@@ -1,14 +1,14 @@
-"""What compiled code calls Python's functions by: arrays are made of memory that is at hand, results are brought there.
+"""Callback from compiled code into Python: call a Python function with arrays that wrap existing memory.
 
-``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 hears)`` calls a function with arguments by
-position. Six words tell of each argument: its kind (`KINDS`), the address of its elements, and, of arrays and NumPy's
-numbers, the dtype object, how many dimensions there are, and the addresses of extents and of steps in bytes (0: there
-are no gaps). Six tell of each result that is wanted: its place in a tuple (-1: it is what the function gives), where
-its elements go, the dtype object, dimensions, extents, and how many bytes it has.
+``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 hears)`` calls a function with positional
+arguments. Six words describe each argument: its kind (`KINDS`), the address of its elements, and, for arrays and
+NumPy scalars, the dtype object, the number of dimensions, and the addresses of extents and of strides in bytes (0 if
+dense). Six words describe each result: its index in a tuple (-1: the whole result), the destination address, the
+dtype object, dimensions, extents, and bytes.
 
-It returns 0, `REFUSED` where the function raised or gave something else, or `INTERRUPTED` where it raised what ends
-programs, or a handler of a signal did. Floating-point errors are left in the flags of the processor, if it `hears`, and
-nobody is told otherwise.
+It returns 0, `REFUSED` if the function raised or returned something unexpected, or `INTERRUPTED` if it raised a
+BaseException that ends programs, or a signal handler did. With `hears`, floating-point errors are left in the
+processor's flags; otherwise they are dropped.
 """
 
 import functools
@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy._core import umath
 
-from jitkernels import handlers
-from jitkernels.native import c_api, floating_errors, processor_flags
-from jitkernels.native.c_api import link
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
-from jitkernels.native.source import External
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core import signal_exceptions
+from jitkernels.runtime import c_api, errstate, fp_status
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
+from jitkernels.runtime.c_api import link
 
 ARRAY, SCALAR, FLOAT, INT, BOOL = range(5)
 WORDS = 6
@@ -34,12 +34,12 @@ MOST = 16
 REFUSED, INTERRUPTED = 2, 4
 NAME = "jk_numpy_call"
 _heard = np.zeros(1, np.int64)
-"""The number of the latest time that NumPy told of errors in any thread: a call after which it is the same had none."""
+"""The sequence number of the last error NumPy reported in any thread: unchanged by a call without errors."""
 _numbers = itertools.count(1)
 
 
 class _Told(_local):
-    """The errors that NumPy told of in a thread, as flags of the processor."""
+    """The errors that NumPy reported in this thread, as processor flags."""
 
     flags = 0
 
@@ -48,23 +48,23 @@ _told = _Told()
 
 
 def _hear(_: str, number: int) -> None:
-    """NumPy tells of errors."""
-    for bit, kind in floating_errors.BITS.items():
+    """NumPy's error handler: record the flags."""
+    for bit, kind in errstate.BITS.items():
         if number & bit:
-            _told.flags |= processor_flags.bits()[kind]
+            _told.flags |= fp_status.bits()[kind]
     _heard[0] = next(_numbers)
 
 
 def _take() -> int:
-    """The flags of this thread, which it has not from now on."""
+    """Read and clear this thread's recorded flags."""
     flags, _told.flags = _told.flags, 0
     return flags
 
 
 @functools.cache
 def _hearing() -> Any:
-    """Settings of NumPy's by which errors are told to this module."""
-    make: Any = umath._make_extobj  # which `numpy.errstate` calls
+    """NumPy error settings with this module's handler."""
+    make: Any = umath._make_extobj  # as in `numpy.errstate`
     return make(divide="call", over="call", invalid="call", under="ignore", call=_hear)
 
 
@@ -360,25 +360,25 @@ def _source() -> IRSource:
     own = (
         *c_api.calling(),
         link("jk_exception", partial(id, Exception)),
-        link("jk_errors", partial(id, floating_errors.variable)),
+        link("jk_errors", partial(id, errstate.variable)),
         link("jk_hearing", lambda: id(_hearing())),
         link("jk_heard", lambda: _heard.ctypes.data),
         link("jk_take", partial(id, _take)),
         link("jk_true", partial(id, True)),
-        link("jk_of_handler", partial(id, handlers.is_behind)),
+        link("jk_of_handler", partial(id, signal_exceptions.is_behind)),
     )
-    return IRSource("numpy_call", f"{STRAIGHT}{processor_flags.text()}{TEXT}", (*c_api.externals(), *own))
+    return IRSource("numpy_call", f"{STRAIGHT}{fp_status.text()}{TEXT}", (*c_api.externals(), *own))
 
 
 @functools.cache
 def entry() -> External:
-    """The function, as compiled code links to it."""
-    from jitkernels.native import load
+    """The callback, as an external function of compiled code."""
+    from jitkernels.runtime.loading import loader
 
     return External(
         NAME,
         "int64",
         ("ptr", "int64", "ptr", "int64", "ptr", "int64"),
-        lambda: load.address_of(_source()),
+        lambda: loader.address_of(_source()),
         _source,
     )

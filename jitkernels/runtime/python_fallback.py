@@ -1,32 +1,49 @@
-"""The function of links by which calls are the plain function's: it looks at types and calls.
+"""The link function of fallbacks: it guards types and calls the plain Python function.
 
-context: callable, number of arguments by position, tuple of names or null, most elements of an array, number of
-    arguments in all; and for each of these its type and, of arrays, dtype, number of dimensions and flags, of
-    others the very object that it has to be, or null
+context: callable, number of positional arguments, tuple of names or null, most elements of an array, number of all
+    arguments, how many calls it serves until Python decides again (-1: all); and for each argument its type and, for
+    arrays, dtype, number of dimensions and flags, for others an object that it must equal, or null
 """
 
 import functools
 
-from jitkernels.native import c_api
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, IN_FORTRAN_ORDER, Offset
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.runtime import c_api
+from jitkernels.runtime.abi_layout import (
+    ALIGNED,
+    CONTIGUOUS,
+    DTYPE_MASK,
+    DTYPE_WORD,
+    IN_FORTRAN_ORDER,
+    Offset,
+)
 
 FLAGS = ALIGNED | CONTIGUOUS | IN_FORTRAN_ORDER
-"""What has to be the same in arrays."""
+"""Array flags that must be equal."""
+CALLS, RECORDS = 5, 6
+"""Words of the context: the remaining calls, and the first argument's record."""
 TEXT = f"""@jk_ndarray = external global i8
+@jk_str = external global i8
+@jk_int = external global i8
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
 define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{
 start:
   %alone = icmp eq ptr %out, null
   br i1 %alone, label %begin, label %no
 begin:
+  %calls.at = getelementptr i64, ptr %context, i64 {CALLS}
+  %calls = load i64, ptr %calls.at
+  %over = icmp eq i64 %calls, 0
+  br i1 %over, label %no, label %on
+on:
   %most.at = getelementptr i64, ptr %context, i64 3
   %most = load i64, ptr %most.at
   %all.at = getelementptr i64, ptr %context, i64 4
   %all = load i64, ptr %all.at
   br label %next
 next:
-  %i = phi i64 [ 0, %begin ], [ %i.next, %fits ]
+  %i = phi i64 [ 0, %on ], [ %i.next, %fits ]
   %more = icmp slt i64 %i, %all
   br i1 %more, label %look, label %call
 look:
@@ -35,7 +52,7 @@ look:
   %type.at = getelementptr i8, ptr %object, i64 {int(Offset.TYPE)}
   %type = load ptr, ptr %type.at
   %word = mul i64 %i, 4
-  %first = add i64 %word, 5
+  %first = add i64 %word, {RECORDS}
   %record = getelementptr i64, ptr %context, i64 %first
   %wanted = load ptr, ptr %record
   %i.next = add i64 %i, 1
@@ -50,13 +67,28 @@ other:
   %any = icmp eq ptr %same, null
   %is.same = icmp eq ptr %same, %object
   %passes = or i1 %any, %is.same
-  br i1 %passes, label %fits, label %no
+  br i1 %passes, label %fits, label %equal
+equal:
+  %is.str = icmp eq ptr %type, @jk_str
+  %is.int = icmp eq ptr %type, @jk_int
+  %compares = or i1 %is.str, %is.int
+  br i1 %compares, label %compare, label %no
+compare:
+  %equals = call i32 @PyObject_RichCompareBool(ptr %object, ptr %same, i32 2)
+  %are.equal = icmp eq i32 %equals, 1
+  br i1 %are.equal, label %fits, label %no
 array:
   %dtype.at = getelementptr i8, ptr %object, i64 {int(Offset.ARRAY_DTYPE)}
   %dtype = load ptr, ptr %dtype.at
   %wanted.dtype.at = getelementptr i64, ptr %record, i64 1
   %wanted.dtype = load ptr, ptr %wanted.dtype.at
-  %same.dtype = icmp eq ptr %dtype, %wanted.dtype
+  %dtype.word.at = getelementptr i8, ptr %dtype, i64 {DTYPE_WORD}
+  %dtype.word = load i64, ptr %dtype.word.at
+  %wanted.word.at = getelementptr i8, ptr %wanted.dtype, i64 {DTYPE_WORD}
+  %wanted.word = load i64, ptr %wanted.word.at
+  %dtype.bits = xor i64 %dtype.word, %wanted.word
+  %dtype.other = and i64 %dtype.bits, {DTYPE_MASK}
+  %same.dtype = icmp eq i64 %dtype.other, 0
   %dimensions.at = getelementptr i8, ptr %object, i64 {int(Offset.ARRAY_DIMENSIONS)}
   %dimensions.short = load i32, ptr %dimensions.at
   %dimensions = zext i32 %dimensions.short to i64
@@ -94,6 +126,10 @@ whole:
 fits:
   br label %next
 call:
+  %limited = icmp sgt i64 %calls, 0
+  %less = sext i1 %limited to i64
+  %calls.left = add i64 %calls, %less
+  store i64 %calls.left, ptr %calls.at
   %callee = load ptr, ptr %context
   %count.at = getelementptr i64, ptr %context, i64 1
   %count = load i64, ptr %count.at

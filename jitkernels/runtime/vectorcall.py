@@ -1,15 +1,15 @@
-"""A type whose objects are called without Python in between, and the compiled function that calls of them begin with.
+"""The callable type of compiled functions: a ``vectorcall`` entry in machine code that walks the inline cache.
 
-An object has two words beside what Python gives it: the function that Python calls (a ``vectorcall``), and the
-address of a table, whose links it looks through (see `call_table`).
+An object has two words behind CPython's header: the vectorcall function, and the address of its inline cache table
+(see `inline_cache`).
 
-Where NumPy is to raise for floating-point errors, the slow callable is asked (see `floating_errors`). Where it is to
-warn, and a function has set flags of the processor (see `processor_flags`), the alarm of its link is called with the
-same arguments; what it raises is raised.
+If NumPy's settings raise for floating-point errors, the plain callable is called, or the slow one if there is none or
+``out`` is given (see `errstate`). If they warn, and a function has set processor flags (see `fp_flag_handler`), the
+link's alarm is called with the same arguments; an exception that it raises propagates.
 
-Python calls of the function are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.graph.emit.calls`;
-the last one is None's null or what is given by the keyword ``out``. Where it gives back `FOR_PLAIN`, the table's plain
-callable is asked, if it has one and no ``out`` is given: it can be called at once, without looking for code.
+Link functions are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.compiler.dispatch.entry_point`; `out`
+is null for None, or the keyword argument ``out``. If one returns `BAILOUT` (a bailout), the table's plain callable
+is called directly, if it has one and no ``out`` is given.
 """
 
 import ctypes
@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core import dtypes
 from jitkernels.errors import WorkspaceError
-from jitkernels.native import arenas, c_api, floating_errors, known, load, processor_flags, telling
-from jitkernels.native.call_table import CELL, FOR_PLAIN, LAST, NAMES, OUT_NAME, PLAIN, UNDER_WAY
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.layout import Offset
-from jitkernels.native.source import External
+from jitkernels.runtime import abi_check, c_api, errstate, fp_flag_handler, fp_status, workspace_allocator
+from jitkernels.runtime.abi_layout import Offset
+from jitkernels.runtime.inline_cache import BAILOUT, CALLS_IN_PROGRESS, CELL, LAST, NAMES, OUT_NAME, PLAIN
+from jitkernels.runtime.loading import loader
 
 VECTORCALL, TABLE, SIZE = 16, 24, 32
-"""Bytes from the start of an object."""
+"""Byte offsets in an object, and its size."""
 HAVE_VECTORCALL, BASETYPE, FLAGS_OFFSET = 1 << 11, 1 << 10, 168
 NO_WORKSPACE = "a kernel of a compiled function has no memory for its workspace"
 
@@ -37,6 +38,7 @@ declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyErr_Occurred()
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 define ptr @entry(ptr %callable, ptr %objects, i64 %flagged, ptr %names) nounwind {{
@@ -44,9 +46,44 @@ begin:
   %table.at = getelementptr i8, ptr %callable, i64 {TABLE}
   %table = load ptr, ptr %table.at
   %choices = call i32 @choices()
-  %telling = and i32 %choices, {floating_errors.TELLING}
+  %telling = and i32 %choices, {errstate.TELLING}
   %quiet = icmp eq i32 %telling, 0
-  br i1 %quiet, label %start, label %slow
+  br i1 %quiet, label %start, label %raising, !prof !8
+raising:
+  ; NumPy computes, which raises: without Python in between, unless it is to say where results go.
+  %raising.at = getelementptr i64, ptr %table, i64 {PLAIN}
+  %raising.callee = load ptr, ptr %raising.at
+  %is.derivative = icmp eq ptr %raising.callee, null
+  br i1 %is.derivative, label %slow, label %raising.names
+raising.names:
+  %raising.unnamed = icmp eq ptr %names, null
+  br i1 %raising.unnamed, label %raise, label %raising.out
+raising.out:
+  %raising.size.at = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_SIZE)}
+  %raising.size = load i64, ptr %raising.size.at
+  br label %raising.name
+raising.name:
+  %raising.number = phi i64 [ 0, %raising.out ], [ %raising.after, %raising.other ]
+  %raising.more = icmp slt i64 %raising.number, %raising.size
+  br i1 %raising.more, label %raising.look, label %raise
+raising.look:
+  %raising.items = getelementptr i8, ptr %names, i64 {int(Offset.TUPLE_ITEMS)}
+  %raising.item.at = getelementptr ptr, ptr %raising.items, i64 %raising.number
+  %raising.item = load ptr, ptr %raising.item.at
+  %raising.out.at = getelementptr i64, ptr %table, i64 {OUT_NAME}
+  %raising.out.name = load ptr, ptr %raising.out.at
+  %raising.after = add i64 %raising.number, 1
+  %raising.takes = icmp eq ptr %raising.out.name, null
+  br i1 %raising.takes, label %raise, label %raising.compare
+raising.compare:
+  %raising.equal = call i32 @PyObject_RichCompareBool(ptr %raising.item, ptr %raising.out.name, i32 2)
+  %raising.is.out = icmp eq i32 %raising.equal, 1
+  br i1 %raising.is.out, label %slow, label %raising.other
+raising.other:
+  br label %raising.name
+raise:
+  %raised.by = tail call ptr @PyObject_Vectorcall(ptr %raising.callee, ptr %objects, i64 %flagged, ptr %names)
+  ret ptr %raised.by
 start:
   %count = and i64 %flagged, {2**63 - 1}
   %plain = icmp eq ptr %names, null
@@ -74,7 +111,7 @@ first:
   %named.count = phi i64 [ 0, %start ], [ %size, %named ], [ %before, %given ]
   %says.where = phi i1 [ false, %start ], [ false, %named ], [ true, %given ]
   %head.at = getelementptr i64, ptr %table, i64 1
-  %under.at = getelementptr i64, ptr %table, i64 {UNDER_WAY}
+  %under.at = getelementptr i64, ptr %table, i64 {CALLS_IN_PROGRESS}
   %under = load i64, ptr %under.at
   %one.more = add i64 %under, 1
   store i64 %one.more, ptr %under.at
@@ -109,7 +146,11 @@ name.look:
   %wanted = load ptr, ptr %wanted.at
   %name.after = add i64 %name.number, 1
   %agrees = icmp eq ptr %item, %wanted
-  br i1 %agrees, label %name.same, label %other
+  br i1 %agrees, label %name.same, label %name.compare, !prof !8
+name.compare:
+  %alike.names = call i32 @PyObject_RichCompareBool(ptr %item, ptr %wanted, i32 2)
+  %are.alike = icmp eq i32 %alike.names, 1
+  br i1 %are.alike, label %name.same, label %other
 name.same:
   br label %name.next
 look:
@@ -159,7 +200,7 @@ clear:
   br label %go
 go:
   %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
-  %for.plain = icmp eq ptr %result, inttoptr (i64 {FOR_PLAIN} to ptr)
+  %for.plain = icmp eq ptr %result, inttoptr (i64 {BAILOUT} to ptr)
   br i1 %for.plain, label %refused, label %heard, !prof !9
 heard:
   %failures = call i32 @flags_now()
@@ -234,6 +275,7 @@ slow:
   %last = tail call ptr @PyObject_Vectorcall(ptr %callee, ptr %objects, i64 %flagged, ptr %names)
   ret ptr %last
 }}
+!8 = !{{!"branch_weights", i32 1000, i32 1}}
 !9 = !{{!"branch_weights", i32 1, i32 1000}}
 """
 
@@ -260,24 +302,25 @@ _kept: list[Any] = []
 
 
 def dtype_object(name: str) -> External:
-    """A dtype object, by the name that it has in code."""
+    """A dtype object, by its symbol in code."""
     return External(f"jk_dtype_{name}", "void", (), functools.partial(id, np.dtype(name)))
 
 
 def externals() -> tuple[External, ...]:
-    """What functions that take calls link to, dtype objects included."""
+    """The external symbols of functions that serve calls, dtype objects included."""
     names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
     return (
         *c_api.externals(),
         External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
         External("jk_workspace_text", "void", (), functools.partial(id, NO_WORKSPACE)),
-        *arenas.externals(),
-        External("jk_errors", "void", (), functools.partial(id, floating_errors.variable)),
+        *workspace_allocator.externals(),
+        External("jk_errors", "void", (), functools.partial(id, errstate.variable)),
         *map(dtype_object, names),
         *(
             External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type))
             for name in names
         ),
+        *map(dtype_object, ("longlong", "ulonglong")),
         External("jk_type_float", "void", (), functools.partial(id, float)),
         External("jk_type_int", "void", (), functools.partial(id, int)),
     )
@@ -285,42 +328,42 @@ def externals() -> tuple[External, ...]:
 
 @functools.cache
 def source() -> IRSource:
-    """The function that calls begin with."""
-    text = f"{STRAIGHT}{TEXT}{telling.TEXT}{processor_flags.text()}"
+    """The entry of all calls."""
+    text = f"{STRAIGHT}{TEXT}{fp_flag_handler.TEXT}{fp_status.text()}"
     return IRSource("vectorcall", text, externals())
 
 
 @functools.cache
 def base() -> type | None:
-    """The type, from which others may be derived; None where Python serves all calls."""
-    if known.reason_for_python() is not None or not floating_errors.is_word_known():
+    """The base type of compiled functions; None if Python serves all calls."""
+    if abi_check.reason_for_python() is not None or not errstate.is_word_known():
         return None
-    if not load.can_be_had(source()):
+    if not loader.is_loadable(source()):
         return None
-    entry = load.address_of(source())
+    entry = loader.address_of(source())
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
         _Member(None, 0, 0, 0, None),
     )
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
     slots = (_Slot * 3)(_Slot(50, call), _Slot(72, ctypes.addressof(members)), _Slot(0, None))
-    spec = _Spec(b"jitkernels.native.vectorcall.Callable", SIZE, 0, HAVE_VECTORCALL | BASETYPE, slots)
+    spec = _Spec(b"jitkernels.runtime.vectorcall.Callable", SIZE, 0, HAVE_VECTORCALL | BASETYPE, slots)
     make = ctypes.pythonapi.PyType_FromSpec
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,)
-    made: type = make(ctypes.addressof(spec))
+    type_: type = make(ctypes.addressof(spec))
     _kept.extend((members, slots, spec, entry))
-    return made
+    return type_
 
 
 def prepare(kind: type) -> None:
-    """Let calls of a derived type's objects be vectorcalls too, which some versions of Python do not inherit."""
+    """Make a derived type's objects vectorcall too, which some versions of Python do not inherit."""
     flags = ctypes.c_ulong.from_address(id(kind) + FLAGS_OFFSET)
     if not flags.value & HAVE_VECTORCALL:
         flags.value |= HAVE_VECTORCALL
 
 
 def attach(target: object, table: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
-    """Let calls of an object begin with the compiled function, and look in a table."""
+    """Set an object's vectorcall entry and its inline cache table."""
     entry = _kept[3]
     ctypes.c_int64.from_address(id(target) + TABLE).value = table.ctypes.data
     ctypes.c_int64.from_address(id(target) + VECTORCALL).value = entry

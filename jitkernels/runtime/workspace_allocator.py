@@ -1,12 +1,12 @@
-"""Memory between the nests of a call: lent for the call, and kept for the next one of the same thread.
+"""The workspace allocator of calls: pooled memory, cached for the next call of the same thread.
 
-What large memory costs is the pages: where it goes back to the system after each call, whatever is computed in it may
-take twice as long. So pieces are kept when they are given back, in a table of places. A thread looks for its own at the
-places that its identity leads to, and puts it back there; what a thread leaves that has ended serves others.
+The cost of large memory is its pages: returned to the system after each call, whatever is computed in it may take
+twice as long. So freed pieces are cached in a table of slots. A thread searches the slots that its identity hashes
+to, and frees into these; pieces of finished threads serve others.
 
-Pieces are mapped, so that one that is let go is the system's at once. All that are kept or lent take no more than
-`MOST` bytes: a piece beyond it lets go of the kept ones, and is not kept itself. Where the system has no memory, what
-is kept goes before a call is told so.
+Pieces are mapped, so that a released one is the system's at once. All pieces take no more than `MOST` bytes: a piece
+beyond that releases the cached ones, and is not cached itself. If the system is out of memory, cached pieces are
+released before a call fails.
 """
 
 import ctypes
@@ -14,21 +14,22 @@ import functools
 import mmap
 import os
 
-from jitkernels.native import c_api, load
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.source import External
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.source_protocol import External
+from jitkernels.runtime import c_api
+from jitkernels.runtime.loading import loader
 
 ON_STACK = 1 << 14
-"""Bytes up to which a call takes its own stack, and calls no function for memory."""
+"""The most bytes of a workspace on the stack."""
 PLACES, LOOKED_AT = 64, 8
-"""Places for pieces, and at how many of them a thread looks."""
+"""The slots for pieces, and how many of them a thread searches."""
 MOST = 1 << 27
-"""Bytes of all pieces from which on none is kept: above, it is too much to hold for nothing."""
+"""The most bytes of all pieces, above which none is cached."""
 HEAD = 64
-"""Bytes of a piece before what is lent: the first word is its size."""
+"""Bytes of a piece's header: the first word is its size."""
 LENT, GIVEN_BACK, EMPTY = "jk_lent", "jk_given_back", "jk_empty"
 WATCHED = ("jk_lends_instead", "jk_takes_back_instead")
-"""Words that are null, or functions that lend and take back instead, by which tests look at every piece."""
+"""Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
 _SYSTEM = {
     "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"),
@@ -226,24 +227,24 @@ def _of_system(name: str) -> int:
 
 @functools.cache
 def source() -> IRSource:
-    """The table of pieces, and the functions that lend them; its entry lets go of all that are kept."""
+    """The table of pieces, and the functions that allocate and free them; its entry releases all cached ones."""
     own = tuple(External(name, "void", (), functools.partial(_of_system, name)) for name in _SYSTEM)
-    python = tuple(one for one in c_api.externals() if one.symbol in _PYTHON)
+    python = tuple(external for external in c_api.externals() if external.symbol in _PYTHON)
     return IRSource("arenas", f"{STRAIGHT}{TEXT}", (*own, *python))
 
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    found = load.functions_of(source(), (LENT, GIVEN_BACK, EMPTY, "jk_held", *WATCHED))
-    load.keep_for_good(source())
-    found["release"] = load.address_of(source())
+    result = loader.functions_of(source(), (LENT, GIVEN_BACK, EMPTY, "jk_held", *WATCHED))
+    loader.keep_for_good(source())
+    result["release"] = loader.address_of(source())
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
-    return found
+    return result
 
 
 def _after_fork() -> None:
-    """Let go of what was kept, and forget what other threads had, who are not here."""
+    """Release the cached pieces, and forget those of other threads, which do not exist here."""
     release()
     _word("jk_held").value = 0
 
@@ -253,7 +254,7 @@ def _word(name: str) -> ctypes.c_int64:
 
 
 def externals() -> tuple[External, ...]:
-    """What calls link to."""
+    """The external functions of calls."""
     return tuple(
         External(name, "void", (), lambda name=name: _addresses()[name])  # type: ignore[misc]
         for name in (LENT, GIVEN_BACK, EMPTY)
@@ -261,18 +262,18 @@ def externals() -> tuple[External, ...]:
 
 
 def release() -> int:
-    """Let go of all pieces that are kept; their bytes. Those that are lent are kept again when they come back."""
+    """Release all cached pieces; return their bytes. Pieces in use are cached again when they are freed."""
     if not _addresses.cache_info().currsize:
         return 0
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_addresses()["release"])())
 
 
 def held() -> int:
-    """Bytes of all pieces, kept or lent."""
+    """The bytes of all pieces, cached or in use."""
     return _word("jk_held").value if _addresses.cache_info().currsize else 0
 
 
-def watch(lends: int, takes_back: int) -> None:
-    """Have other functions lend and take back, ``ptr (i64 bytes)`` and ``void (ptr)``; none where these are 0."""
-    for name, function in zip(WATCHED, (lends, takes_back), strict=True):
+def watch(allocate: int, free: int) -> None:
+    """Replace the allocator by hooks, ``ptr (i64 bytes)`` and ``void (ptr)``; 0 restores it."""
+    for name, function in zip(WATCHED, (allocate, free), strict=True):
         _word(name).value = function

@@ -1,14 +1,14 @@
-"""Why an attr is computed by what it is computed by."""
+"""`explain`: why an implementation was selected for an attr."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import choose, known_record
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import implementations, row
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import ArgumentTypeError
-from jitkernels.records import record
-from jitkernels.registry import implementations, row
-from jitkernels.tuning.store import Measured
+from jitkernels.selection.records import Measured
+from jitkernels.selection.select import choose, known_record
 
 
 @record
@@ -23,7 +23,7 @@ class Line:
 
 @record
 class Explanation:
-    """What `explain` answers: a line per implementation, the winner, its variant and the rule that chose it."""
+    """The result of `explain`: a line per implementation, the winner, its variant and the rule that selected it."""
 
     attr: KernelAttr
     lines: tuple[Line, ...]
@@ -52,12 +52,12 @@ def _text(line: Line) -> str:
 
 
 def explain(what: KernelAttr | Callable[..., Any] | str, *arguments: Any, **named: Any) -> Explanation:
-    """Every implementation of an attr: usable or why not, its time if measured, who wins and by which rule.
+    """Every implementation of an attr: usable or why not, its time if measured, which one wins and by which rule.
 
-    `what` is an attr, or an everyday function or its name with the arguments of a call, such as
-    ``explain(jk.softmax, x)``. Times are those of the attr's tuning class. Looks only: nothing is measured or
-    built. Raises what the call would raise, as NotUsableError where an implementation is pinned that cannot be
-    used, and ArgumentTypeError for anything else than these.
+    `what` is an attr, or an everyday function or its name with the arguments of a call, such as ``explain(jk.softmax,
+    x)``. Times are those of the attr's tuning class. Nothing is measured or built. Raises what the call would raise,
+    such as NotUsableError where an implementation is pinned that cannot be used, and ArgumentTypeError for any other
+    `what`.
     """
     attr = what if isinstance(what, KernelAttr) else _attr_of_call(what, arguments, named)
     if attr is what and (arguments or named):
@@ -65,14 +65,14 @@ def explain(what: KernelAttr | Callable[..., Any] | str, *arguments: Any, **name
     choice = choose(attr)
     record = choice.record or known_record(attr)
     lines = tuple(
-        _line(name, found.reason_against(attr), record.candidates if record else ())
-        for name, found in implementations(type(attr)).items()
+        _line(name, candidate.reason_against(attr), record.candidates if record else ())
+        for name, candidate in implementations(type(attr)).items()
     )
     return Explanation(attr, lines, choice.implementation.name, dict(choice.variant), choice.rule)
 
 
 def _attr_of_call(what: object, arguments: Sequence[Any], named: Mapping[str, Any]) -> KernelAttr:
-    """The attr that computes an everyday call; ``out`` has no say in it."""
+    """The attr of an everyday call; ``out`` does not affect it."""
     name = what if isinstance(what, str) else getattr(getattr(what, "__self__", None), "name", None)
     if not isinstance(name, str) or not (isinstance(what, str) or callable(what)):
         raise ArgumentTypeError(
@@ -86,8 +86,6 @@ def _attr_of_call(what: object, arguments: Sequence[Any], named: Mapping[str, An
 
 def _line(name: str, reason: str | None, measured: tuple[Measured, ...]) -> Line:
     own = [m for m in measured if m.implementation == name]
-    seconds = next(
-        (m.seconds for m in own if m.seconds), None
-    )  # best first: that of the variant it would use
+    seconds = next((m.seconds for m in own if m.seconds), None)  # best first: the variant it would use
     error = next((m.error for m in own if m.error), None) if seconds is None else None
     return Line(name, reason, seconds, error)

@@ -1,4 +1,4 @@
-"""Pins: the user's word that an implementation is to be used, by context or by environment variable."""
+"""Overrides: the user pins an implementation, by context or by environment variable."""
 
 import contextlib
 import os
@@ -6,12 +6,8 @@ from _thread import get_ident  # what `threading` shows, without the rest of it
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 
-from jitkernels import settings
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError, shown
-from jitkernels.locks import writing
-from jitkernels.native import launch
-from jitkernels.registry import (
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import (
     Implementation,
     all_rows,
     find_implementation,
@@ -19,15 +15,18 @@ from jitkernels.registry import (
     implementations,
     row,
 )
+from jitkernels.core import hooks, settings
+from jitkernels.core.fork_locks import writing
+from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError, shown
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
 EVERY = "*"
 blocks: list[tuple[Mapping[str, str], int]] = []
-"""The ``with jk.use(...)`` that are open in this process, each with the thread it was entered in."""
+"""The open ``with jk.use(...)`` blocks of this process, each with the thread that entered it."""
 
 
 class Pins(contextlib.ContextDecorator):
-    """What `use` gives: a block, or a decorated function, in which pins hold; entered as often as you like."""
+    """The result of `use`: a re-entrant context manager and decorator inside which pins hold."""
 
     def __init__(self, chosen: Mapping[str, str]) -> None:
         self._chosen = chosen
@@ -35,53 +34,55 @@ class Pins(contextlib.ContextDecorator):
 
     def __enter__(self) -> None:
         _validate("use", self._chosen)
-        launch.reason_for_slow_path()  # loads the launcher if need be, which must not happen while writing
+        hooks.prepare_launcher()  # may load the launcher, which must not happen while writing
         entered = dict(self._chosen)
         with writing:
             self._open.append(entered)
             blocks.append((entered, get_ident()))
-            launch.set_bypass(True)
+            hooks.bypass_launcher(True)
         _pins.set((entered, *_pins.get()))
 
     def __exit__(self, *raised: object) -> None:
-        held = _pins.get()
+        active = _pins.get()
         with writing:
-            here = [mine for entered in held for mine in self._open if entered is mine]
+            own = [block for entered in active for block in self._open if entered is block]
             if not self._open:
-                raise NotUsableError("use: left more often than entered")
-            entered = here[0] if here else self._open[-1]  # entered in another thread or task than this
-            self._open = [mine for mine in self._open if mine is not entered]
-            blocks[:] = [(mine, thread) for mine, thread in blocks if mine is not entered]
-            launch.set_bypass(bool(blocks))
-        entered.clear()  # tasks started inside the block hold a copy of the context, but not the block
-        _pins.set(tuple(other for other in held if other is not entered))
+                raise NotUsableError("use: expected at most one exit per entry, got another exit")
+            entered = own[0] if own else self._open[-1]  # entered in another thread or task
+            self._open = [block for block in self._open if block is not entered]
+            blocks[:] = [(block, thread) for block, thread in blocks if block is not entered]
+            hooks.bypass_launcher(bool(blocks))
+        entered.clear()  # tasks started inside hold a copy of the context, not of the block
+        _pins.set(tuple(other for other in active if other is not entered))
 
 
-def _drop_those_of_other_threads() -> None:
-    """In a forked child: nobody is left to close what another thread had open, and calls need not look for it."""
+def _drop_blocks_of_other_threads() -> None:
+    """In a forked child: no thread is left to exit the blocks of other threads, so calls need not look for them."""
     if blocks:
         blocks[:] = [(entered, thread) for entered, thread in blocks if thread == get_ident()]
-        launch.set_bypass(bool(blocks))
+        hooks.bypass_launcher(bool(blocks))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drop_those_of_other_threads)  # no part of `locks`: it takes none
+    os.register_at_fork(
+        after_in_child=_drop_blocks_of_other_threads
+    )  # apart from `fork_locks`: it takes no lock
 
 
 def use(implementation: str | None = None, **kernels: str) -> Pins:
     """Pin implementations inside a ``with`` block or a decorated function, in this thread or task only.
 
-    ``use(implementation="refer")`` holds for every kernel that has one of that name, wherever it can be used;
-    ``use(vmul="mkl")`` for that kernel alone, wins over the former, and where it cannot be used looking for a
+    ``use(implementation="refer")`` applies to every kernel that has an implementation of that name, wherever it can be
+    used; ``use(vmul="mkl")`` to that kernel alone: it takes precedence, and where it cannot be used, looking up the
     kernel raises NotUsableError with the reason. Entering raises UnknownNameError for a name that does not exist,
-    ArgumentTypeError for what is no name.
+    ArgumentTypeError for a value that is not a name.
     """
     chosen = _once("use", [(kernel.lower(), name) for kernel, name in kernels.items()])
     return Pins(chosen if implementation is None else {**chosen, EVERY: implementation})
 
 
 def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Implementations by kernel; raises UnknownNameError where two are named for the same."""
+    """Implementations by kernel; raises UnknownNameError where a kernel is named with two."""
     chosen: dict[str, str] = {}
     for kernel, name in named:
         if chosen.setdefault(kernel, name) != name:
@@ -100,7 +101,7 @@ def _validate(where: str, chosen: Mapping[str, str]) -> None:
                 f"{where}: {which}: expected the name of an implementation, got {shown(name)}"
             )
         if kernel == EVERY:
-            if not any(name in implementations(found) for found in all_rows()):
+            if not any(name in implementations(row_class) for row_class in all_rows()):
                 raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")
         else:
             try:
@@ -130,15 +131,15 @@ def _from_environment() -> Mapping[str, str]:
 def pinned(attr: KernelAttr) -> Implementation | None:
     """The implementation that is pinned for an attr here, innermost context first, environment last.
 
-    A pin of this kernel holds or fails: raises NotUsableError with the reason if its implementation cannot be
-    used for the attr. A pin of every kernel passes over those that its implementation cannot compute.
+    A pin of this kernel is binding: raises NotUsableError with the reason if its implementation cannot be used for the
+    attr. A pin of every kernel skips attrs that its implementation cannot compute.
     """
     for chosen in filter(None, (*_pins.get(), _from_environment())):
         name = chosen.get(attr.name)
         if name is not None:
-            found = implementation(type(attr), name)
-            found.demand(attr)
-            return found
+            match = implementation(type(attr), name)
+            match.demand(attr)
+            return match
         everywhere = find_implementation(type(attr), chosen[EVERY]) if EVERY in chosen else None
         if everywhere is not None and everywhere.reason_against(attr) is None:
             return everywhere

@@ -1,6 +1,6 @@
-"""Measured results on disk: one JSON file per tuning class below the hash of the environment they hold for.
+"""Tuning records on disk: one JSON file per tuning class, below the hash of their environment.
 
-Whatever is not a whole record of this attr in this environment is a miss with one log line.
+A file that is not a valid record of this attr in this environment is a miss with one log line.
 """
 
 import functools
@@ -10,15 +10,16 @@ from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
-from jitkernels import machine, packs
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.disk import content_of, publish, say_once
-from jitkernels.records import record
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.codegen import kernel_archive
+from jitkernels.core import cache_dirs, environment, hashing
+from jitkernels.core.atomic_files import content_of, publish, warn_once
+from jitkernels.core.frozen_dataclass import record
 
 FORMAT = 1
 DAY = 86400
 saved = 0
-"""How often this process has written a record, which a folder does not always show: clocks stand for milliseconds."""
+"""Records written by this process: a directory's modification time misses some, as its clock ticks in milliseconds."""
 
 
 @record
@@ -33,14 +34,14 @@ class Measured:
 
     @property
     def label(self) -> str:
-        """The implementation, with its variant in brackets if it has one, the same in whatever order that came."""
+        """The implementation, with its sorted variant in brackets if it has one."""
         variant = ",".join(f"{key}={value}" for key, value in sorted(self.variant.items()))
         return f"{self.implementation}[{variant}]" if variant else self.implementation
 
 
 @record
 class Record:
-    """What was measured for one attr, fastest pick first.
+    """The measurements of one attr, fastest candidate first.
 
     `complete` is False when the budget ran out before every candidate was measured.
     """
@@ -53,7 +54,7 @@ class Record:
         return self.candidates[0]
 
     def before(self, earlier: "Record | None") -> "Record":
-        """Its own order first, then who was in an earlier record alone; those that failed go last."""
+        """Merge records: this order first, then candidates that only an earlier record has; failed ones go last."""
         labels = {measured.label for measured in self.candidates}
         others = earlier.candidates if earlier else ()
         everyone = [*self.candidates, *(measured for measured in others if measured.label not in labels)]
@@ -67,42 +68,42 @@ def _key(attr: KernelAttr) -> dict[str, Any]:
 
 def path_of(attr: KernelAttr, threads: int) -> Path | None:
     """The file of an attr's record."""
-    place = machine.timings_directory(threads)
-    return place and place / name_of(attr)
+    folder = cache_dirs.timings_directory(threads)
+    return folder and folder / name_of(attr)
 
 
 @functools.lru_cache(maxsize=256)
 def name_of(attr: KernelAttr) -> str:
-    """Extents stand in the name, so that the files of classes nearby are found by their names."""
+    """The file name of an attr's record; it contains the extents, so that nearby classes are found by name."""
     return file_name(family_of(attr), attr.extents().values())
 
 
 def file_name(family: str, extents: Iterable[int]) -> str:
-    """Of the class of a family that has these extents."""
+    """The file name of the class of a family that has these extents."""
     return f"{family}{'x'.join(map(str, extents))}.json"
 
 
 def family_of(attr: KernelAttr) -> str:
-    """How the names begin of all classes that differ from this one in their extents alone, of which there are few."""
+    """The common prefix of the file names of all classes that differ from this one in their extents only."""
     family = type(attr), attr.without_extents
-    if family not in _beginnings:
+    if family not in _family_prefixes:
         others = {key: value for key, value in _key(attr).items() if key not in attr.extents()}
-        _beginnings[family] = f"{attr.name}-{machine.digest(others)[:24]}-"
-    return _beginnings[family]
+        _family_prefixes[family] = f"{attr.name}-{hashing.digest(others)[:24]}-"
+    return _family_prefixes[family]
 
 
-_beginnings: dict[tuple[type[KernelAttr], tuple[Any, ...]], str] = {}
+_family_prefixes: dict[tuple[type[KernelAttr], tuple[Any, ...]], str] = {}
 
 
 def save(attr: KernelAttr, record: Record, threads: int) -> None:
-    """Write a record whole or not at all; a disk that refuses costs one log line."""
+    """Write a record atomically; a failed write costs one log line."""
     path = path_of(attr, threads)
     if path is None:
         return
     content = content_of_record(attr, record, threads)
-    place = path.parent
-    if machine.private(place.parent) is None or machine.private(place) is None:
-        say_once("tuning", f"{place} cannot be written, or is not private: measurements are not kept")
+    folder = path.parent
+    if cache_dirs.private(folder.parent) is None or cache_dirs.private(folder) is None:
+        warn_once("tuning", f"{folder} cannot be written, or is not private: measurements are not stored")
         return
     publish(path, json.dumps(content, indent=1, sort_keys=True).encode())
     global saved
@@ -110,11 +111,11 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
 
 
 def content_of_record(attr: KernelAttr, record: Record, threads: int) -> dict[str, Any]:
-    """What the file of a record holds."""
+    """The JSON content of a record file."""
     return {
         "format": FORMAT,
         "attr": _key(attr),
-        "environment": machine.environment_of_timings(threads),
+        "environment": environment.environment_of_timings(threads),
         "complete": record.complete,
         "candidates": [asdict(candidate) for candidate in record.candidates],
     }
@@ -123,21 +124,21 @@ def content_of_record(attr: KernelAttr, record: Record, threads: int) -> dict[st
 def load(attr: KernelAttr, threads: int) -> Record | None:
     """The record of an attr, or None."""
     path = path_of(attr, threads)
-    found = None if path is None else read(path, attr, machine.environment_of_timings(threads))
-    if found is not None or not packs.opened():
-        return found
-    content = packs.record_of(name_of(attr), threads)
+    record = None if path is None else read(path, attr, environment.environment_of_timings(threads))
+    if record is not None or not kernel_archive.opened():
+        return record
+    content = kernel_archive.record_of(name_of(attr), threads)
     return None if content is None else _checked(content, attr, None, f"{name_of(attr)} of a pack")
 
 
 def read(path: Path, attr: KernelAttr | None, environment: dict[str, str] | None) -> Record | None:
-    """The record in a file if there is one, whole and of that attr and environment (any, if None)."""
+    """The record in a file, if it is valid and of that attr and environment (any, if None)."""
     try:
         content = json.loads(content_of(path))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        say_once(str(path), f"ignoring the measurement {path}: {error}")
+        warn_once(str(path), f"ignoring the measurement {path}: {error}")
         return None
     return _checked(content, attr, environment, str(path))
 
@@ -145,23 +146,23 @@ def read(path: Path, attr: KernelAttr | None, environment: dict[str, str] | None
 def _checked(
     content: Any, attr: KernelAttr | None, environment: dict[str, str] | None, where: str
 ) -> Record | None:
-    """The record that a file, or a pack, holds."""
+    """Parse the content of a record file or pack entry; None, with one log line, if it is invalid."""
     try:
         if content["format"] != FORMAT or (attr is not None and content["attr"] != _key(attr)):
-            raise ValueError("it is of another attr or format")
+            raise ValueError("it has another attr or format")
         if environment is not None and content["environment"] != environment:
-            raise ValueError("it is of another environment")
+            raise ValueError("it has another environment")
         candidates = tuple(measured_of(**candidate) for candidate in content["candidates"])
         if not candidates or candidates[0].seconds is None:
             raise ValueError("it has no timing")
         return Record(candidates, bool(content["complete"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        say_once(where, f"ignoring the measurement {where}: {error}")
+        warn_once(where, f"ignoring the measurement {where}: {error}")
         return None
 
 
 def measured_of(**content: Any) -> Measured:
-    """A candidate as it was stored; raises ValueError if a value is of a type that none could have had."""
+    """Parse a stored candidate; raises ValueError for a value of the wrong type."""
     measured = Measured(**content)
     numbers = (measured.seconds, measured.spread)
     if not isinstance(measured.implementation, str) or not isinstance(measured.variant, dict):

@@ -1,26 +1,26 @@
-"""What is measured on behalf of a tuning class: one member of it, and none where there is nothing to measure."""
+"""Tuning classes: buckets of shapes, and the member of each that is measured."""
 
 import dataclasses
 import functools
 import math
 from collections.abc import Callable
 
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.errors import AttrError
 
 MOST_MEASURED = 1 << 28
-"""Bytes of arrays beyond which only who asks for it measures: drawing and checking take longer than timing."""
+"""Bytes of arrays beyond which only explicit tuning measures: generating and checking them takes longer than timing."""
 
 OUTER_BYTES = 1 << 22
-"""Arrays of so many bytes lie in the outer caches, where speed hangs on their places and on neighbours."""
+"""Bytes beyond which arrays are in the outer caches, where speed depends on their addresses and on other processes."""
 
 LEAST_FOR_THREADS = 2e-5
-"""Seconds of a serial call that are over before a thread has woken up: nobody takes or times threads beside it."""
+"""Seconds of a serial call that ends before a thread has woken up: below it, no parallel variant is used or timed."""
 
 
 @functools.lru_cache(maxsize=256)
 def class_of(attr: KernelAttr) -> KernelAttr:
-    """The tuning class of an attr, remembered for a while: one call asks for it again and again."""
+    """The tuning class of an attr, cached, as one call needs it several times."""
     return attr.tuning_class()
 
 
@@ -30,12 +30,12 @@ def nbytes(attr: KernelAttr) -> int:
 
 
 def least_seconds(attr: KernelAttr) -> float:
-    """What a call takes on one thread of the fastest imaginable machine."""
+    """A lower bound of the time of a call on one thread of any machine."""
     return nbytes(attr) / 1e11 + attr.operations() / 5e11
 
 
 def has_elements(attr: KernelAttr) -> bool:
-    """Whether a call has anything to do: some array of no elements means that it has (almost) nothing."""
+    """Whether a call has work to do: with an empty array it has (almost) none."""
     return all(math.prod(array.shape) > 0 for array in attr.signature().arrays)
 
 
@@ -43,21 +43,21 @@ def has_elements(attr: KernelAttr) -> bool:
 def measured_member(attr: KernelAttr) -> KernelAttr:
     """The member of an attr's tuning class that is measured on behalf of all.
 
-    A power of two is a special size: aligned, without tails, and with rows that compete for the same cache
-    sets; most multiples of it are. So every extent is taken at three quarters of it, the middle of the class, and
-    where it is not small at what leaves five of every vector besides. Rows whose fields do not allow that are
-    measured at the class itself.
+    A power of two is a special size: aligned, without remainders, and with rows that compete for the same cache sets;
+    most multiples of it are. So every extent is measured at three quarters of it, the middle of the class, and larger
+    ones leave a remainder of five in every vector. Rows whose fields do not allow that are measured at the class
+    itself.
     """
     return _member(attr, lambda extent: 3 * extent // 4 | (5 if extent >= 8 else 0))
 
 
 def smallest_member(attr: KernelAttr) -> KernelAttr:
-    """The member of an attr's tuning class whose calls cost least, where any of them may be made."""
+    """The member of an attr's tuning class whose calls cost least, a bound for calls of unknown size."""
     return _member(attr, lambda extent: extent // 2 + 1)
 
 
 def share_of_smallest(attr: KernelAttr) -> float:
-    """What the smallest member of a class costs at least of what its largest does: half for every extent."""
+    """A lower bound of the smallest member's cost relative to the largest's: half per extent."""
     return 0.5 ** sum(value > 2 for _, value in attr.signature().integers)
 
 

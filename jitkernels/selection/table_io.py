@@ -1,4 +1,4 @@
-"""Tables of measurements as files: what this machine measured, for others of its family; theirs checked and kept."""
+"""Export tables of measurements to files, and import the checked tables of other machines of the same CPU family."""
 
 import json
 from collections.abc import Sequence
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jitkernels import machine, shipped
-from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.disk import content_of, publish
+from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.registry import implementations
+from jitkernels.core import cache_dirs, cpu_target, environment, versions
+from jitkernels.core.atomic_files import content_of, publish
 from jitkernels.errors import ArgumentError, AttrError, UnknownNameError, shown
-from jitkernels.registry import implementations
-from jitkernels.shipped import FORMAT, Entry
-from jitkernels.tuning import store
-from jitkernels.tuning.classes import class_of, measured_member
-from jitkernels.tuning.store import Measured, Record, measured_of
+from jitkernels.selection import records, shipped_tables
+from jitkernels.selection.records import Measured, Record, measured_of
+from jitkernels.selection.shape_buckets import class_of, measured_member
+from jitkernels.selection.shipped_tables import FORMAT, Entry
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a table: how many classes are kept, why others are not, who is unknown here in those kept."""
+    """The result of an import: the number of classes stored, why others were refused, and unknown implementations."""
 
     kept: int
     refused: tuple[str, ...]
@@ -28,21 +28,21 @@ class Imported:
 
 def measured_here(kernels: Sequence[type[KernelAttr]]) -> list[Entry]:
     """The complete records of kernels in this environment, for every number of threads."""
-    found = []
-    for threads in range(1, machine.cpu_count() + 1):
-        place = machine.timings_directory(threads)
-        for path in sorted(place.glob("*.json")) if place else ():
+    entries = []
+    for threads in range(1, cpu_target.cpu_count() + 1):
+        folder = cache_dirs.timings_directory(threads)
+        for path in sorted(folder.glob("*.json")) if folder else ():
             attr = _attr_of(path)
             if attr is None or type(attr) not in kernels:
                 continue
-            record = store.read(path, attr, machine.environment_of_timings(threads))
+            record = records.read(path, attr, environment.environment_of_timings(threads))
             if record is not None and record.complete:
-                found.append(Entry(attr, threads, best_variants(record)))
-    return found
+                entries.append(Entry(attr, threads, best_variant_per_implementation(record)))
+    return entries
 
 
-def best_variants(record: Record) -> tuple[Measured, ...]:
-    """The first variant of each implementation, in the order of the record; none that failed."""
+def best_variant_per_implementation(record: Record) -> tuple[Measured, ...]:
+    """The best variant of each implementation, in the order of the record; failed ones are omitted."""
     best: dict[str, Measured] = {}
     for candidate in record.candidates:
         if candidate.seconds is not None:
@@ -51,7 +51,7 @@ def best_variants(record: Record) -> tuple[Measured, ...]:
 
 
 def _attr_of(path: Path) -> KernelAttr | None:
-    """The attr of a record; None for what is none of a known row."""
+    """The attr of a record file; None if it is invalid or its row unknown."""
     try:
         return _attr(json.loads(content_of(path))["attr"])
     except (OSError, ValueError, KeyError, TypeError, AttrError, RecursionError):
@@ -59,14 +59,14 @@ def _attr_of(path: Path) -> KernelAttr | None:
 
 
 def _attr(content: dict[str, Any]) -> KernelAttr | None:
-    """The attr of its JSON; None where there is no such row here."""
-    known = {kind.name: found for kind, found in rows.items()}
+    """The attr of its JSON; None if the row is unknown."""
+    known = {kind.name: row for kind, row in rows.items()}
     name = content["kernel"]
     return known[name].from_json(content) if name in known else None
 
 
 def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
-    """Write what was measured here to a file; how many classes that are. Raises ArgumentError where there are none."""
+    """Write this machine's measurements to a file; returns how many classes. Raises ArgumentError if there are none."""
     entries = measured_here(kernels)
     if not entries:
         raise ArgumentError(
@@ -74,13 +74,13 @@ def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
         )
     content = {
         "format": FORMAT,
-        "cpu": machine.cpu_name(),
-        "packages": {name: machine.version(name) for name in machine.PACKAGES_OF_CODE},
+        "cpu": cpu_target.cpu_name(),
+        "packages": {name: versions.version(name) for name in environment.PACKAGES_OF_CODE},
         "entries": [
             {
                 "attr": entry.attr.to_json(),
                 "threads": entry.threads,
-                "candidates": [shipped.candidate_to_json(candidate) for candidate in entry.candidates],
+                "candidates": [shipped_tables.candidate_to_json(candidate) for candidate in entry.candidates],
             }
             for entry in entries
         ],
@@ -90,41 +90,41 @@ def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
 
 
 def import_from(path: Path, into: Path | None = None) -> Imported:
-    """Keep the classes of a file that hold here, kernel by kernel, for lookups to come; `into`: the folder of tables.
+    """Store the valid classes of a file, kernel by kernel, for later lookups; `into`: the directory of tables.
 
-    What an implementation that there is not here was measured at is passed over: the next of its ranking is the best
-    that there is. Raises ArgumentError for what is no table, or one of another family of CPUs or another version.
+    Candidates of implementations that do not exist here are skipped: the next one of the ranking wins. Raises
+    ArgumentError for an invalid table, or one of another CPU family or version.
     """
     entries, refused, unknown = _checked(path)
-    place = into or shipped.imported_folder()
-    if place is None or (into is None and machine.private(place) is None):
+    root = into or shipped_tables.imported_folder()
+    if root is None or (into is None and cache_dirs.private(root) is None):
         raise ArgumentError("tune: --import: expected a cache folder that can be written, found none")
-    folder = place / machine.cpu_name()
+    folder = root / cpu_target.cpu_name()
     folder.mkdir(parents=True, exist_ok=True)
     for kernel in dict.fromkeys(entry.attr.name for entry in entries):
-        text = shipped.text_of([entry for entry in entries if entry.attr.name == kernel])
+        text = shipped_tables.text_of([entry for entry in entries if entry.attr.name == kernel])
         publish(folder / f"{kernel}.json", text.encode())
-    shipped.forget()
+    shipped_tables.forget()
     return Imported(len(entries), tuple(refused), tuple(unknown))
 
 
 def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
-    """The entries of a file that hold here, what is wrong with the others, and implementations that there are not."""
+    """The valid entries of a file, the errors of the others, and the names of unknown implementations."""
     try:
         content = json.loads(path.read_bytes())
-        found, cpu, listed = content["format"], content["cpu"], list(content["entries"])
+        table_format, cpu, listed = content["format"], content["cpu"], list(content["entries"])
         made_by = content["packages"]["jitkernels"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(f"tune: --import: {path}: expected a table of measurements: {error}") from None
-    if found != FORMAT:
-        raise ArgumentError(f"tune: --import: {path}: expected format {FORMAT}, got {found!r}")
-    if cpu != machine.cpu_name():
+    if table_format != FORMAT:
+        raise ArgumentError(f"tune: --import: {path}: expected format {FORMAT}, got {table_format!r}")
+    if cpu != cpu_target.cpu_name():
         raise ArgumentError(
-            f"tune: --import: {path}: expected a table of this family of CPUs, {machine.cpu_name()}, got {cpu!r}"
+            f"tune: --import: {path}: expected a table of this family of CPUs, {cpu_target.cpu_name()}, got {cpu!r}"
         )
-    if made_by != machine.version("jitkernels"):  # whose kernels may be others of the same names
+    if made_by != versions.version("jitkernels"):  # another version's kernels may differ under the same names
         raise ArgumentError(
-            f"tune: --import: {path}: expected a table of jitkernels {machine.version('jitkernels')}, got one of "
+            f"tune: --import: {path}: expected a table of jitkernels {versions.version('jitkernels')}, got one of "
             f"{shown(made_by)}"
         )
     entries: list[Entry] = []
@@ -145,32 +145,32 @@ def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
 
 
 def _entry(content: dict[str, Any]) -> Entry:
-    """One entry, whose class and variants there are here. Raises ValueError and what reading it raises."""
+    """One entry whose class and variants exist here. Raises ValueError, or any error of parsing it."""
     attr = _attr(content["attr"])
     if attr is None:
         raise ValueError(f"there is no kernel {content['attr']['kernel']}")
     if class_of(attr) != attr:
-        raise ValueError(f"{attr.name}({attr.text()}) is no class")
+        raise ValueError(f"{attr.name}({attr.text()}) is not a tuning class")
     threads = content["threads"]
     if type(threads) is not int or threads < 1:
-        raise ValueError(f"{threads!r} is no number of threads")
+        raise ValueError(f"{threads!r} is not a number of threads")
     candidates = tuple(measured_of(**candidate) for candidate in content["candidates"])
     if not candidates or candidates[0].seconds is None:
         raise ValueError(f"{attr.name}({attr.text()}) has no timing")
     existing = tuple(candidate for candidate in candidates if _exists(attr, candidate))
     if not existing:
-        raise ValueError(f"{attr.name}({attr.text()}) has no implementation that there is here")
+        raise ValueError(f"{attr.name}({attr.text()}) has no implementation that exists here")
     return Entry(attr, threads, existing)
 
 
 def _exists(attr: KernelAttr, candidate: Measured) -> bool:
-    """Whether there is such a variant; of what cannot be used here nobody can tell, and it will not be chosen."""
-    found = implementations(type(attr)).get(candidate.implementation)
-    if found is None or candidate.seconds is None:
+    """Whether the variant exists; unusable implementations are not checked, as they will not be selected."""
+    implementation = implementations(type(attr)).get(candidate.implementation)
+    if implementation is None or candidate.seconds is None:
         return False
     member = measured_member(attr)
-    if found.reason_against(member) is not None or not candidate.variant:
+    if implementation.reason_against(member) is not None or not candidate.variant:
         return True
-    if candidate.variant not in found.variants(member):
-        raise ValueError(f"{attr.name}({attr.text()}): there is no {candidate.label}")
+    if candidate.variant not in implementation.variants(member):
+        raise ValueError(f"{attr.name}({attr.text()}): no variant {candidate.label}")
     return True

@@ -1,7 +1,7 @@
-"""Making packs: every kernel of some rows in every size class, or whatever a function uses, built and put in one file.
+"""Build kernel archives: the kernels of registry rows in every size class, or all code that a function uses.
 
-What is packed is what a process loads, so kernels are taken as calls take them: launchers and dispatcher come with
-them, and what is chosen where a library is missing that is here.
+An archive holds what a process loads. So kernels are built the way calls request them, together with their
+launchers and the dispatcher, and also the fallback kernels for machines that lack an optional library.
 """
 
 import itertools
@@ -10,78 +10,81 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
-from jitkernels import packs
-from jitkernels.attrs.base import Case, KernelAttr
-from jitkernels.attrs.roles import is_everyday
-from jitkernels.choosing import Choice, is_for_any_size, preferences
-from jitkernels.disk import say_once
+from jitkernels.attrs.schema.base import Case, KernelAttr
+from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.schema_queries import is_everyday
+from jitkernels.codegen import kernel_archive
+from jitkernels.codegen.source_protocol import Source
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import get_refer
+from jitkernels.dispatch.native import launcher
+from jitkernels.dispatch.operators import everyday
 from jitkernels.errors import ArgumentError, AttrError, BuildError
-from jitkernels.functions import everyday
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import get_refer
-from jitkernels.native import arenas, launch, load, openmp, plain, processor_flags, vectorcall
-from jitkernels.native.code import code_of
-from jitkernels.native.source import Source
-from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import row
-from jitkernels.tuning import nearby, store
-from jitkernels.tuning.classes import class_of, has_elements, nbytes
+from jitkernels.runtime import fp_status, python_fallback, vectorcall, workspace_allocator
+from jitkernels.runtime.loading import loader
+from jitkernels.runtime.loading.compiled_code import code_of
+from jitkernels.runtime.threads import team_size
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import nearest_record, records
+from jitkernels.selection.select import Choice, has_dynamic_shape, preferences
+from jitkernels.selection.shape_buckets import class_of, has_elements, nbytes
 
 OCTAVES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24)
 FEW_OCTAVES = (0, 1, 3, 5, 8, 11, 14)
-"""Powers of two that extents go up to: of one or two extents, and of more. Those between have the same code."""
+"""Exponents of two of the extents to build: for rows of up to two extents, and of more. Extents between share code."""
 MOST_ELEMENTS = 1 << 25
-PACKABLE = ("gen", "intrinsic")
-"""Implementations that need nothing but what is packed."""
+SELF_CONTAINED = ("gen", "intrinsic")
+"""Implementations that need nothing but the archive."""
 
 
 class Packing:
-    """What is to be packed, as it is brought into this process."""
+    """The contents of an archive, collected while this process loads them."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.records: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        load.watchers.append(self._watch)
+        loader.watchers.append(self._watch)
         return self
 
     def __exit__(self, *_: object) -> None:
-        load.watchers.remove(self._watch)
+        loader.watchers.remove(self._watch)
 
     def _watch(self, source: Source, content: bytes) -> None:
-        self.objects[load.pack_key(source)] = content
+        self.objects[loader.pack_key(source)] = content
 
-    def write(self, place: Path) -> int:
-        """Write the file, whole or not at all; its size in bytes. Raises OSError where it cannot be written."""
-        return packs.write(place, self.objects, {str(get_num_threads()): self.records})
+    def write(self, path: Path) -> int:
+        """Write the archive atomically and return its size in bytes. Raises OSError if the path is not writable."""
+        return kernel_archive.write(path, self.objects, {str(get_num_threads()): self.records})
 
     def add_launcher(self) -> None:
-        """What every process needs: launchers, all parts of the dispatcher, threads with and without OpenMP."""
-        launch.bring_all()
+        """Add what every process needs: launchers, all parts of the dispatcher, threads with and without OpenMP."""
+        launcher.bring_all()
         for source in (
-            *openmp.runtime_sources(),
+            *team_size.runtime_sources(),
             vectorcall.source(),
-            plain.source(),
-            processor_flags.source(),
-            arenas.source(),
+            python_fallback.source(),
+            fp_status.source(),
+            workspace_allocator.source(),
         ):
-            load.built(source)
+            loader.built(source)
 
     def add_row(self, name: str, tell: Callable[[str], None] = lambda _: None) -> None:
-        """The kernels of a row: in each size class, of each dtype and option, and of the attrs of its sweep."""
-        found = row(name)
-        if is_everyday(found):
-            everyday(found.kernel_type.name.lower())
-        for attr in _classes(found):
+        """Add the kernels of a row: for each size class, dtype and option, and for the attrs of its sweep."""
+        attr_class = row(name)
+        if is_everyday(attr_class):
+            everyday(attr_class.kernel_type.name.lower())
+        for attr in _classes(attr_class):
             self._add(attr, of_class=True)
-        for case in found.sweep():
+        for case in attr_class.sweep():
             self._add(case.attr, of_class=False)
-            get_refer(case.attr)  # whose launcher is another
+            get_refer(case.attr)  # its launcher differs
         tell(f"{name}: {len(self.objects)} objects so far")
 
     def add_function(self, name: str) -> None:
-        """What ``module:function`` brings into the process when it is called, without arguments."""
+        """Add all code that calling ``module:function`` without arguments loads into the process."""
         module, _, function = name.partition(":")
         try:
             called = getattr(import_module(module), function)
@@ -90,7 +93,7 @@ class Packing:
         called()
 
     def _add(self, attr: KernelAttr, *, of_class: bool) -> None:
-        """The code of whatever may be chosen for an attr: first here, and first where no library is."""
+        """Add the code of every implementation that an attr may select, with and without optional libraries."""
         self._add_record(attr)
         for choice in _likely(attr, of_class=of_class):
             try:
@@ -99,41 +102,45 @@ class Packing:
                 if not of_class:
                     _ = Kernel(attr, choice.implementation, choice.variant, code_of(source)).callable
             except BuildError as error:
-                say_once(
+                warn_once(
                     f"pack {source.name}",
                     f"{attr.name} by {choice.implementation.name} is not packed: {error}",
                 )
 
     def _add_record(self, attr: KernelAttr) -> None:
-        found = nearby.nearest(class_of(attr), get_num_threads()) if has_elements(attr) else None
-        if found is not None:
-            self.records[store.name_of(found[0])] = store.content_of_record(*found, get_num_threads())
+        record = nearest_record.nearest(class_of(attr), get_num_threads()) if has_elements(attr) else None
+        if record is not None:
+            self.records[records.name_of(record[0])] = records.content_of_record(*record, get_num_threads())
 
 
 def _likely(attr: KernelAttr, *, of_class: bool) -> Iterator[Choice]:
-    """The choice for an attr, and the best of each implementation that needs no library."""
+    """Return the selection for an attr, and the best of each implementation that needs no library."""
     seen: set[str] = set()
     first = True
     for choice in preferences(attr):
-        found = choice.implementation
-        if found.is_reference or found.name in seen or (of_class and not is_for_any_size(attr, choice)):
+        implementation = choice.implementation
+        if (
+            implementation.is_reference
+            or implementation.name in seen
+            or (of_class and not has_dynamic_shape(attr, choice))
+        ):
             continue
-        if first or found.name in PACKABLE:
-            seen.add(found.name)
+        if first or implementation.name in SELF_CONTAINED:
+            seen.add(implementation.name)
             yield choice
         first = False
 
 
-def _classes(found: type[KernelAttr]) -> Iterator[KernelAttr]:
-    """The largest attr of each size class, or of one for each code, with every dtype and option."""
-    fields = found.known_fields()
+def _classes(attr_class: type[KernelAttr]) -> Iterator[KernelAttr]:
+    """Return the largest attr of each size class, or one attr for each distinct kernel, with every dtype and option."""
+    fields = attr_class.known_fields()
     symbols = [name for name, field in fields.items() if field.kind == "int"]
-    others = {name: _values(found, name) for name in fields if name not in symbols}
+    others = {name: _values(attr_class, name) for name in fields if name not in symbols}
     octaves = OCTAVES if len(symbols) <= 2 else FEW_OCTAVES
     for values in itertools.product(*others.values()):
         for sizes in itertools.product(*([1 << octave for octave in octaves] for _ in symbols)):
             try:
-                attr = found(
+                attr = attr_class(
                     **dict(zip(others, values, strict=True)), **dict(zip(symbols, sizes, strict=True))
                 )
             except AttrError:
@@ -142,10 +149,10 @@ def _classes(found: type[KernelAttr]) -> Iterator[KernelAttr]:
                 yield attr
 
 
-def _values(found: type[KernelAttr], name: str) -> list[Any]:
-    """What a field may be: what the sweep has, or all that there is if that is little."""
-    known = found.known_fields()[name]
+def _values(attr_class: type[KernelAttr], name: str) -> list[Any]:
+    """Return the values of a field: those of the sweep, or all possible values if they are few."""
+    known = attr_class.known_fields()[name]
     if known.values:
         return list(known.values)
-    cases: Iterable[Case] = found.sweep()
+    cases: Iterable[Case] = attr_class.sweep()
     return list(dict.fromkeys(getattr(case.attr, name) for case in cases))

@@ -1,1 +1,1 @@
-"""Measuring: the one timer, the tuner, and the store of its results."""
+"""Measuring: the timer, the tuner, online tuning and its budget."""

@@ -1,41 +1,45 @@
-"""Whether a candidate computes what the reference does, as far as the tuner looks."""
+"""The tuner's check of a candidate's results against the reference."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from jitkernels import accuracy
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
 
 MOST_COMPARED = 1 << 17
-"""Elements of an output beyond which evenly chosen ones are compared: comparing takes longer than computing."""
+"""Elements of an output beyond which evenly spaced samples are compared: comparing takes longer than computing."""
 
 
 def first_difference(
     attr: KernelAttr,
-    given: Sequence[AnyArray],
+    before: Sequence[AnyArray],
     expected: Sequence[AnyArray],
     got: Sequence[AnyArray],
     terms: Sequence[AnyArray],
 ) -> str | None:
-    """What is wrong with the arrays after a call: an input that changed, an output that is not the reference's.
+    """The first error in the arrays after a call: an input that changed, an output that differs from the reference.
 
-    `terms` are those that `accuracy.terms` finds in what was given.
+    `terms` are the `error_bounds.terms` of the arrays `before` the call.
     """
-    sums = iter(terms)
-    for parameter, before, right, value in zip(attr.signature().arrays, given, expected, got, strict=True):
+    term_sums = iter(terms)
+    for parameter, original, reference, array in zip(
+        attr.signature().arrays, before, expected, got, strict=True
+    ):
         if not parameter.output:
-            if not np.array_equal(value, before):
+            if not np.array_equal(array, original):
                 return f"it wrote to {parameter.name}, which is an input"
             continue
-        step = max(1, value.size // MOST_COMPARED) | 1  # odd, so that it meets every column
-        held = parameter.numbers(value), parameter.numbers(right), next(sums)
-        some, other, of = (array.reshape(-1)[::-step] for array in held)
+        step = max(1, array.size // MOST_COMPARED) | 1  # odd, so that it meets every column
+        values = parameter.numbers(array), parameter.numbers(reference), next(term_sums)
+        actual, other, sums = (flattened.reshape(-1)[::-step] for flattened in values)
         # Both sides may be off by the tolerance, in opposite directions.
-        off = accuracy.beyond(some, other, accuracy.distance(attr.tolerance(), parameter.dtype, other, of, 2))
+        off = error_bounds.beyond(
+            actual, other, error_bounds.distance(attr.tolerance(), parameter.dtype, other, sums, 2)
+        )
         if off.any():
-            flat = value.size - 1 - step * int(np.flatnonzero(off)[-1])
-            at = tuple(int(i) for i in np.unravel_index(flat, value.shape))
-            return f"{parameter.name}{list(at)} is {value[at]!r}, the reference gives {right[at]!r}"
+            flat = array.size - 1 - step * int(np.flatnonzero(off)[-1])
+            at = tuple(int(i) for i in np.unravel_index(flat, array.shape))
+            return f"{parameter.name}{list(at)} is {array[at]!r}, the reference gives {reference[at]!r}"
     return None

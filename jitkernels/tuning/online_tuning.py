@@ -1,9 +1,9 @@
-"""Earned tuning: calls pay for the measurements that may make them faster.
+"""Online tuning: calls pay for the measurements that may make them faster.
 
-A miss takes what is known at once and never waits for a measurement. Each compiled context of a kernel then
-counts its calls down, which costs nothing, and when its `Account` is due it is settled: the calls are credited
-with what they cost, to the ledger of the attr's tuning class, and as many candidates are built and measured as
-that pays for. So tuning never takes longer than the calls have taken.
+A miss uses the best known choice at once and never waits for a measurement. Each compiled context of a kernel then
+counts its calls down, which costs nothing, and when its `Account` is due it is settled: the calls are credited with
+their cost, to the budget of the attr's tuning class, and as many candidates are built and measured as that pays for.
+So tuning never takes longer than the calls have taken.
 """
 
 import math
@@ -11,15 +11,13 @@ from time import perf_counter
 
 import numpy as np
 
-from jitkernels import locks, machine
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import Choice, choose_again, has_newcomers, tuning_mode
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.ledger import SAFETY, Ledger, ledger_of
-from jitkernels.native.code import LOAD
-from jitkernels.signature import AnyArray, Array
-from jitkernels.tuning.classes import (
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray, Array
+from jitkernels.core import cpu_target, fork_locks
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.runtime.loading.compiled_code import LOAD
+from jitkernels.selection.select import Choice, has_unmeasured_implementations, reselect, tuning_mode
+from jitkernels.selection.shape_buckets import (
     MOST_MEASURED,
     class_of,
     has_elements,
@@ -28,22 +26,23 @@ from jitkernels.tuning.classes import (
     share_of_smallest,
     smallest_member,
 )
+from jitkernels.tuning.tuning_budget import SAFETY, TuningBudget, tuning_budget_of
 
 LEAST_CALL = 3e-8
 """Seconds of a call that does nothing."""
-LEAST_ROUND = 5e-3
-"""Seconds of calls between two settlements at least."""
+LEAST_SETTLEMENT_SECONDS = 5e-3
+"""Seconds of calls between two settlements, at least."""
 MOST_CALLS = 1 << 40
 
 
 def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
-    """An account for a kernel that was chosen for an attr, or None where measuring is not wanted or done.
+    """An account for a kernel selected for an attr, or None where tuning is disabled or complete.
 
     Cheap: nothing is read, built or measured.
     """
-    if tuning_mode() != "auto" or choice.rule == "pinned" or not machine.has_compiler():
+    if tuning_mode() != "auto" or choice.rule == "pinned" or not cpu_target.has_compiler():
         return None
-    if choice.record and choice.record.complete and not has_newcomers(attr, choice.record):
+    if choice.record and choice.record.complete and not has_unmeasured_implementations(attr, choice.record):
         return None
     if not has_elements(attr) or nbytes(class_of(attr)) > MOST_MEASURED:
         return None
@@ -51,27 +50,27 @@ def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
 
 
 class Account:
-    """What the calls of one kernel have paid: `settle` is due after `calls` further ones, never if that is 0."""
+    """The credit of one kernel's calls: `settle` is due after `calls` further ones, never if that is 0."""
 
     def __init__(self, attr: KernelAttr, choice: Choice) -> None:
         self._attr = attr
         self._choice = choice
-        self._ledger = ledger_of(attr)
+        self._ledger = tuning_budget_of(attr)
         self._contests = self._ledger.contests
         self._seconds = 0.0
-        # The first settlement finds out what a call costs. Until then the fastest imaginable machine is assumed.
+        # The first settlement measures the cost of a call. Until then a lower bound is assumed.
         share = share_of_smallest(attr) if choice.for_class else 1.0
         guess = LEAST_CALL + share * least_seconds(attr)
         self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(attr)), guess)
 
     def settle(self) -> bool:
-        """Credit the calls and measure what they pay for; True if the attr has another choice now.
+        """Credit the calls and measure the candidates they pay for; True if another choice is better now.
 
-        After True this account has done its work, and the new choice is to have one of its own.
+        After True this account is closed, and the new choice gets one of its own.
         """
-        measuring_now = locks.measuring
+        measuring_now = fork_locks.measuring
         if not measuring_now.acquire(blocking=False):
-            return False  # another thread measures, and these calls go uncredited
+            return False  # another thread measures: these calls are not credited
         started = perf_counter()
         ledger = self._ledger
         try:
@@ -88,11 +87,11 @@ class Account:
             measuring_now.release()
 
     def _is_overruled(self) -> bool:
-        now = choose_again(self._attr, self._choice)
+        now = reselect(self._attr, self._choice)
         return (now.implementation, now.variant) != (self._choice.implementation, self._choice.variant)
 
-    def _further(self, ledger: Ledger) -> int:
-        """How many more calls pay for what is to be bought next; 0 if there is nothing left to buy."""
+    def _further(self, ledger: TuningBudget) -> int:
+        """How many more calls pay for the next measurement; 0 if all candidates are measured."""
         if not ledger.open or not self._seconds:
             return 0
         return _calls_for(
@@ -100,8 +99,8 @@ class Account:
         )
 
 
-def _watch(kernel: Kernel, choice: Choice) -> None:
-    """Count the calls of a kernel that was picked, and let it become what measures best."""
+def watch(kernel: Kernel, choice: Choice) -> None:
+    """Count the calls of a selected kernel, and replace its code by that of the fastest candidate."""
     account = open_account(kernel.attr, choice)
     if account is None:
         return
@@ -110,7 +109,7 @@ def _watch(kernel: Kernel, choice: Choice) -> None:
     def due() -> int:
         if not accounts[-1].settle():
             return accounts[-1].calls
-        now = choose_again(kernel.attr, choice)
+        now = reselect(kernel.attr, choice)
         kernel.become(Kernel(kernel.attr, now.implementation, now.variant))
         kernel.rule = now.rule
         following = open_account(kernel.attr, now)
@@ -122,30 +121,25 @@ def _watch(kernel: Kernel, choice: Choice) -> None:
     kernel.watch(account.calls, due)
 
 
-KernelFuncs.when_picked(_watch)
-
-
 def _calls_for(cost: float, seconds: float) -> int:
-    return min(MOST_CALLS, math.ceil(max(cost, LEAST_ROUND) / seconds))
+    return min(MOST_CALLS, math.ceil(max(cost, LEAST_SETTLEMENT_SECONDS) / seconds))
 
 
 def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
-    """What a call of the present kernel costs, from a look of less than a millisecond."""
-    called = (
-        smallest_member(attr) if choice.for_class else attr
-    )  # nobody knows which sizes, so the cheapest counts
+    """The time of a call of the current kernel, measured in less than a millisecond."""
+    called = smallest_member(attr) if choice.for_class else attr  # sizes are unknown: assume the cheapest
     kernel = Kernel(called, choice.implementation, choice.variant)
-    with locks.making:  # for which a fork waits
+    with fork_locks.making:  # a fork waits for the import
         from jitkernels.tuning.timer import Stopwatch
-    watch = Stopwatch(kernel.callable, [_some(array) for array in called.signature().arrays])
-    taken = min(watch.call(), watch.call())
-    if taken < 1e-4:
+    watch = Stopwatch(kernel.callable, [_sample_array(array) for array in called.signature().arrays])
+    seconds = min(watch.call(), watch.call())
+    if seconds < 1e-4:
         watch.turn(3e-4)
-        taken = min(taken, watch.seconds)
-    return max(taken, LEAST_CALL)
+        seconds = min(seconds, watch.seconds)
+    return max(seconds, LEAST_CALL)
 
 
-def _some(array: Array) -> AnyArray:
-    """An array of numbers of the domain. None are drawn: that takes longer, and the import of NumPy's generators."""
+def _sample_array(array: Array) -> AnyArray:
+    """An array of numbers of the domain, without NumPy's random generators, whose import takes long."""
     numbers = np.linspace(*array.domain, 61, endpoint=False).astype(array.dtype)
     return np.resize(numbers, array.shape)

@@ -1,16 +1,16 @@
-"""The one timer: tuner and benchmarks measure with it and nothing else.
+"""The timer: tuner and benchmarks measure with it and nothing else.
 
-Candidates take turns in rounds, so that a disturbance from outside hits them all alike, and the minimum
-counts, because whatever is not the code itself only ever adds time.
+Candidates alternate in rounds, so that an external disturbance hits all of them equally, and the minimum counts,
+because everything but the code itself only adds time.
 
-Calls of milliseconds are seldom left alone by other programs, all of them where a machine is busy. On one thread
-they are timed by the processor time of that thread, which is what they take where nobody else wants the core. What
-uses threads takes as long as its last one, waits included, and is timed by the wall.
+Calls of milliseconds are seldom undisturbed by other programs, never on a busy machine. Single-threaded calls are
+timed by the CPU time of their thread, which equals their time on a free core. Parallel calls take as long as their
+last thread, waits included, and are timed by wall-clock time.
 
-Threads of OpenMP and OpenBLAS go on spinning for 1 to 100 ms after their work, and may take milliseconds to
-come back and find cores of their own once they sleep. What uses threads is therefore timed awake, and whoever
-comes next waits until those threads are asleep. What threads cost a user who pauses between calls is measured
-in `jitkernels.tuning.pauses`.
+Threads of OpenMP and OpenBLAS keep spinning for 1 to 100 ms after their work, and once asleep may take milliseconds to
+wake up and find cores of their own. Parallel calls are therefore timed awake, and the next candidate waits until those
+threads are asleep. `jitkernels.tuning.thread_wakeup_cost` measures the cost of threads to a user who pauses between
+calls.
 """
 
 import timeit
@@ -20,24 +20,24 @@ from time import perf_counter, process_time, sleep, thread_time
 from typing import Any
 
 PARTS = 16
-"""Parts that a candidate's turn in a round is timed in, so that a short disturbance spoils only some."""
+"""Samples per turn of a candidate, so that a short disturbance spoils only some."""
 THREADED_SECONDS = 2e-5
 """Calls longer than this may use threads."""
 DISTURBED_SECONDS = 2e-4
-"""What takes as long is timed by processor time, to read which takes a microsecond."""
+"""Calls at least this long are timed by CPU time; reading that clock takes a microsecond."""
 LONG_SECONDS = 2e-2
-"""In a call of so long it does not matter whether threads were awake when it began."""
+"""In a call at least this long it does not matter whether threads were awake when it began."""
 THREADED_LOAD = 1.3
-"""Processor seconds per second of a call that must have used threads."""
+"""CPU seconds per wall-clock second of a call that must have used threads."""
 WAKING, LONGEST_WAKING = 0.005, 0.1
-"""Seconds that threads are given to wake up, again and again, and in all."""
+"""Seconds of calls that wake threads, per attempt and in all."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call: the minimum over rounds, and the spread: how far the median lies above it.
+    """Seconds per call: the minimum over rounds, and the spread: how far the median is above it.
 
-    Calls that use threads are timed awake; `price` is how many times more they cost who pauses between calls.
+    Parallel calls are timed awake; `price` is how many times more they cost a caller who pauses between calls.
     """
 
     seconds: float
@@ -52,7 +52,7 @@ class Timing:
 
 
 class Stopwatch:
-    """The calls of one candidate: takes a turn whenever asked to, and keeps what it saw."""
+    """Times the calls of one candidate, turn by turn, and stores the samples."""
 
     def __init__(
         self,
@@ -63,9 +63,10 @@ class Stopwatch:
         threaded: bool | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """`threaded` says whether calls use threads; if None, it is found out.
+        """`threaded`: whether calls use threads; detected if None.
 
-        `clock`: what calls are timed by; if None, long ones on one thread by its processor time, others by the wall.
+        `clock`: the clock of the timings; if None, CPU time for long single-threaded calls, wall-clock time for
+        others.
         """
         values: dict[str, Any] = {f"a{i}": value for i, value in enumerate(arguments)}
         options = dict(named or {})
@@ -76,32 +77,32 @@ class Stopwatch:
             timer=lambda: self._clock(),
             globals={"function": function, **values, **options},
         )
-        self._chooses, self._clock = clock is None, clock or perf_counter
+        self._chooses_clock, self._clock = clock is None, clock or perf_counter
         self._number = 0
         self.samples: list[float] = []
         self.threaded = bool(threaded)
         self._unknown = threaded is None
-        self._patience = LONGEST_WAKING
+        self._waking_limit = LONGEST_WAKING
 
     def call(self) -> float:
-        """Seconds of one call; whether it used threads is noted."""
-        (taken,) = self._times(1, 1)
-        if self.threaded:  # whoever comes next would be taken for the one who keeps them busy
+        """Seconds of one call; detects whether it used threads."""
+        (seconds,) = self._times(1, 1)
+        if self.threaded:  # else the next candidate would appear to use the spinning threads
             wait_until_quiet()
-        return taken
+        return seconds
 
     def turn(self, seconds: float, *, warm: bool = False) -> None:
-        """Call for about so long, at least once. Threads are woken before and asleep again after it.
+        """Call for about `seconds`, at least once. Threads are awake before and asleep again after it.
 
-        `warm`: where that is a single call, another one goes before it, so that it finds its own data in the caches
-        and not those of who had its turn before.
+        `warm`: an untimed call precedes a single one, so that it finds its own data in the caches instead of that of
+        the previous candidate.
         """
         known = min(self.samples, default=0.0)
         if self.threaded and known < LONG_SECONDS:
             self._wake()
         number = 1 if known >= seconds else self._number or self._calls_in(seconds)
         if not self.threaded:
-            self._number = number  # else again in each turn: threads may have found no core this time
+            self._number = number  # parallel calls recount each turn: threads may lack a core now
         part = max(1, number // PARTS)
         if warm and number == 1:
             self._timer.timeit(1)
@@ -110,25 +111,30 @@ class Stopwatch:
             wait_until_quiet()
 
     def _times(self, parts: int, number: int) -> list[float]:
-        """Seconds per call, of so many calls in each part. Whether they use threads is noted.
+        """Seconds per call, for `parts` samples of `number` calls. Detects whether they use threads.
 
-        Some libraries start threads of their own: more processor time than that of this thread tells.
+        Some libraries start threads of their own: the process then uses more CPU time than this thread.
         """
         known = min(self.samples, default=0.0)
-        by_own = self._chooses and not self.threaded and number * known >= DISTURBED_SECONDS
-        if self._chooses:
-            self._clock = thread_time if by_own else perf_counter
+        by_thread_time = self._chooses_clock and not self.threaded and number * known >= DISTURBED_SECONDS
+        if self._chooses_clock:
+            self._clock = thread_time if by_thread_time else perf_counter
         passed, busy, own = perf_counter(), process_time(), thread_time()
-        found = [taken / number for taken in self._timer.repeat(parts, number)]
+        samples = [total / number for total in self._timer.repeat(parts, number)]
         own, busy, passed = thread_time() - own, process_time() - busy, perf_counter() - passed
-        if self._unknown and min(found) > THREADED_SECONDS and busy > THREADED_LOAD * own + 1e-4:
+        if self._unknown and min(samples) > THREADED_SECONDS and busy > THREADED_LOAD * own + 1e-4:
             self.threaded = True
-        if by_own and self.threaded:  # which nobody knew: what this thread took is not what calls take
+        if by_thread_time and self.threaded:  # newly detected: the CPU time of this thread alone is wrong
             self.samples.clear()
             return [passed / (parts * number)]
-        if self._chooses and not self.threaded and parts * number == 1 and found[0] >= DISTURBED_SECONDS:
+        if (
+            self._chooses_clock
+            and not self.threaded
+            and parts * number == 1
+            and samples[0] >= DISTURBED_SECONDS
+        ):
             return [own]
-        return found
+        return samples
 
     @property
     def seconds(self) -> float:
@@ -137,22 +143,23 @@ class Stopwatch:
 
     @property
     def timing(self) -> Timing:
-        found = sorted(self.samples)
-        return Timing(found[0], found[len(found) // 2] - found[0], self.threaded)
+        samples = sorted(self.samples)
+        return Timing(samples[0], samples[len(samples) // 2] - samples[0], self.threaded)
 
     def _calls_in(self, seconds: float) -> int:
-        """How many calls fill that time, from runs that grow until the clock can read them."""
+        """How many calls fill `seconds`, from growing runs until the clock can resolve them."""
         number = 1
         while True:
-            taken = self._timer.timeit(number)
-            if taken > min(seconds, 2e-5) or number >= 1 << 20:
-                return max(1, int(number * seconds / max(taken, 1e-9)))
+            elapsed = self._timer.timeit(number)
+            if elapsed > min(seconds, 2e-5) or number >= 1 << 20:
+                return max(1, int(number * seconds / max(elapsed, 1e-9)))
             number *= 4
 
     def _wake(self) -> None:
-        """Run without timing until threads are awake and have cores of their own: they get more than one core does.
+        """Run without timing until threads are awake and have cores of their own: until they use more than one core.
 
-        Where they never do, since the work is too little for two or another process has the core, nobody waits again.
+        Where they never do, since the work is too small for two or another process has the core, later turns do not
+        wait.
         """
         started = perf_counter()
         while True:
@@ -164,8 +171,8 @@ class Stopwatch:
             now = perf_counter()
             if process_time() - busy > THREADED_LOAD * (now - began):
                 return
-            if now - started > self._patience:
-                self._patience = 0.0
+            if now - started > self._waking_limit:
+                self._waking_limit = 0.0
                 return
 
 
@@ -182,11 +189,11 @@ def measure(
 ) -> dict[str, Timing]:
     """Time callables against each other.
 
-    `arguments` is what each is called with, or that by name of the callable; `named` are keyword arguments
-    by name of the callable; `threaded` says of some whether they use threads; `warm` as in `Stopwatch.turn`.
-    `budget` bounds the whole in seconds, beyond two warm-up calls each, the waking of threads, and the fewest of
-    `rounds`, which are (fewest, most). By a `clock` of this thread's processor time, calls on one thread cost what
-    they do where no other program wants the core.
+    `arguments` are the arguments of all, or a mapping from the name of a callable to its arguments; `named` maps names
+    of callables to keyword arguments; `threaded` declares for some whether they use threads; `warm` as in
+    `Stopwatch.turn`. `budget` bounds the whole in seconds, not counting two warm-up calls each, the waking of threads,
+    and the minimum of `rounds`, which are (fewest, most). By a `clock` of this thread's CPU time, single-threaded
+    calls cost the same on a busy machine as on a free core.
     """
     watches = {
         name: Stopwatch(
@@ -215,12 +222,12 @@ def measure(
 
 def fastest(timed: Mapping[str, Stopwatch] | Mapping[str, Timing], threaded: bool) -> str | None:
     """The name of the fastest of those that use threads, or of those that do not; None if there is none."""
-    seconds = {name: found.seconds for name, found in timed.items() if found.threaded == threaded}
+    seconds = {name: timing.seconds for name, timing in timed.items() if timing.threaded == threaded}
     return min(seconds, key=lambda name: seconds[name], default=None)
 
 
 def wait_until_quiet(longest: float = 0.3) -> None:
-    """Sleep until this process uses no processor time while it sleeps, as threads do that wait for work."""
+    """Sleep until this process uses no CPU time while it sleeps: until threads that spin for work are asleep."""
     deadline = perf_counter() + longest
     while perf_counter() < deadline:
         used = process_time()

@@ -1,25 +1,25 @@
-"""Measuring at once: every candidate of a tuning class against the others, and the record that is kept of it."""
+"""Tune on request: measure every candidate of a tuning class against the others, and store the record."""
 
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 
-from jitkernels import locks
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import checked, has_newcomers, tuning_mode
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import Variant, implementation, implementations
+from jitkernels.core import fork_locks
+from jitkernels.core.progress import saying
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import NotUsableError
-from jitkernels.explanation import Explanation, explain
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.native.threads import get_num_threads
-from jitkernels.patience import saying
-from jitkernels.registry import Variant, implementation, implementations
-from jitkernels.tuning import store
-from jitkernels.tuning.classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
-from jitkernels.tuning.pauses import AGAIN
-from jitkernels.tuning.store import Record
-from jitkernels.tuning.tuner import BUDGET, Candidate, contenders, contest
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import records
+from jitkernels.selection.explain_selection import Explanation, explain
+from jitkernels.selection.records import Record
+from jitkernels.selection.select import checked, has_unmeasured_implementations, tuning_mode
+from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, class_of, has_elements, measured_member
+from jitkernels.tuning.thread_wakeup_cost import AGAIN
+from jitkernels.tuning.tuner import BUDGET, Candidate, candidates_that_may_win, contest
 
 log = logging.getLogger("jitkernels")
 
@@ -27,8 +27,8 @@ log = logging.getLogger("jitkernels")
 def tune(attr: KernelAttr) -> Explanation:
     """Measure every implementation and variant for an attr's tuning class now, whatever has been measured before.
 
-    The result is stored, and kernels are chosen anew. Returns what `explain` then says. Attrs without
-    elements are not measured. Raises NotUsableError where measurements would not be used.
+    The result is stored, and kernels are selected anew. Returns the new `explain`. Attrs with empty arrays are not
+    measured. Raises NotUsableError where measurements would not be used.
     """
     require_use()
     if has_elements(checked(attr)):
@@ -51,18 +51,18 @@ def tune_class(
     build_budget: float = float("inf"),
     earlier: Record | None = None,
 ) -> Record:
-    """The record of all candidates of an attr's tuning class, measured now; for what else is given see `contest`.
+    """Measure all candidates of an attr's tuning class and store the record; for other arguments see `contest`.
 
-    Of those that an `earlier` look saw, at as many threads or at one, the ones that may still win are measured.
-    NumPy's own libraries are held to as many threads as kernels have, or the reference would win by more of them.
+    With an `earlier` record, of as many threads or of one, only the candidates that may still win are measured.
+    NumPy's own libraries are limited to as many threads as kernels have, or the reference would win by more threads.
     """
     member = measured_member(attr)
     started = perf_counter()
-    with measuring_of(member):
-        found = still_open(attr, earlier)
+    with exclusive_measurement(member):
+        entrants = still_open(attr, earlier)
         record = contest(
             member,
-            found,
+            entrants,
             reference(member).callable(),
             budget=budget,
             build_budget=build_budget,
@@ -75,51 +75,51 @@ def tune_class(
 
 
 @contextmanager
-def measuring_of(attr: KernelAttr) -> Iterator[None]:
-    """Nobody else measures meanwhile, and a terminal hears of what is measured."""
-    from threadpoolctl import threadpool_limits  # not for those who measure nothing
+def exclusive_measurement(attr: KernelAttr) -> Iterator[None]:
+    """Exclude other measurements, limit the threads of libraries, and report progress on a terminal."""
+    from threadpoolctl import threadpool_limits  # imported only to measure
 
-    said = saying(f"measuring {attr.kernel_type.name}({attr.text()})")
-    with locks.measuring, threadpool_limits(get_num_threads()), said:
+    progress = saying(f"measuring {attr.kernel_type.name}({attr.text()})")
+    with fork_locks.measuring, threadpool_limits(get_num_threads()), progress:
         yield
 
 
-def keep_where_threads_are_late(attr: KernelAttr, alone: Record) -> bool:
-    """Whether one thread's record holds for more: calls are over before others have woken up. Then it is kept."""
-    late = (alone.pick.seconds or 0.0) < LEAST_FOR_THREADS and not has_newcomers(attr, alone)
+def reuse_serial_record(attr: KernelAttr, alone: Record) -> bool:
+    """Whether one thread's record applies to more, as calls end before others wake up; then store it for these."""
+    late = (alone.pick.seconds or 0.0) < LEAST_FOR_THREADS and not has_unmeasured_implementations(attr, alone)
     if late:
         keep(attr, alone, 0.0)
     return late
 
 
 def keep(attr: KernelAttr, record: Record, took: float) -> None:
-    """Store the record of an attr's tuning class, and say so."""
+    """Store the record of an attr's tuning class, and log it."""
     of_class = class_of(attr)
-    store.save(of_class, record, get_num_threads())
+    records.save(of_class, record, get_num_threads())
     log.info(
         "tuned %s(%s) for %d threads in %.2f s: %s first of %d%s",
         of_class.kernel_type.name, of_class.text(), get_num_threads(), took, record.pick.label,
-        len(record.candidates), "" if record.complete else ", others wait their turn",
+        len(record.candidates), "" if record.complete else ", others not measured yet",
     )  # fmt: skip
 
 
 def candidates(attr: KernelAttr) -> list[Candidate]:
-    """Everything that can compute an attr here, variant by variant, in the static order, ``refer`` last.
+    """Every variant of every implementation that can compute an attr here, in the static order, ``refer`` last.
 
-    Where there is one thread, what would use several is left out: it is the same without them.
+    With one thread, parallel variants are omitted: they equal the serial ones.
     """
     return [
-        Candidate(found.name, variant, lambda f=found, v=variant: Kernel(attr, f, v).callable)  # type: ignore[misc]  # lambdas have no types
-        for found in implementations(type(attr)).values()
-        if found.reason_against(attr) is None
-        for variant in _distinct(found.variants(attr))
+        Candidate(candidate.name, variant, lambda f=candidate, v=variant: Kernel(attr, f, v).callable)  # type: ignore[misc]  # lambdas have no types
+        for candidate in implementations(type(attr)).values()
+        if candidate.reason_against(attr) is None
+        for variant in _distinct(candidate.variants(attr))
     ]
 
 
 def still_open(attr: KernelAttr, earlier: Record | None) -> list[Candidate]:
-    """The candidates of an attr's tuning class that may win after an earlier look, if there was one."""
-    found = candidates(measured_member(attr))
-    return found if earlier is None else contenders(found, earlier)
+    """The candidates of an attr's tuning class that may win after an earlier record, if there is one."""
+    known = candidates(measured_member(attr))
+    return known if earlier is None else candidates_that_may_win(known, earlier)
 
 
 def _distinct(variants: Sequence[Variant]) -> list[Variant]:
@@ -128,6 +128,6 @@ def _distinct(variants: Sequence[Variant]) -> list[Variant]:
 
 
 def reference(attr: KernelAttr) -> Candidate:
-    """The candidate that needs no building and is right."""
-    found = implementation(type(attr), "refer")
-    return Candidate(found.name, {}, lambda: Kernel(attr, found, {}).callable)
+    """The candidate that needs no building and is correct by definition."""
+    refer = implementation(type(attr), "refer")
+    return Candidate(refer.name, {}, lambda: Kernel(attr, refer, {}).callable)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.registry import implementations
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implementations
+from jitkernels.attrs.schema.signature import AnyArray
 
 WIDE = np.longdouble
 FACTOR = 4

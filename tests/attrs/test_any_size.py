@@ -10,15 +10,17 @@ import cases
 import numpy as np
 import pytest
 
-from jitkernels import accuracy, bfloat16, testing
-from jitkernels.attrs.base import KernelAttr, power_of_two
-from jitkernels.attrs.roles import singles_of
-from jitkernels.kernel import _words
-from jitkernels.native import load
-from jitkernels.native.source import Source
-from jitkernels.registry import implementation
-from jitkernels.signature import AnyArray, Array
-from jitkernels.tuning.classes import nbytes
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.attrs.schema.base import KernelAttr, power_of_two
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.attrs.schema.schema_queries import specialised_extents_of
+from jitkernels.attrs.schema.signature import AnyArray, Array
+from jitkernels.codegen.source_protocol import Source
+from jitkernels.core import bfloat16
+from jitkernels.dispatch.kernel import _words
+from jitkernels.runtime.loading import loader
+from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.tools import testing
 
 MOST = 1 << 14
 """Elements of a call that the test makes; operations are at most 20 times as many."""
@@ -38,7 +40,7 @@ def extents(attr: KernelAttr) -> list[str]:
 def other_sizes(attr: KernelAttr) -> Iterator[KernelAttr]:
     """Attrs of the same options: every size at both ends of its class and beyond them, one by one and all at once."""
     fields = attr.fields()
-    alone = singles_of(type(attr))  # where one is 1 there is code for that
+    alone = specialised_extents_of(type(attr))  # where one is 1 there is code for that
     ends = {
         name: power_of_two(fields[name]) for name in extents(attr) if name not in alone or fields[name] != 1
     }
@@ -115,7 +117,7 @@ def test_all_objects_are_right_for_other_extents(row: Any, name: str) -> None:
 def check(name: str, made: Sequence[tuple[KernelAttr, KernelAttr, Source]]) -> None:
     served = 0
     for number, (attr, near, source) in enumerate(made):
-        address, label = load.address_of(source), f"{name} by {source.name}, made for {attr}"
+        address, label = loader.address_of(source), f"{name} by {source.name}, made for {attr}"
         # Every third one, beginning elsewhere each time: together they meet all.
         for other in itertools.islice(other_sizes(near), number % 3, None, 3):
             served += 1
@@ -131,7 +133,7 @@ def check(name: str, made: Sequence[tuple[KernelAttr, KernelAttr, Source]]) -> N
                     got = parameter.numbers(guard.array).astype(true.dtype)
                     close = is_near(got, true, parameter)
                     if not close.all():  # nor need it be where the row promises less
-                        most = accuracy.allowed(other, arrays, right)[place]
+                        most = error_bounds.allowed(other, arrays, right)[place]
                         close |= np.abs(got - true) <= most
                     assert close.all(), f"{label}, is wrong for {other}"
     assert served, f"{name} has no object that serves several sizes"

@@ -15,17 +15,20 @@ from typing import Any
 import cases
 import numpy as np
 import pytest
-from parts import arguments_of, is_independent, part, symbol_in
+from parts import arguments_of, has_independent_slices, part, symbol_in
 
 import jitkernels as jk
-from jitkernels import accuracy, bfloat16, more, testing
-from jitkernels.attrs.base import KernelAttr
+from jitkernels import more
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import Variant, implementations
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import symbol_of
+from jitkernels.core import bfloat16
 from jitkernels.errors import AttrError
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import symbol_of
-from jitkernels.registry import Variant, implementations
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.runtime.loading import loader
+from jitkernels.tools import testing
 
 MOST_INT32 = 1 << 31
 OFFSET, STRIDE = "offset", "stride"
@@ -34,7 +37,7 @@ MOST_STEPS = 1 << 18
 """Of a part that is computed."""
 FEW = {
     "seq_pool.c": {"v", "count", "whole"},
-    "kept.c": {"count", "given", "i", "moves"},
+    "primitive_cache.c": {"count", "given", "i", "moves"},
     "primitives.c": {"different", "found", "kind", "large"},
     "recurrence.c": {"count", "given", "i"},
 }
@@ -97,7 +100,7 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     big = enlarged(attr, name) if name else None
     if big is None or one.reason_against(big) is not None:
         return False
-    if not is_independent(attr, name) and not {OFFSET, STRIDE} & {*attr.fields()}:
+    if not has_independent_slices(attr, name) and not {OFFSET, STRIDE} & {*attr.fields()}:
         return True  # each part needs those before it
     nest = one.source(big, variant)  # whose blocks may be larger
     if nest.exact and variant not in one.variants(big):
@@ -123,7 +126,7 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     floats = [ctypes.c_double(value) for _, value in big.signature().floats]
     words += [ctypes.addressof(value) for value in floats] + [begin * each, extent * each]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(
-        load.functions_of(nest, (symbol,))[symbol]
+        loader.functions_of(nest, (symbol,))[symbol]
     )
     assert function(*words) == 0, label
     results = [
@@ -133,10 +136,10 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     outputs = [place for place, argument in enumerate(arguments) if argument.role == "out"]
     parameters = small.signature().arrays
     true = [parameters[place].numbers(expected[place]) for place in outputs]
-    allowed = accuracy.allowed(small, given, true, slack=2)
+    allowed = error_bounds.allowed(small, given, true, slack=2)
     for place, right, within in zip(outputs, true, allowed, strict=True):
         got = parameters[place].numbers(results[place])
-        assert not accuracy.beyond(got, right, within).any(), f"{label} of {big} at {begin} of {name}"
+        assert not error_bounds.beyond(got, right, within).any(), f"{label} of {big} at {begin} of {name}"
     return True
 
 

@@ -8,13 +8,14 @@ import oracles
 import pytest
 
 import jitkernels as jk
-from jitkernels import bfloat16, testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import inputs_of
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import all_rows, implementation
+from jitkernels.attrs.schema.schema_queries import inputs_of
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.core import bfloat16
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import ArgumentTypeError, JitKernelsError
-from jitkernels.kernel import Kernel
-from jitkernels.registry import all_rows, implementation
-from jitkernels.signature import AnyArray
+from jitkernels.tools import testing
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 NUMBER = np.dtype(ml_dtypes.bfloat16)
@@ -51,7 +52,7 @@ def assert_right(row: type[KernelAttr], got: AnyArray, given: dict[str, Any]) ->
     arrays = [
         next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in call.attr.signature().arrays
     ]
-    truth = testing.truth.Truth.by(oracles.expected, call.attr, arrays)
+    truth = testing.expected.Truth.by(oracles.expected, call.attr, arrays)
     assert call.attr.fields()["dtype"] == bfloat16.NAME
     assert (type(got), got.dtype) == (np.ndarray, NUMBER)
     back = np.moveaxis(got, given["axis"], -1) if call.finish else got

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import inputs_of
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.schema_queries import inputs_of
 from jitkernels.errors import JitKernelsError
-from jitkernels.registry import all_rows
+from jitkernels.tools import testing
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 NUMBER = np.dtype(ml_dtypes.bfloat16)

@@ -10,9 +10,9 @@ import pytest
 from cases import Failures
 
 import jitkernels as jk
-from jitkernels.frontends import alarms
-from jitkernels.graph.scalars import SCALARS
-from jitkernels.native import floating_errors
+from jitkernels.compiler.dispatch import fp_warnings
+from jitkernels.compiler.ir.elementwise_ops import SCALARS
+from jitkernels.runtime import errstate
 
 UFUNCS = {
     name: scalar.numpy
@@ -50,17 +50,17 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What alarms are called for; nothing is warned of."""
     found: list[Any] = []
 
-    def hear(alarm: alarms.Alarm, kinds: tuple[str, ...], *_: Any) -> int:
+    def hear(alarm: fp_warnings.Alarm, kinds: tuple[str, ...], *_: Any) -> int:
         found.append(kinds)
         return 0
 
-    monkeypatch.setattr(alarms.Alarm, "hear", hear)
+    monkeypatch.setattr(fp_warnings.Alarm, "hear", hear)
     return found
 
 
 def fails(function: Callable[..., Any], *args: Any) -> bool:
     """Whether NumPy warns."""
-    listener = floating_errors.Heard()
+    listener = errstate.Heard()
     with listener.listening():
         function(*args)
     return bool(listener.kinds)

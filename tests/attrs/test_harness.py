@@ -13,11 +13,12 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import accuracy, testing
-from jitkernels.choosing import choose
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.measuring import candidates
-from jitkernels.registry import implements
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.selection.select import choose
+from jitkernels.tools import testing
+from jitkernels.tuning.tune import candidates
 from jitkernels.tuning.tuner import contest
 
 PLANTED = ["wrong_value", "forgotten_tail", "changes_input", "drops_nan", "reads_late", "unchecked"]
@@ -58,9 +59,9 @@ def test_touching_memory_outside(planted: str, side: str) -> None:
     """On the guarded side the process dies of it; on the other one a write is found afterwards."""
     code = f"""
 import toy, jitkernels
-from jitkernels import testing
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation, implements
+from jitkernels.tools import testing
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.attrs.schema.registry import implementation, implements
 implements(toy.ToyAttr, name="planted")(toy.OUTSIDE[{planted!r}])
 attr = toy.ToyAttr(n=9)
 kernel = Kernel(attr, implementation(toy.ToyAttr, "planted"), {{}})
@@ -96,7 +97,7 @@ def test_writing_before_refusing_is_caught(toy: Any) -> None:
         arrays[3][...] = 0
         attr.check_data(arrays)
 
-    with pytest.raises(AssertionError, match="wrote before it refused"):
+    with pytest.raises(AssertionError, match="wrote before it rejected"):
         testing.check_bad_indices(attr, late)
 
 
@@ -105,17 +106,17 @@ def test_a_check_that_looks_at_nothing_fails(toy: Any, monkeypatch: pytest.Monke
     attr = toy.ToyAttr(n=3)
     right = functools.partial(toy.refer, attr)
     assert testing.check_special_values(attr, right)
-    assert testing.check_in_place(attr, right) == 1
+    assert testing.check_aliased_arguments(attr, right) == 1
     assert testing.check_bad_indices(toy.ToyAttr(n=3), _checked(attr, right)) > 0
     with monkeypatch.context() as patched:
-        patched.setattr(accuracy, "allowed", lambda attr, arrays, true, slack: [np.full(4, np.inf)])
+        patched.setattr(error_bounds, "allowed", lambda attr, arrays, true, slack: [np.full(4, np.inf)])
         patched.setattr(testing.data, "special_values", lambda dtype: np.ones(30, dtype))
         other = toy.ToyAttr(n=4)  # of which no truth is remembered
-        with pytest.raises(AssertionError, match="nothing was asked"):
+        with pytest.raises(AssertionError, match="no special values were compared"):
             testing.check_special_values(other, functools.partial(toy.refer, other))
     with monkeypatch.context() as patched:
         patched.setattr(toy.ToyAttr, "check_data", lambda self, arrays: None)
-        with pytest.raises(AssertionError, match="refuses nothing in ids"):
+        with pytest.raises(AssertionError, match="rejects nothing in ids"):
             testing.check_bad_indices(attr, right)
     with pytest.raises(AssertionError, match="nothing was tried"):
         cases.Failures().tell()

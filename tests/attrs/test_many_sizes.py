@@ -14,18 +14,18 @@ import pytest
 from cases import Row, every_row, in_turn
 
 import jitkernels as jk
-from jitkernels import functions
-from jitkernels.attrs import binding, roles
-from jitkernels.choosing import choose, is_for_any_size
+from jitkernels.attrs.schema import argument_binding, schema_queries
+from jitkernels.attrs.schema.kernel_impl import Implementation
+from jitkernels.attrs.schema.registry import implementations
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import External, inlined
+from jitkernels.dispatch import operators
+from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.errors import AttrError, BuildError, JitKernelsError
-from jitkernels.implementation import Implementation
-from jitkernels.kernel_funcs import LOOK, KernelFuncs
-from jitkernels.native import code, load
-from jitkernels.native.code import code_of
-from jitkernels.native.layout import CONVERTING, Table
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, inlined
-from jitkernels.registry import implementations
+from jitkernels.runtime.abi_layout import CONVERTING, Table
+from jitkernels.runtime.loading import compiled_code, loader
+from jitkernels.runtime.loading.compiled_code import code_of
+from jitkernels.selection.select import choose, has_dynamic_shape
 
 EXTENTS = (1, 3, 8, 31, 100, 500, 1000, 3000)
 
@@ -135,10 +135,10 @@ def test_a_constant_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_exact_and_foreign_sources_are_not_kept() -> None:
-    before = len(code._known)
+    before = len(compiled_code._known)
     assert code_of(nest(5.0, exact=True)) is not code_of(nest(5.0, exact=True))
     assert code_of(nest([1])) is not code_of(nest([1]))
-    assert len(code._known) == before
+    assert len(compiled_code._known) == before
     with pytest.raises(BuildError, match=r"expected a number, .* marked @inlined"):
         _ = code_of(nest([1])).address
 
@@ -172,8 +172,8 @@ def test_few_texts_and_no_launchers_for_many_classes(
     jk.vexp(BIG[:8])  # so that the launcher is there, which is an object of its own
     KernelFuncs.cache().clear()
     made = counted(monkeypatch, LoopNest.__dict__["text"], "func")
-    asked = counted(monkeypatch, load, "address_of")
-    monkeypatch.setattr(code, "_known", {})
+    asked = counted(monkeypatch, loader, "address_of")
+    monkeypatch.setattr(compiled_code, "_known", {})
 
     def every_class() -> int:
         for rows in (1, 2, 4, 8, 16, 32, 64):
@@ -217,13 +217,13 @@ def test_a_kernel_of_one_size_is_looked_for_when_calls_have_paid(fresh: Path) ->
     """Nobody looks at once; what is not built yet has to be paid for first, and what serves any size never is."""
     cache = KernelFuncs.cache()
     attr = jk.MatMulAttr(m=17, n=19, k=15)
-    assert not is_for_any_size(attr, choose(attr))
+    assert not has_dynamic_shape(attr, choose(attr))
     assert cache.cost_of_exact(attr, paid=False) == LOOK
-    assert cache.cost_of_exact(attr, paid=True) == code.BUILD
+    assert cache.cost_of_exact(attr, paid=True) == compiled_code.BUILD
     assert cache.cost_of_exact(attr, paid=False) == LOOK
     assert cache.cost_of_exact(attr, paid=True) == 0
     cache.clear()
-    assert cache.cost_of_exact(attr, paid=True) == code.BUILD
+    assert cache.cost_of_exact(attr, paid=True) == compiled_code.BUILD
     cache.at(attr)
     assert cache.cost_of_exact(attr, paid=False) == 0
     cache.clear()
@@ -250,11 +250,11 @@ def test_a_new_class_whose_code_is_known_makes_nothing(
     known = len(KernelFuncs.cache()._classes)
     right = {n: function(*CALLS[name](40, n)) for n in (60, 500)}
     KernelFuncs.cache()._classes.clear()
-    functions._made[name].forget()
+    operators._made[name].forget()
     made: list[Any] = []
     for owner, what in (
-        (LoopNest.__dict__["text"], "func"), (load, "address_of"), (Implementation, "source"),
-        (LoopNest.__dict__["identity"], "func"), (binding, "bound"),
+        (LoopNest.__dict__["text"], "func"), (loader, "address_of"), (Implementation, "source"),
+        (LoopNest.__dict__["identity"], "func"), (argument_binding, "bound"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, what, lambda *given, what=what: made.append((what, given)))
     OPENED.clear()
@@ -271,33 +271,63 @@ def test_a_new_class_whose_code_is_known_makes_nothing(
     assert len(KernelFuncs.cache()._classes) >= known + 8
 
 
-@pytest.mark.parametrize("row", every_row())
-def test_sizes_alone_make_no_other_code(row: Row) -> None:
-    """Of one thread: what serves any size is the same for all sizes, in the same variant, all else equal.
+SMALL, LARGE = 3, 3000
 
-    `KernelFuncs.of_class` counts on it. It may be another where a matrix is a vector, and be made to be cut along
-    another extent, which is nothing to those who do not cut.
+
+def on_both_sides(row: Row) -> list[jk.KernelAttr]:
+    """Attrs of every way to set the flags, with sizes on both sides of whatever compares them.
+
+    Each extent in turn is the largest and the smallest of all, and 1 beside small and large ones; all are equal, from 1
+    to 3000; and all differ, in turn. Which attrs these are depends on no other row.
     """
-    texts: dict[Any, set[str]] = {}
-    for attr in of_many_sizes(row):
+    names = [name for name, field in row.known_fields().items() if field.kind == "int"]
+    sizes = [dict.fromkeys(names, extent) for extent in EXTENTS]
+    for name in names:
+        for extent, others in ((LARGE, SMALL), (SMALL, LARGE), (1, SMALL), (1, LARGE)):
+            sizes.append(dict.fromkeys(names, others) | {name: extent})
+    sizes += [
+        {name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(names)}
+        for i in range(len(EXTENTS))
+    ]
+    found: dict[jk.KernelAttr, None] = {}
+    for attr in {case.attr.without_extents: case.attr for case in row.sweep()}.values():
+        for chosen in sizes:
+            with contextlib.suppress(AttrError):  # sizes that do not fit one another
+                found[row(**attr.fields() | chosen)] = None
+    return list(found)
+
+
+@pytest.mark.parametrize("row", every_row())
+def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
+    """Without threads, a source that is not `exact` is the same at all sizes, for the same variant and other fields.
+
+    `KernelFuncs.of_class` takes the code of one class for another because of it, and so do sources that are built
+    around others. It may differ where an extent is 1. Threads are an exception: along which extent and in how large
+    blocks their work is cut follows from the sizes.
+    """
+    sources: dict[Any, dict[tuple[Any, ...], jk.KernelAttr]] = {}
+    for attr in on_both_sides(row):
+        single = tuple(extent == 1 for extent in attr.extents().values())
         for found in implementations(row).values():
             if found.is_reference or found.reason_against(attr) is not None:
                 continue
             for variant in found.variants(attr):
                 source = found.source(attr, variant)
                 if not variant.get("parallel") and not getattr(source, "exact", False):
-                    cut = getattr(source, "extent", 0)
-                    single = tuple(extent == 1 for extent in attr.extents().values())
-                    key = found.name, attr.without_extents, single, tuple(variant.items()), cut
-                    texts.setdefault(key, set()).add(source.text)
-    assert any(len(found) == 1 for found in texts.values())
-    assert {key: found for key, found in texts.items() if len(found) > 1} == {}
+                    key = found.name, attr.without_extents, single, tuple(variant.items())
+                    made = source.text, getattr(source, "extent", None)
+                    sources.setdefault(key, {}).setdefault(made, attr)
+    assert sources
+    differing = {key: [*made.values()][:2] for key, made in sources.items() if len(made) > 1}
+    assert not differing, "\n".join(
+        f"{key}: one source for {a}, another for {b}" for key, (a, b) in differing.items()
+    )
 
 
 @pytest.mark.parametrize("row", every_row())
 def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
     """All that `tuning_class` keeps but floats, which are none of a key; other keys are not taken for one."""
-    if not roles.is_everyday(row) or (dispatch := functions._dispatch(row)) is None:
+    if not schema_queries.is_everyday(row) or (dispatch := operators._dispatch(row)) is None:
         pytest.skip("Python serves its everyday calls")
     for attr in of_many_sizes(row):
         key = dispatch.key(attr.fields())
@@ -318,15 +348,15 @@ def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
 @pytest.mark.parametrize("row", every_row())
 def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> None:
     """Where a result has no elements, nothing is missed: the next call that Python serves would build it."""
-    if not roles.is_everyday(row) or functions._dispatch(row) is None:
+    if not schema_queries.is_everyday(row) or operators._dispatch(row) is None:
         pytest.skip("Python serves its everyday calls")
     function = getattr(jk, row.kernel_type.name.lower())
     empty = [
         np.zeros([0 if e.symbols else e.factor for e in a.extents], getattr(row, a.dtype or "dtype", a.dtype))
-        for a in roles.inputs_of(row)
+        for a in schema_queries.inputs_of(row)
         if not a.when
     ]
-    named = {"shape": (0,)} if roles.SHAPE in row.options else {}
+    named = {"shape": (0,)} if schema_queries.SHAPE in row.options else {}
     with contextlib.suppress(JitKernelsError):  # of a reduction that nothing has, or without an option
         function(*empty, **named)
     assert function.__self__._dispatch.missed() == (0, {})

@@ -14,10 +14,10 @@ import pytest
 from test_everyday_forms import compiled
 
 import jitkernels as jk
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.benchmarks.peers import ordinary_calls_of
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, JitKernelsError
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.peers import ordinary_calls_of
-from jitkernels.registry import all_rows
 
 Row = Any
 ELEMENTS = 24

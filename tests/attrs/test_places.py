@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.attrs.base import FLOATS, KernelAttr
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation
-from jitkernels.signature import AnyArray
-from jitkernels.testing.data import sample
+from jitkernels.attrs.schema.base import FLOATS, KernelAttr
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.tools import testing
+from jitkernels.tools.testing.data import sample
 
 Row = Any
 PLACES = (0, 1, 3, 7, 15)

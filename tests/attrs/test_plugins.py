@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import HERE, python
+from processes import FOLDERS, HERE, python
 
-from jitkernels import plugins
-from jitkernels.disk import _said
+from jitkernels.attrs.schema import plugins
+from jitkernels.core.atomic_files import _said
 
 GOOD = (HERE / "plugin", "jitkernels_test_plugin")
 
@@ -31,7 +31,7 @@ def install(site: Path, module: str, text: str | None = None) -> None:
 def path(tmp_path: Path) -> str:
     """A search path on which the package of `tests/plugin` is installed."""
     install(tmp_path, GOOD[1])
-    return os.pathsep.join(map(str, (tmp_path, GOOD[0], HERE.parent, HERE)))
+    return os.pathsep.join(map(str, (tmp_path, GOOD[0], *FOLDERS)))
 
 
 def run(code: str, path: str) -> "subprocess.CompletedProcess[str]":
@@ -96,7 +96,7 @@ BROKEN = {
     "names what does not exist": "import jitkernels as jk\njk.implements(jk.VNoneAttr, name='mine')",
 }
 WHOLE = """
-from jitkernels.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_rows, implementations
 print(jk.vmul([2.0], [3.0]), jk.softmax([[1.0]]))
 theirs = [row.__name__ for row in all_rows() if not row.__module__.startswith("jitkernels.")]
 print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == len(all_rows()))
@@ -110,13 +110,13 @@ def test_a_broken_package_is_one_warning(how: str, tmp_path: Path) -> None:
     if how == "is not there":
         (tmp_path / "broken_kernels.py").unlink(missing_ok=True)
     # The good package can be imported, but is not installed: only the broken one asks for it.
-    path = os.pathsep.join(map(str, (tmp_path, GOOD[0], HERE.parent, HERE)))
-    code = f"import jitkernels.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
+    path = os.pathsep.join(map(str, (tmp_path, GOOD[0], *FOLDERS)))
+    code = f"import jitkernels.attrs.schema.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
     done = run(code.replace("NAME", "broken_kernels"), path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "False [] True"]
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert done.stderr.startswith("the kernels of broken_kernels are left out: ")
+    assert done.stderr.startswith("the kernels of broken_kernels are ignored: ")
 
 
 ONLY = "[entry for entry in real() if entry.name == 'NAME']"
@@ -126,17 +126,17 @@ def test_a_broken_package_does_not_hide_a_good_one(path: str, tmp_path: Path) ->
     install(tmp_path, "a_broken_package", "raise ValueError('no kernels today')")
     done = run(WHOLE, path)
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "True ['VMiddleAttr'] True"]
-    assert done.stderr == "the kernels of a_broken_package are left out: ValueError: no kernels today\n"
+    assert done.stderr == "the kernels of a_broken_package are ignored: ValueError: no kernels today\n"
 
 
 def test_a_row_without_reference_is_left_out(tmp_path: Path) -> None:
     install(tmp_path, "half_kernels", (GOOD[0] / GOOD[1] / "middle.py").read_text())
-    path = os.pathsep.join(map(str, (tmp_path, HERE.parent, HERE)))
-    code = f"import jitkernels.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
+    path = os.pathsep.join(map(str, (tmp_path, *FOLDERS)))
+    code = f"import jitkernels.attrs.schema.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
     done = run(code.replace("NAME", "half_kernels"), path)
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "False [] True"]
     assert len(done.stderr.splitlines()) == 1
-    assert "the kernel VMIDDLE is left out: it has no implementation 'refer'" in done.stderr
+    assert "the kernel VMIDDLE is ignored: it has no implementation 'refer'" in done.stderr
 
 
 def test_damaged_files_of_an_installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,11 @@ def test_quick_look_agrees_with_the_slow_one(tmp_path: Path, monkeypatch: pytest
 def test_the_suite_takes_them_in(path: str) -> None:
     """Rows and implementations that nobody here has heard of pass the tests that the registry generates."""
     arguments = ["-q", "-p", "no:cacheprovider", "-k", "vmiddle or theirs", "--no-header"]
-    modules = [str(HERE / f"test_{name}.py") for name in ("registry", "values", "special_values", "everyday")]
+    modules = [
+        str(path)
+        for name in ("registry", "values", "special_values", "everyday")
+        for path in HERE.rglob(f"test_{name}.py")
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments, *modules],
         cwd=HERE.parent,
@@ -189,5 +193,5 @@ def test_the_suite_takes_them_in(path: str) -> None:
 
 
 def test_cli_knows_them(path: str) -> None:
-    code = "from jitkernels.cli import main\nmain(['explain', 'vmiddle', 'n=5'])"
+    code = "from jitkernels.tools.cli import main\nmain(['explain', 'vmiddle', 'n=5'])"
     assert "handmade" in python(code, PYTHONPATH=path)

@@ -9,9 +9,10 @@ import cases
 import pytest
 
 import jitkernels as jk
-from jitkernels import registry, testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.base import cases as named_cases
+from jitkernels.attrs.schema import registry
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.base import cases as named_cases
+from jitkernels.attrs.schema.registry import MORE, all_rows, implementation, implementations, implements
 from jitkernels.errors import (
     ArgumentTypeError,
     AttrError,
@@ -19,7 +20,7 @@ from jitkernels.errors import (
     RegistrationError,
     UnknownNameError,
 )
-from jitkernels.registry import MORE, all_rows, implementation, implementations, implements
+from jitkernels.tools import testing
 
 
 @pytest.mark.parametrize("row", cases.every_row())

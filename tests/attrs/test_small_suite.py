@@ -12,8 +12,8 @@ from processes import python
 from test_everyday import Giving
 from toy import WRONG
 
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.vector import VExpAttr
-from jitkernels.registry import implements
 
 
 def passes(kernels: list[str]) -> bool:

@@ -8,10 +8,11 @@ import oracles
 import pytest
 from cases import Failures, Row
 
-from jitkernels import bfloat16, testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.registry import implementations
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import implementations
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.core import bfloat16
+from jitkernels.tools import testing
 
 KINDS: dict[str, Callable[[AnyArray, str], object]] = {
     "positive": lambda v, _: (v > 0).all(),

@@ -13,13 +13,14 @@ import parts
 import pytest
 
 import jitkernels as jk
-from jitkernels import accuracy, testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.registry import implementations
-from jitkernels.signature import AnyArray
-from jitkernels.testing import sizes
-from jitkernels.testing.guards import Guarded
-from jitkernels.testing.truth import Truth
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import implementations
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.tools import testing
+from jitkernels.tools.testing import sizes
+from jitkernels.tools.testing.expected import Truth
+from jitkernels.tools.testing.guard_pages import Guarded
 
 Row = Any
 LENGTHS = (10**7, 9_999_991)
@@ -49,7 +50,7 @@ class Periodic:
 
     def __init__(self, attr: KernelAttr, name: str) -> None:
         self.attr, self.name, self.extent = attr, name, int(getattr(attr, name))
-        self.period = PERIOD if parts.is_independent(attr, name) else self.extent
+        self.period = PERIOD if parts.has_independent_slices(attr, name) else self.extent
         short = sizes.changed(attr, {name: self.period})
         assert short is not None, f"{attr} with {name} of {self.period}"
         self.truth = Truth.by(oracles.expected, short, short.signature().sample(0))
@@ -98,7 +99,7 @@ class Periodic:
             ):
                 cut = [one[tuple(slice(0, extent) for extent in got.shape)] for one in right]
                 if parameter.output:
-                    off = accuracy.beyond(parameter.numbers(got), *cut)
+                    off = error_bounds.beyond(parameter.numbers(got), *cut)
                 else:
                     off = got.view(f"u{got.itemsize}") != cut[0].view(f"u{got.itemsize}")
                 assert not off.any(), (

@@ -12,9 +12,10 @@ import pytest
 from processes import environment, python
 
 import jitkernels as jk
-from jitkernels import documentation, stub
-from jitkernels.attrs.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.dispatch import docstrings
 from jitkernels.errors import ArgumentTypeError, UnknownNameError
+from jitkernels.tools.docgen import stubs
 
 RIGHT = """\
 from functools import partial
@@ -135,7 +136,7 @@ def test_a_users_script(tmp_path: Path) -> None:
 
 
 def test_stub_has_every_public_name() -> None:
-    tree = stub.text()
+    tree = stubs.text()
     own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
     for name in jk.__all__:
         assert f"import {name} as {name}\n" in tree or f"def {name}(" in tree, name
@@ -145,8 +146,8 @@ def test_stub_has_every_public_name() -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
     """Formula, every argument with shape and dtype, the result, and the errors."""
-    text = documentation.text_of(row)
-    assert text.splitlines()[0] == documentation.everyday_line(row)
+    text = docstrings.text_of(row)
+    assert text.splitlines()[0] == docstrings.everyday_line(row)
     assert inspect.cleandoc(row.__doc__ or "") in text
     for argument in row.arrays:
         assert f"{argument.name}: (" in text
@@ -163,14 +164,14 @@ def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_what_comes_together_is_said(row: type[KernelAttr]) -> None:
     """Of inputs that may be left out: whether alone, or with which others."""
-    lines = {line.partition(": ")[0]: line for line in documentation.text_of(row).splitlines()}
+    lines = {line.partition(": ")[0]: line for line in docstrings.text_of(row).splitlines()}
     for argument in row.arrays:
         alike = [other for other in row.arrays if other.when == argument.when and other.role == "in"]
         others = [other.name for other in alike if other is not argument]
-        end = f"; may be left out{', together with ' * bool(others)}{' and '.join(others)}"
+        end = f"; optional{', together with ' * bool(others)}{' and '.join(others)}"
         if argument.role == "in":
             assert lines[argument.name].endswith(end) == (argument.when is not None)
-            assert ("may be left out" in lines[argument.name]) == (argument.when is not None)
+            assert ("; optional" in lines[argument.name]) == (argument.when is not None)
 
 
 def test_every_error_is_at_the_top() -> None:

@@ -15,9 +15,10 @@ import pytest
 from cases import every_row
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.attrs.schema.registry import all_rows
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
-from jitkernels.benchmark import compare, saved, stamp, table
-from jitkernels.benchmark.entries import (
+from jitkernels.benchmarks import compare, saved, stamp, table
+from jitkernels.benchmarks.entries import (
     beside_numpy,
     beside_peers,
     new_sizes,
@@ -26,13 +27,12 @@ from jitkernels.benchmark.entries import (
     streaming,
     weights,
 )
-from jitkernels.benchmark.saved import Run
-from jitkernels.benchmark.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
-from jitkernels.cli import bench, main
+from jitkernels.benchmarks.peers import OrdinaryCall
+from jitkernels.benchmarks.saved import Run
+from jitkernels.benchmarks.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
 from jitkernels.errors import ArgumentError, RegistrationError
-from jitkernels.peers import OrdinaryCall
-from jitkernels.registry import all_rows
-from jitkernels.tuning.classes import nbytes
+from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.tools.cli import bench, main
 from jitkernels.tuning.timer import Timing
 
 QUICK = Settings([VMulAttr], "ci", 1e-3, 1, peers=True)
@@ -128,18 +128,22 @@ def test_names_of_benchmarks() -> None:
 
 
 def test_pytest_runs_the_same_table() -> None:
-    """``pytest bench --benchmark-only`` as it stands in the documentation."""
-    root = Path(__file__).parents[1]
-    arguments = ("bench", "--benchmark-only", "--benchmark-max-time=0.001", "-q", "-k", "vmul-n8-f32")
+    """``pytest bench --benchmark-only`` as it stands in the documentation, for the smallest attr of every row."""
+    root = Path(__file__).parents[2]
+    quick = ("--benchmark-max-time=1e-4", "--benchmark-min-time=1e-6", "--benchmark-min-rounds=1")
     around = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
-    command = [sys.executable, "-m", "pytest", *arguments]
+    command = [sys.executable, "-m", "pytest", "bench", "--benchmark-only", "-q", "-m", "tiny", *quick]
     done = subprocess.run(command, cwd=root, env=around, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    for row in all_rows():
+        assert f"test_call[{row.kernel_type.name.lower()}-" in done.stdout, row
     for name in ("pick", "gen", "refer", "numpy"):
-        assert f"test_call[vmul-n8-f32-{name}]" in done.stdout
+        assert re.search(rf"test_call\[vmul-.*-{name}\]", done.stdout), name
 
 
-@pytest.mark.parametrize("name", ["kernels", "launch", "keywords", "random-attrs", "at-hit", "rows"])
+@pytest.mark.parametrize(
+    "name", ["kernels", "launch", "keywords", "random-attrs", "at-hit", "rows", "njit-calls"]
+)
 def test_entries_run(name: str) -> None:
     entry = benchmarks()[name]
     lines = list(entry.run(Settings([VMulAttr, VExpAttr, EmbSeqPoolAttr], "ci", 1e-4, 1, peers=False)))

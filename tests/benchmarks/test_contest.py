@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitkernels.benchmark.entries.contest import lines_of, verdict
-from jitkernels.benchmark.report.contest import charts_of
-from jitkernels.contest import accuracy, timed
-from jitkernels.contest.measures import distance
-from jitkernels.contest.rounds import Contestant, Result, contest
-from jitkernels.contest.task import NEEDS, all_tasks, reason_to_miss
+from jitkernels.benchmarks.contest import accuracy, timed
+from jitkernels.benchmarks.contest.measures import distance
+from jitkernels.benchmarks.contest.rounds import Contestant, Result, contest
+from jitkernels.benchmarks.contest.task import NEEDS, all_tasks, reason_unavailable
+from jitkernels.benchmarks.entries.contest import lines_of, verdict
+from jitkernels.benchmarks.report.contest_charts import charts_of
 
 SMALL = {"pi": 1000, "nbody": 16, "mandelbrot": 16, "options": 100}
 LIMITS = {"pi": 0.2, "nbody": 1e-13, "mandelbrot": 0.0, "options": 1e-5}
@@ -126,16 +126,16 @@ def test_contestants_take_turns() -> None:
 
 def test_a_contestant_that_fails_says_why() -> None:
     with Contestant(all_tasks()["pi"], "nobody", 1, "") as one:
-        assert "nobody" in one.begun()
+        assert "nobody" in one.wait_until_ready()
     with Contestant(all_tasks()["pi"], "numpy", 1, "") as one:
-        assert one.begun() == ""
-        assert "ZeroDivisionError" in one.asked(0, 1)["wrong"]
+        assert one.wait_until_ready() == ""
+        assert "ZeroDivisionError" in one.request(0, 1)["wrong"]
 
 
 def test_who_is_not_installed_misses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(NEEDS, "numba", "no_such_module")
-    assert reason_to_miss("numba") == "no_such_module is not installed"
-    assert reason_to_miss("numpy") == ""
+    assert reason_unavailable("numba") == "no_such_module is not installed"
+    assert reason_unavailable("numpy") == ""
 
 
 def test_the_least_of_all_turns_counts() -> None:

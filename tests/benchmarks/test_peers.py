@@ -12,13 +12,15 @@ import pytest
 from test_everyday import Giving
 
 import jitkernels as jk
-from jitkernels import dtypes, functions, testing
-from jitkernels.attrs import roles
-from jitkernels.attrs.roles import is_everyday
+from jitkernels.attrs.schema import schema_queries
+from jitkernels.attrs.schema.schema_queries import is_everyday
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import VMulAttr
+from jitkernels.benchmarks.peers import array_layouts, equivalent_of, ordinary_calls_of, peer, peers_of
+from jitkernels.core import dtypes
+from jitkernels.dispatch import operators
 from jitkernels.errors import RegistrationError
-from jitkernels.peers import equivalent_of, forms, ordinary_calls_of, peer, peers_of
-from jitkernels.signature import AnyArray
+from jitkernels.tools import testing
 
 Row = Any
 
@@ -73,7 +75,7 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
         with np.errstate(all="ignore"):
             got = function(*call.arguments, **call.named)
             right = equivalent(*widened(other.arguments, calls[0].arguments), **other.named)
-        if roles.SHAPE in row.options:
+        if schema_queries.SHAPE in row.options:
             got, right = np.zeros_like(got), np.zeros(np.shape(right), np.asarray(right).dtype)
             assert got.dtype == right.dtype
         for result, value in zip(several(got), several(right), strict=True):
@@ -84,13 +86,13 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
 def is_served_by_compiled_code(call: Callable[[], Any]) -> bool:
     """Whether one of the next few calls does not come to Python, as first ones do, and those that are counted."""
     came: list[str] = []
-    original = functions.Everyday.call
+    original = operators.Everyday.call
 
-    def noticed(self: functions.Everyday, *arguments: Any, **named: Any) -> Any:
+    def noticed(self: operators.Everyday, *arguments: Any, **named: Any) -> Any:
         came.append(self.name)
         return original(self, *arguments, **named)
 
-    with mock.patch.object(functions.Everyday, "call", noticed), np.errstate(all="ignore"):
+    with mock.patch.object(operators.Everyday, "call", noticed), np.errstate(all="ignore"):
         for times in range(3):
             call()
             if len(came) <= times:
@@ -126,10 +128,10 @@ def close(got: AnyArray, right: AnyArray, what: str) -> None:
     np.testing.assert_allclose(got, right, rtol=1e-3, atol=1e-5 * scale, err_msg=what)
 
 
-@pytest.mark.parametrize("form", [*forms.LAYOUTS, "transposed"])
+@pytest.mark.parametrize("form", [*array_layouts.LAYOUTS, "transposed"])
 def test_forms_keep_values(form: str) -> None:
-    value = forms.values((3, 4))
-    changed = forms.LAYOUTS.get(form, forms.transposed)(value)
+    value = array_layouts.values((3, 4))
+    changed = array_layouts.LAYOUTS.get(form, array_layouts.transposed)(value)
     assert np.array_equal(changed, value)
     if form not in ("list", "read-only"):
         assert not changed.flags.c_contiguous
@@ -138,7 +140,7 @@ def test_forms_keep_values(form: str) -> None:
 @pytest.mark.parametrize("elements", [1, 8, 24, 960, 1000, 1 << 24])
 def test_shapes_have_so_many_elements(elements: int) -> None:
     for dimensions in range(1, 6):
-        shape = forms.shape(elements, dimensions)
+        shape = array_layouts.shape(elements, dimensions)
         assert len(shape) == dimensions
         assert int(np.prod(shape)) == elements
 

@@ -11,19 +11,19 @@ import pytest
 from cases import Failures
 
 import jitkernels as jk
-from jitkernels.benchmark import compilers, contests
-from jitkernels.benchmark.entries import (
+from jitkernels.benchmarks import compilers, contests
+from jitkernels.benchmarks.entries import (
     expressions,
     first_expression,
     levels,
     long_programs,
     random_shapes,
 )
-from jitkernels.benchmark.programs import all_programs
-from jitkernels.benchmark.programs.program import program, results
-from jitkernels.benchmark.suite import Line, Settings, benchmarks
-from jitkernels.cli import bench as command
+from jitkernels.benchmarks.programs import all_programs
+from jitkernels.benchmarks.programs.benchmark_program import program, results
+from jitkernels.benchmarks.suite import Line, Settings, benchmarks
 from jitkernels.errors import NotUsableError, RegistrationError, UnknownNameError
+from jitkernels.tools.cli import bench as command
 
 PROGRAMS = all_programs()
 SIZES = 1, 8, 60
@@ -373,6 +373,6 @@ def test_programs_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None
         peers=False, json=None, report=None, against=[], tag="ci", threads=1, seconds=1.0,
     )  # fmt: skip
     assert asked == ["softmax", "linear"]
-    with pytest.raises(UnknownNameError, match=r"no 'vmul' in expressions, there are .*softmax"):
-        command._chosen(["expressions", "vmul"])
-    assert command._chosen(["launch", "vmul"])[1] == ["vmul"]
+    with pytest.raises(UnknownNameError, match=r"expressions: expected parts among .*softmax.*, got 'vmul'"):
+        command._select_benchmark(["expressions", "vmul"])
+    assert command._select_benchmark(["launch", "vmul"])[1] == ["vmul"]

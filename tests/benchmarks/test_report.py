@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from jitkernels import cli
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
-from jitkernels.benchmark import peaks, report, saved
-from jitkernels.benchmark.peaks import Peaks
-from jitkernels.benchmark.report.page import page_of
-from jitkernels.benchmark.report.points import points_of
-from jitkernels.benchmark.saved import Run
-from jitkernels.benchmark.suite import Line
+from jitkernels.benchmarks import peaks, report, saved
+from jitkernels.benchmarks.peaks import Peaks
+from jitkernels.benchmarks.report.page import page_of
+from jitkernels.benchmarks.report.points import points_of
+from jitkernels.benchmarks.saved import Run
+from jitkernels.benchmarks.suite import Line
 from jitkernels.errors import ArgumentError, NotUsableError
+from jitkernels.tools import cli
 from jitkernels.tuning.timer import Timing
 
 LIMITS = Peaks(1, {"float32": 1e11, "float64": 5e10}, 2e10)
@@ -182,5 +182,5 @@ def test_a_library_that_is_missing_is_named(
 
 def test_checking_imports_nothing_that_may_be_missing() -> None:
     """So that whoever has no plotting library can be told."""
-    code = "import sys; sys.modules['matplotlib'] = None; from jitkernels.benchmark import report; print(report.NAME)"
+    code = "import sys; sys.modules['matplotlib'] = None; from jitkernels.benchmarks import report; print(report.NAME)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.NAME}\n"

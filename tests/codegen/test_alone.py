@@ -6,8 +6,8 @@ import pytest
 from in_lanes import numbers, results
 from translated import same, written
 
-from jitkernels.native.language.lanes import Definition, Library
-from jitkernels.native.source import apart, seldom
+from jitkernels.codegen.python.simd_library import Definition, Library
+from jitkernels.codegen.source_protocol import apart, seldom
 
 OF_ITS_OWN = """
 SIZE = np.float32(3)

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 from processes import python
 
-from jitkernels import dtypes
+from jitkernels.codegen import c_source
+from jitkernels.core import dtypes
 from jitkernels.errors import BuildError, UnknownNameError
-from jitkernels.native import c, c_api, load
+from jitkernels.runtime import c_api
+from jitkernels.runtime.loading import loader
 
 CODE = "static int64_t twice(double *x, int64_t n) { *x += *x; return 0; }"
 HALF = "static int64_t half(double *x, int64_t n) { *x /= 2; return 0; }"
-SOURCE = c.CSource("in_c", ("double*", "int64"), "twice", CODE)
-needs_compiler = pytest.mark.skipif(not c.compiler()[0], reason=c.compiler()[1])
+SOURCE = c_source.CSource("in_c", ("double*", "int64"), "twice", CODE)
+needs_compiler = pytest.mark.skipif(not c_source.compiler()[0], reason=c_source.compiler()[1])
 
 
 def test_dtypes() -> None:
@@ -46,9 +48,9 @@ def test_c_sees_the_table_as_numpy_does() -> None:
         for name, dtype in dtypes.TABLE.items()
         if name != "float16"  # older compilers lack it
     )
-    load.address_of(dataclasses.replace(SOURCE, code=f"{checks}{CODE}"))
+    loader.address_of(dataclasses.replace(SOURCE, code=f"{checks}{CODE}"))
     with pytest.raises(BuildError, match=r"(?i)static.?assert"):
-        load.address_of(dataclasses.replace(SOURCE, code=f"{checks.replace('== 8', '== 7')}{CODE}"))
+        loader.address_of(dataclasses.replace(SOURCE, code=f"{checks.replace('== 8', '== 7')}{CODE}"))
 
 
 @needs_compiler
@@ -66,7 +68,7 @@ def test_c_sees_the_table_as_numpy_does() -> None:
 )
 def test_c_code_is_checked_against_its_declaration(code: str, arguments: tuple[str, ...]) -> None:
     with pytest.raises(BuildError, match="error"):
-        load.address_of(dataclasses.replace(SOURCE, code=code, arguments=arguments))
+        loader.address_of(dataclasses.replace(SOURCE, code=code, arguments=arguments))
 
 
 @needs_compiler
@@ -75,7 +77,7 @@ def test_c_needs_nothing_of_python(private_cache: Path) -> None:
     code = f"""
 import sys, sysconfig
 sysconfig.get_path = lambda *arguments, **named: "/nowhere"
-from jitkernels.native import c, load
+from jitkernels.codegen import c_source as c; from jitkernels.runtime.loading import loader as load
 source = c.CSource("in_c", ("double*", "int64"), "twice", {CODE!r})
 print(load.address_of(source) != 0)
 """

@@ -17,7 +17,7 @@ from elementary import DTYPES, FUNCTIONS, Array, computed, units_off
 from processes import python
 from translated import same
 
-from jitkernels import machine
+from jitkernels.core import cpu_target
 
 LANES = (1, 8, 16)
 MOST = 2
@@ -124,8 +124,8 @@ def test_as_accurate_as_it_says(name: str, dtype: str) -> None:
 
 WITHOUT_FUSED = """
 import test_elementary as tests
-from jitkernels import machine
-assert not machine.target().fuses
+from jitkernels.core import cpu_target
+assert not cpu_target.target().fuses
 for name in tests.CIRCULAR:
     for dtype in tests.DTYPES:
         x = tests.hard(name, dtype)[::7]
@@ -134,7 +134,7 @@ for name in tests.CIRCULAR:
 """
 
 
-@pytest.mark.skipif(not machine.target().is_x86, reason="elsewhere all processors have the instruction")
+@pytest.mark.skipif(not cpu_target.target().is_x86, reason="elsewhere all processors have the instruction")
 def test_angles_without_fused_products(private_cache: Path) -> None:
     """Exact products are made of others where there is no instruction for them."""
     python(WITHOUT_FUSED, private_cache, JITKERNELS_CPU_FEATURES="-fma,-avx512f")

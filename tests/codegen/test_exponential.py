@@ -16,13 +16,13 @@ from in_lanes import results
 from test_elementary import beside, bound
 from translated import same
 
-from jitkernels import machine
-from jitkernels.maths import exact, table
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.maths import function_table, strict_arithmetic
 
 LANES = (1, 8, 16)
 MOST = {"pow": 4.0}
 """Units that a function may be off, where it is not 2."""
-FUSED = machine.target().fuses
+FUSED = cpu_target.target().fuses
 """Whether products are fused into sums, as they were where errors were measured; elsewhere they are a little larger."""
 LN2 = math.log(2)
 
@@ -226,9 +226,9 @@ def test_what_is_exact(dtype: str) -> None:
 
 
 def test_every_function_of_the_table_is_there() -> None:
-    for name in table.MODULES:
+    for name in function_table.MODULES:
         for dtype in DTYPES:
-            assert table.function(name, dtype) is not None, (name, dtype)
+            assert function_table.function(name, dtype) is not None, (name, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -240,7 +240,7 @@ def test_what_a_product_rounds_away(dtype: str) -> None:
     )
     a[:2], b[:2] = np.finfo(dtype).max, (0, -0.0)
     product = a * b
-    function: Any = getattr(exact, f"times_plus_{dtype}")
+    function: Any = getattr(strict_arithmetic, f"times_plus_{dtype}")
     true = [
         float(Fraction(one) * Fraction(other) - Fraction(whole))
         for one, other, whole in zip(a.tolist(), b.tolist(), product.tolist(), strict=True)
@@ -271,6 +271,6 @@ def test_powers_of_two_by_an_instruction_or_without(
             np.where(np.isfinite(x), x, most).round().astype(dtype),
         ]
     usual = computed(name, *given, lanes=LANES)
-    monkeypatch.setattr(machine.Target, "does", lambda *_: False)
+    monkeypatch.setattr(cpu_target.Target, "does", lambda *_: False)
     for lanes, found in computed(name, *given, lanes=LANES).items():
         assert same(found, usual[lanes]).all(), lanes

@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 from processes import python
 
-from jitkernels import packs, states
-from jitkernels.errors import BuildError
-from jitkernels.loops.pack import copy_panel, transpose_panel
-from jitkernels.loops.tile import Tile
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import (
+from jitkernels.codegen import kernel_archive
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
     IRFunction,
@@ -27,8 +24,12 @@ from jitkernels.native.source import (
     symbol_of,
     written_by,
 )
+from jitkernels.core import source_hash
+from jitkernels.errors import BuildError
+from jitkernels.microkernels.gemm.microkernel import Tile
+from jitkernels.microkernels.gemm.packing import copy_panel, transpose_panel
 
-HEAD = "import numpy as np\nfrom jitkernels.native.source import inlined, instruction, offset\n"
+HEAD = "import numpy as np\nfrom jitkernels.codegen.source_protocol import inlined, instruction, offset\n"
 
 
 def nest_of(body: Any, name: str = "identity") -> LoopNest:
@@ -143,7 +144,7 @@ def test_a_file_that_changes_after_its_import(tmp_path: Path) -> None:
     body = made(tmp_path, text.format("1.0"))
     (file,) = tmp_path.iterdir()
     file.write_text(HEAD + text.format("2.0"))
-    with pytest.raises(BuildError, match="is not made from what stands there now"):
+    with pytest.raises(BuildError, match="has changed since Python loaded it"):
         nest_of(body).object_code("jk_body")
     file.write_text(f"{HEAD}# of other words\n{text.format('1.0')}".replace("# of other words\n", ""))
     os.utime(file)
@@ -152,9 +153,9 @@ def test_a_file_that_changes_after_its_import(tmp_path: Path) -> None:
 
 SYMBOLS = """
 import json, sys
-from jitkernels import testing
-from jitkernels.native.source import symbol_of
-from jitkernels.registry import all_rows, implementation, implementations
+from jitkernels.tools import testing
+from jitkernels.codegen.source_protocol import symbol_of
+from jitkernels.attrs.schema.registry import all_rows, implementation, implementations
 if {traced}:
     sys.settrace(lambda *_: None)
     if hasattr(sys, "monitoring"):
@@ -191,14 +192,15 @@ def test_all_processes_agree() -> None:
 def test_writers_write_of_nothing_else() -> None:
     """What they import is in the key: other writers, what all keys have, or what is named beside them."""
     known = {
-        f"jitkernels.{place.removesuffix('.py').replace('/', '.')}" for place in (*WRITERS, *packs.COMPILER)
+        f"jitkernels.{place.removesuffix('.py').replace('/', '.')}"
+        for place in (*WRITERS, *kernel_archive.COMPILER)
     }
-    known |= {f"jitkernels.{name}" for name in (*WRITTEN_OF, "records")}
+    known |= {f"jitkernels.{name.replace('/', '.')}" for name in (*WRITTEN_OF, "core.frozen_dataclass")}
     for place in WRITERS:
-        tree = ast.parse((states.PACKAGE / place).read_text())
+        tree = ast.parse((source_hash.PACKAGE / place).read_text())
         froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-        used = [f"jitkernels.{a.name}" for node in froms if node.module == "jitkernels" for a in node.names]
-        used += [str(node.module) for node in froms if str(node.module).startswith("jitkernels.")]
+        own = [node for node in froms if str(node.module).partition(".")[0] == "jitkernels"]
+        used = [f"{node.module}.{alias.name}" for node in own for alias in node.names]
         assert [name for name in used if not any(f"{name}.".startswith(f"{k}.") for k in known)] == [], place
 
 

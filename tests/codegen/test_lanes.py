@@ -11,11 +11,11 @@ import pytest
 from in_lanes import numbers, results
 from translated import Function, same, written
 
-from jitkernels import dtypes
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.codegen.source_protocol import apart
+from jitkernels.core import dtypes
 from jitkernels.errors import BuildError
-from jitkernels.maths import exact, exp, sigmoid, tanh
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.source import apart
+from jitkernels.microkernels.maths import exp, sigmoid, strict_arithmetic, tanh
 
 
 def agree(function: Function, *dtypes_of: str) -> None:
@@ -49,7 +49,9 @@ def test_maths(function: Function, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("function", marked(exact), ids=[one.__name__ for one in marked(exact)])
+@pytest.mark.parametrize(
+    "function", marked(strict_arithmetic), ids=[one.__name__ for one in marked(strict_arithmetic)]
+)
 def test_arithmetic_whose_order_counts(function: Function, dtype: str) -> None:
     agree(function, *[dtype] * function.__code__.co_argcount)
 
@@ -277,5 +279,5 @@ def test_one_text_for_all_modules() -> None:
 
 def test_a_function_is_translated_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     Library().called(exp.exp_float64, ["float64"], 4)
-    monkeypatch.delattr("jitkernels.native.language.writer.Writer.body")
+    monkeypatch.delattr("jitkernels.codegen.python.function_writer.Writer.body")
     assert Library().called(exp.exp_float64, ["float64"], 4)[1] == "float64"

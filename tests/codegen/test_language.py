@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from translated import Function, built, same, written
 
-from jitkernels import dtypes
-from jitkernels.native.ir import IRSource
-from jitkernels.native.language import loops, types
-from jitkernels.native.language.types import Value
-from jitkernels.native.source import inlined
+from jitkernels.codegen.ir_source import IRSource
+from jitkernels.codegen.python import kernel_module, types
+from jitkernels.codegen.python.types import Value
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.core import dtypes
 
 INTS = tuple(name for name in dtypes.TABLE if name.removeprefix("u").startswith("int"))
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -209,7 +209,7 @@ def test_no_object_calls_a_function_of_the_compiler() -> None:
             z[i] = x[i]
 
     for name in dtypes.TABLE:
-        program = loops.Program(name)
+        program = kernel_module.Program(name)
         program.export("entry", convert, (f"{name}*", "float16*", "bfloat16*", "int64"), ())
         code = IRSource(name, program.text).object_code("converting")
         assert not re.search(rb"__(trunc|ext|fix|float)", code)

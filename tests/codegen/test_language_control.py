@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from translated import built, same, written
 
-from jitkernels.native import codegen
-from jitkernels.native.language.loops import Program
-from jitkernels.native.link import parsed
-from jitkernels.native.source import apart, inlined, offset, vectors
+from jitkernels.codegen import llvm_backend
+from jitkernels.codegen.module_link import parsed
+from jitkernels.codegen.python.kernel_module import Program
+from jitkernels.codegen.source_protocol import apart, inlined, offset, vectors
 
 
 @inlined()
@@ -273,7 +273,7 @@ def test_what_llvm_makes_of_it() -> None:
     program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
     program.export("copied", copied, ("float32* restrict", "float32* restrict", "int64"), ())
     module = parsed("made", program.text)
-    codegen.optimise(module, codegen.target_machine(64))
+    llvm_backend.optimise(module, llvm_backend.target_machine(64))
     kept = str(module)
     assert "seldom" in kept
     assert "smax" not in kept

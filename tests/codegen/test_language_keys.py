@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from translated import Function
 
+from jitkernels.codegen import llvm_backend, llvm_passes
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import External, IRFunction, apart, inlined, symbol_of
+from jitkernels.compiler.codegen.core import module_text
 from jitkernels.errors import BuildError
-from jitkernels.graph.emit import programs
-from jitkernels.native import codegen, passes
-from jitkernels.native.code import code_of
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, apart, inlined, symbol_of
+from jitkernels.runtime.loading.compiled_code import code_of
 
 
 def with_constant(value: Any) -> Function:
@@ -211,16 +211,16 @@ SEGMENT = "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n"
 
 def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one text: vectors of another width, another level, another list of passes."""
-    made = [programs.fused("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
+    made = [module_text.fused("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
     ran = []
 
     def run(names: Any, *_: Any) -> None:
         ran.append(names)
 
-    monkeypatch.setattr(codegen, "_run", run)
-    for names in (passes.INLINING_PASSES, ("sroa",)):
-        monkeypatch.setattr(passes, "INLINING_PASSES", names)
-        made.append(programs.fused("one", SEGMENT, 64, (), 3))
+    monkeypatch.setattr(llvm_backend, "_run", run)
+    for names in (llvm_passes.INLINING_PASSES, ("sroa",)):
+        monkeypatch.setattr(llvm_passes, "INLINING_PASSES", names)
+        made.append(module_text.fused("one", SEGMENT, 64, (), 3))
         made[-1].object_code("jk_one")
         assert ran.pop() == names, "those run that the text tells of"
         assert f"; {' '.join(names)}, vectors" in made[-1].text

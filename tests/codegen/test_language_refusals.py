@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from translated import Function, nothing, written
 
+from jitkernels.codegen.module_link import parsed
+from jitkernels.codegen.python import kernel_module
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import External, Module
 from jitkernels.errors import BuildError
-from jitkernels.native import load
-from jitkernels.native.language import loops
-from jitkernels.native.link import parsed
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, Module
+from jitkernels.runtime.loading import loader
 
 REFUSED = {
     "unknown = missing": "missing has no value.*: missing",
@@ -69,7 +69,7 @@ REFUSED = {
     "t = math.sqrt(p[0])": r"got math = module .*; of modules only NumPy's words are known, as in np.sqrt\(x\)",
     "t = math.pi": r"got math = module .*other numbers need names of their own",
     "t = sqrt(p[0])": r"got sqrt = builtin.*; NumPy's is written np.sqrt",
-    "t = np.exp(p[0])": r"np.exp is no element type.*which has np.sqrt.*such as those of jitkernels.maths: np.exp",
+    "t = np.exp(p[0])": r"np.exp is no element type.*which has np.sqrt.*of jitkernels.microkernels.maths: np.exp",
     "t = n @ n": r"does not have for int64: n @ n",
     "t = 1 @ 2": r"an operator that the language does not have: 1 @ 2",
     "t = -(n > 0)": r"does not have for bool: -\(n > 0\)",
@@ -188,7 +188,7 @@ shortcut = inlined()(
 def refusal(body: Function, arguments: tuple[str, ...] = ("float64*", "int64")) -> str:
     """What building a loop nest says; whatever else is raised passes."""
     with pytest.raises(BuildError) as caught:
-        load.address_of(LoopNest("refused", arguments, body, extent=1))
+        loader.address_of(LoopNest("refused", arguments, body, extent=1))
     return str(caught.value)
 
 
@@ -230,7 +230,7 @@ def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
         body = written(
             tmp_path / f"deep{depth}.py", f"{FUNCTIONS}def body(p, n):\n{lines}", External=External
         )["body"]
-        program = loops.Program("deep")
+        program = kernel_module.Program("deep")
         try:
             Module().define("body", body, ())
             program.export("body", body, ("float64*", "int64"), ())
@@ -246,7 +246,9 @@ def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
 def test_what_is_no_def(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     exec("def body(p, n, begin, end):\n    p[0] = 1\n", names)
-    assert re.search(r"body \(<string>, line 1\): the text of body is not in a file", refusal(names["body"]))
+    assert re.search(
+        r"body \(<string>, line 1\): the source of body is not available", refusal(names["body"])
+    )
     shortcut: Any = lambda p, n, begin, end: n  # noqa: E731
     assert re.search(
         r"<lambda> \(.*test_language_refusals.py, line \d+\): .* is not written with 'def'", refusal(shortcut)
@@ -367,7 +369,7 @@ def test_nonsense_is_refused_or_means_something(
         body = written(place, text, External=External)["body"]
     except SyntaxError:
         return
-    program = loops.Program("nonsense")
+    program = kernel_module.Program("nonsense")
     try:
         Module().define("body", body, ())
         program.export("body", body, ("float64*", "int64"), ())

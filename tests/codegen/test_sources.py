@@ -12,14 +12,16 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import dtypes, testing
+from jitkernels.attrs.schema.registry import implementation, implementations
+from jitkernels.codegen import c_source, source_protocol
+from jitkernels.codegen.function_ast import parsed
+from jitkernels.codegen.ir_source import IRSource
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import External, Source, inlined, symbol_of
+from jitkernels.core import dtypes
 from jitkernels.errors import BuildError
-from jitkernels.native import c, load, source
-from jitkernels.native.ir import IRSource
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.parsing import parsed
-from jitkernels.native.source import External, Source, inlined, symbol_of
-from jitkernels.registry import implementation, implementations
+from jitkernels.runtime.loading import loader
+from jitkernels.tools import testing
 
 DOUBLING = """
 define i64 @body(ptr %x, i64 %n, i64 %begin, i64 %end) {
@@ -78,7 +80,7 @@ BASE = LoopNest("doubling", ("double*", "int64"), doubling, extent=1)
 SCRATCH = dataclasses.replace(BASE, body=doubling_with_scratch, workspace=64, workspace_dtype="float64")
 THREADS = dataclasses.replace(BASE, parallel=True)
 TOGETHER = dataclasses.replace(BASE, body=doubling_together, together=two)
-C_BASE = c.CSource(
+C_BASE = c_source.CSource(
     "in_c",
     ("double*", "int64"),
     "twice",
@@ -124,7 +126,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
 
 
 def test_every_field_is_looked_at() -> None:
-    for kind in (LoopNest, c.CSource, IRSource):
+    for kind in (LoopNest, c_source.CSource, IRSource):
         looked_at = {name for base, changes in CHANGES.items() if isinstance(base, kind) for name in changes}
         assert looked_at == {field.name for field in dataclasses.fields(kind)}
 
@@ -169,7 +171,7 @@ def test_equal_texts_have_equal_settings(row: cases.Row, name: str) -> None:
 def called(source: Source, values: Any) -> Any:
     """What the C function of a source makes of an array."""
     result = values.copy()
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(source))
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(loader.address_of(source))
     assert function(result.ctypes.data, result.size) == 0
     return result
 
@@ -189,7 +191,7 @@ def test_one_name_over_two_types() -> None:
 
 def test_one_text_under_two_names() -> None:
     for base in (C_BASE, IRSource("in_ir", "define i64 @entry(ptr %x, i64 %n) {\n  ret i64 0\n}\n")):
-        addresses = {load.address_of(dataclasses.replace(base, name=name)) for name in ("one", "two")}
+        addresses = {loader.address_of(dataclasses.replace(base, name=name)) for name in ("one", "two")}
         assert len(addresses) == 2
 
 
@@ -211,8 +213,8 @@ def test_loop_nest_of_llvm_code(form: str, parallel: bool, private_cache: Any) -
     code = f"""
 import ctypes, sys
 import llvmlite.binding as llvm, numpy as np
-from jitkernels.native import load, threads
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.runtime.loading import loader as load; from jitkernels.runtime.threads import num_threads as threads
+from jitkernels.codegen.range_kernel import LoopNest
 DOUBLING = {DOUBLING!r}
 threads.set_num_threads(2)
 body = DOUBLING if {form!r} == "text" else llvm.parse_assembly(DOUBLING).as_bitcode()
@@ -221,7 +223,7 @@ values = np.arange(10000.0)
 function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
 assert function(values.ctypes.data, values.size) == 0
 assert (values == 2 * np.arange(10000.0)).all()
-print("jitkernels.native.language.loops" in sys.modules)
+print("jitkernels.codegen.python.kernel_module" in sys.modules)
 """
     assert python(code, private_cache) == "False\n"
 
@@ -232,7 +234,7 @@ def test_llvm_code_may_call_its_externals_only() -> None:
     )
     nest = dataclasses.replace(BASE, name="calling", body=calling)
     with pytest.raises(BuildError, match="calls jk_test_halve, which is not an external of its own"):
-        load.address_of(nest)
+        loader.address_of(nest)
     halve = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda value: value / 2)
     address = ctypes.cast(halve, ctypes.c_void_p).value or 0
     external = External("jk_test_halve", "double", ("double",), lambda: address)
@@ -243,7 +245,7 @@ def test_llvm_code_may_call_its_externals_only() -> None:
 @pytest.mark.parametrize(("wrong", "message"), [("nonsense", "is wrong"), ("", "do not fit|body")])
 def test_wrong_llvm_code_is_said(wrong: str, message: str) -> None:
     with pytest.raises(BuildError, match=message):
-        load.address_of(dataclasses.replace(BASE, name="wrong", body=wrong))
+        loader.address_of(dataclasses.replace(BASE, name="wrong", body=wrong))
 
 
 def late(x: Any, y: Any, n: int, begin: int, end: int) -> None:
@@ -259,7 +261,7 @@ def test_pointers_are_apart_only_where_promised() -> None:
     values = np.arange(1.0, 100.0)
     shared = values.copy()
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-        load.address_of(nest)
+        loader.address_of(nest)
     )
     function(shared.ctypes.data, shared.ctypes.data, shared.size)
     assert (shared == 1).all()
@@ -313,8 +315,8 @@ def test_sources_know_how_to_build_themselves() -> None:
 def test_a_function_typed_into_an_interpreter_is_refused() -> None:
     names: dict[str, Any] = {}
     exec("def body(x, n, begin, end):\n    x[begin] = 0\n", names)
-    with pytest.raises(BuildError, match="the text of body is not in a file"):
-        load.address_of(dataclasses.replace(BASE, body=names["body"]))
+    with pytest.raises(BuildError, match="the source of body is not available"):
+        loader.address_of(dataclasses.replace(BASE, body=names["body"]))
 
 
 @inlined()
@@ -339,7 +341,7 @@ def test_the_text_of_a_function_with_nothing_but_a_docstring() -> None:
 def test_no_text_takes_a_look_at_every_module(row: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`inspect` does that to find the file of a function, for tens of milliseconds."""
     monkeypatch.setattr(inspect, "getsourcelines", lambda code: pytest.fail(f"looked for {code}"))
-    source._syntax.cache_clear()
+    source_protocol._syntax.cache_clear()
     made = 0
     for attr in cases.evenly(cases.in_scope(row, name), 10):
         found = implementation(row, name)

@@ -8,9 +8,9 @@ import pytest
 from in_lanes import results
 from translated import built, written
 
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.codegen.source_protocol import Module, Table
 from jitkernels.errors import BuildError
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.source import Module, Table
 
 LOOK_UP = """
 @inlined()

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from processes import python
 
-from jitkernels.graph.scalars import SCALARS
-from jitkernels.native.language import lanes, translations
-from jitkernels.native.language.lanes import Library
+from jitkernels.codegen.python import simd_library, translation_cache
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.compiler.ir.elementwise_ops import SCALARS
 
 CODE = """
 import hashlib
-from jitkernels.maths import basic, far_quarter_turns, sin
-from jitkernels.native.language import lanes
+from jitkernels.microkernels.maths import basic, payne_hanek as far_quarter_turns, sin
+from jitkernels.codegen.python import simd_library as lanes
 
 made, original = [], lanes._translated
 lanes._translated = lambda function, *rest: made.append(function.__name__) or original(function, *rest)
@@ -54,7 +54,8 @@ def test_what_is_read_is_what_is_made(harm: str, private_cache: Path) -> None:
 def test_another_text_is_another_translation(private_cache: Path) -> None:
     python(CODE, private_cache)
     edited = (
-        "from jitkernels.native.language import translations\ntranslations.state_of = lambda _: 'another'\n"
+        "from jitkernels.codegen.python import translation_cache\n"
+        "translation_cache.state_of = lambda _: 'another'\n"
     )
     assert "'sin_float32'" in python(edited + CODE, private_cache)
 
@@ -62,15 +63,15 @@ def test_another_text_is_another_translation(private_cache: Path) -> None:
 def test_functions_of_others_are_not_kept(private_cache: Path, tmp_path: Path) -> None:
     """Nobody would notice that a constant of theirs is another one."""
     (tmp_path / "theirs.py").write_text(
-        "import numpy as np\nfrom jitkernels.native.source import inlined\n"
-        "from jitkernels.maths.sin import sin_float32\n"
+        "import numpy as np\nfrom jitkernels.codegen.source_protocol import inlined\n"
+        "from jitkernels.microkernels.maths.sin import sin_float32\n"
         "@inlined()\ndef twice(x):\n    return sin_float32(x) + sin_float32(x)\n"
     )
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
 import theirs
-from jitkernels.native.language import lanes
+from jitkernels.codegen.python import simd_library as lanes
 lanes.Library().called(theirs.twice, ["float32"], 16)
 """
     python(code, private_cache)
@@ -79,7 +80,7 @@ lanes.Library().called(theirs.twice, ["float32"], 16)
 
 def texts_of_scalars(numbers: tuple[int, ...]) -> dict[Any, Any]:
     """What all elementwise operations are in so many lanes, one number of lanes after another."""
-    lanes._made.clear()
+    simd_library._made.clear()
     found: dict[Any, Any] = {}
     for scalar, kind in product(SCALARS.values(), ("float32", "float64", "int16", "bool")):
         count = scalar.numpy.nin if isinstance(scalar.numpy, np.ufunc) else 1
@@ -97,15 +98,15 @@ def texts_of_scalars(numbers: tuple[int, ...]) -> dict[Any, Any]:
 
 def test_texts_for_other_lanes_are_those_of_a_translation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of what calls others in memory, of which there is one for so many lanes, and of tables."""
-    monkeypatch.setattr(translations, "path_of", lambda *_: None)
-    translated, original = [], lanes._translated
+    monkeypatch.setattr(translation_cache, "path_of", lambda *_: None)
+    translated, original = [], simd_library._translated
 
     def counted(function: Any, *rest: Any) -> Any:
         translated.append(function)
         return original(function, *rest)
 
-    monkeypatch.setattr(lanes, "_translated", counted)
+    monkeypatch.setattr(simd_library, "_translated", counted)
     made, few = texts_of_scalars((16, 4, 64)), len(translated)
-    monkeypatch.setattr(lanes, "_in_other_lanes", lambda *_: None)
+    monkeypatch.setattr(simd_library, "_in_other_lanes", lambda *_: None)
     assert made == texts_of_scalars((64, 4, 16))
     assert len(translated) - few > 2.5 * few, "what is translated for some lanes is not for others"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from elementary import DTYPES, Array, computed
 
-from jitkernels.maths import table
+from jitkernels.microkernels.maths import function_table
 
 FILES = {
     path.stem.rpartition("-")[2]: path
@@ -52,7 +52,7 @@ def test_the_files_are_where_they_were() -> None:
 def test_within_the_bound(name: str, dtype: str) -> None:
     given, expected, most = cases(FILES[name], dtype)
     assert given.size
-    for lanes, got in computed(table.MODULES[name][1], given, lanes=(1, 8)).items():
+    for lanes, got in computed(function_table.MODULES[name][1], given, lanes=(1, 8)).items():
         distance = steps_between(got, expected)
         worst = int(np.argmax(distance))
         assert distance[worst] <= min(most, MOST), (lanes, given[worst], got[worst], expected[worst])

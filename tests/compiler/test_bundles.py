@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +16,10 @@ import pytest
 from jitted import array
 
 import jitkernels as jk
-from jitkernels.bundles.description import checksum, in_c
-from jitkernels.bundles.objects import OF_SYSTEM
-from jitkernels.bundles.running import Bundle
+from jitkernels.compiler.export.link_object import OF_SYSTEM
+from jitkernels.compiler.export.manifest import checksum, in_c
+from jitkernels.compiler.export.run_bundle import Bundle
+from jitkernels.core import atomic_files
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, JitKernelsError
 
 W = [array(16, 16, dtype="f4"), array(16, 16, dtype="f4", seed=2)]
@@ -212,10 +213,10 @@ def changing(x: Any) -> Any:
     ("function", "given", "message"),
     [
         (unknown, (array(3, 3),), "NumPy"),
-        (of_views, (array(3),), "expected a function that gives new arrays"),
-        (doubled, (array(3),), "expected a function that gives new arrays"),
-        (lambda x: None, (array(3),), "nothing is computed"),
-        (lambda x: x, (array(3),), "expected a function that gives new arrays"),
+        (of_views, (array(3),), "expected a function that returns a new array"),
+        (doubled, (array(3),), "expected a function that returns a new array"),
+        (lambda x: None, (array(3),), "it computes nothing"),
+        (lambda x: x, (array(3),), "expected a function that returns a new array"),
         (lambda x: x + 1, (array(3).astype(">f8"),), "function is left to NumPy"),
         (changing, (array(16, dtype="f4"),), "weights are changed|left to NumPy"),
     ],
@@ -246,23 +247,76 @@ def test_broken_bundles(tmp_path: Path) -> None:
     refused("mlp.weights", weights[:-1] + bytes([weights[-1] ^ 1]), "expected SHA-256")
     refused("mlp.json", b"{}", "describes no bundle")
     refused("mlp.json", b"\xa0{}", "describes no bundle")
-    refused("mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 2', b'"format": 9'), "format 9")
     refused(
-        "mlp.json",
-        whole[tmp_path / "mlp.json"].replace(b'"features": [', b'"features": ["x86-64-v9", '),
-        "v9",
+        "mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 3', b'"format": 9'), "expected 3, got 9"
     )
+    about = json.loads(whole[tmp_path / "mlp.json"])
+    refused("mlp.json", signed({**about, "features": ["x86-64-v9", *about["features"]]}), "v9")
     code = whole[tmp_path / "mlp.o"]
     for cut in (0, 3, 100, len(code) // 2):
         refused("mlp.o", code[:cut], "mlp.o: the file is damaged")
     refused("mlp.o", code[:-9] + bytes([code[-9] ^ 16]) + code[-8:], "mlp.o: the file is damaged")
-    about = whole[tmp_path / "mlp.json"]
     whole[tmp_path / "mlp.o"] = code[:100]
     (tmp_path / "mlp.o").write_bytes(code[:100])
-    known = about.replace(checksum(code).encode(), checksum(code[:100]).encode())
-    refused("mlp.json", known, "object file")
+    cut_off = {**about, "checksums": {**about["checksums"], ".o": checksum(code[:100])}}
+    refused("mlp.json", signed(cut_off), "object file")
     (tmp_path / "mlp.o").write_bytes(code)
     assert Bundle(tmp_path)
+
+
+def signed(about: dict[str, Any]) -> bytes:
+    """A description with the checksum that an export would give it."""
+    files = {end: one for end, one in about["checksums"].items() if end != ".json"}
+    content = json.dumps({**about, "checksums": files}, sort_keys=True).encode()
+    return json.dumps({**about, "checksums": {**files, ".json": checksum(content)}}).encode()
+
+
+def changed(value: Any) -> Iterator[Any]:
+    """A JSON value with each of its parts changed, one at a time."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from ({**value, key: other} for other in changed(one))
+            yield {name: other for name, other in value.items() if name != key}
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from ([*value[:i], other, *value[i + 1 :]] for other in changed(one))
+            yield [*value[:i], *value[i + 1 :]]
+        yield [*value, *value[:1], "more"]
+    elif isinstance(value, str):
+        yield from (value + "x", value[1:])
+    else:
+        yield from (value + 1, value - 1)
+
+
+@pytest.mark.parametrize("name", ["mlp", "steps"])
+def test_descriptions_that_were_edited(name: str, tmp_path: Path) -> None:
+    """Whatever is changed in a description is noticed: sizes and offsets would let the code read beyond arrays."""
+    exported(name, tmp_path)
+    path = next(tmp_path.glob("*.json"))
+    about = json.loads(path.read_text())
+    edits = [one for one in changed(about) if one.get("format") != 2]
+    assert len(edits) > 80
+    for edit in edits:
+        path.write_text(json.dumps(edit))
+        with pytest.raises(BundleError, match=r"changed after the export|describes no bundle|bundle format"):
+            Bundle(tmp_path)
+    path.write_text(json.dumps(about, separators=(",", ":")))  # the same in other words
+    assert Bundle(tmp_path)
+
+
+def test_bundles_of_the_last_version_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic_files, "_said", set())
+    bundle, inputs, _ = exported("mlp", tmp_path)
+    path = next(tmp_path.glob("*.json"))
+    about = json.loads(path.read_text())
+    del about["checksums"][".json"]
+    path.write_text(json.dumps({**about, "format": 2}))
+    again = Bundle(tmp_path)
+    (line,) = [one.getMessage() for one in caplog.records]
+    assert "has the previous format" in line
+    assert again(*inputs)[0].tobytes() == bundle(*inputs)[0].tobytes()
 
 
 def test_names_in_c() -> None:

@@ -8,14 +8,14 @@ import pytest
 from jitted import agree, array, given
 
 import jitkernels as jk
-from jitkernels.benchmark.long_functions import FUNCTIONS
-from jitkernels.frontends import tracer
-from jitkernels.frontends.flow import remembering
+from jitkernels.benchmarks.long_functions import FUNCTIONS
+from jitkernels.compiler.capture import trace_context
+from jitkernels.compiler.capture.control_flow import loop_trace_cache
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
 def test_long_functions(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembering, "MOST_TRACED", 150)
+    monkeypatch.setattr(loop_trace_cache, "MAX_TRACED_ITERATIONS", 150)
     compiled, arguments = jk.jit(function), FUNCTIONS[function]
     assert "0 calls of NumPy" in str(compiled.explain(*arguments()))
     if function.__name__ in ("arrays", "helped", "nests"):
@@ -40,7 +40,7 @@ def test_rounds_are_few(depth: int, tmp_path: Any, monkeypatch: pytest.MonkeyPat
     file.write_text(nested(depth))
     names: dict[str, Any] = {}
     exec(compile(file.read_text(), str(file), "exec"), names)
-    monkeypatch.setattr(remembering, "MOST_TRACED", 4 * depth)
+    monkeypatch.setattr(loop_trace_cache, "MAX_TRACED_ITERATIONS", 4 * depth)
     function = names["function"]
     assert "loop" in str(jk.jit(function).explain(np.arange(5.0), 0, 2))
     agree(function, lambda: np.arange(5.0), given(0), given(2))
@@ -97,7 +97,7 @@ def test_arrays_come_home(function: Callable[..., Any], backend: str) -> None:
 
 def test_what_never_ends_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function whose text is in no file is traced as it runs: not for all rounds that it may have."""
-    monkeypatch.setattr(tracer, "MOST_OPERATIONS", 500)
+    monkeypatch.setattr(trace_context, "MAX_TRACE_NODES", 500)
     names: dict[str, Any] = {"np": np}
     exec("def halved(x, n):\n    for _ in range(n):\n        x = x * 0.5\n    return x.sum()", names)
     compiled = jk.jit(names["halved"])

@@ -8,11 +8,11 @@ import pytest
 from jitted import array, notes, same
 
 import jitkernels as jk
-from jitkernels.frontends import programs
-from jitkernels.frontends.checked import Check
-from jitkernels.graph import cones
-from jitkernels.graph.ir import Graph, Node, transformed
-from jitkernels.native import cache
+from jitkernels.codegen import object_cache
+from jitkernels.compiler.diagnostics.differential_check import Check
+from jitkernels.compiler.ir.graph import Graph, Node, transformed
+from jitkernels.compiler.lowering import backends
+from jitkernels.compiler.schedule import fusion_region
 
 
 def total(*arrays: Any) -> Any:
@@ -56,7 +56,7 @@ def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
 def test_every_nest_reads_few_unless_told() -> None:
     many = [array(5, seed=seed) for seed in range(100)]
     read = [len(group.reads) for group in jk.jit(total).explain(*many).groups]
-    assert max(read) <= cones.MOST_INPUTS < 100
+    assert max(read) <= fusion_region.MOST_INPUTS < 100
     assert len(read) == 4
 
 
@@ -64,13 +64,13 @@ def test_every_nest_reads_few_unless_told() -> None:
 def test_whether_the_disk_is_used(kept: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of the code itself and of what takes calls without Python."""
     looked: list[str] = []
-    fetch = cache.fetch
+    fetch = object_cache.fetch
 
     def watched(key: str, *others: Any) -> Any:
         looked.append(key)
         return fetch(key, *others)
 
-    monkeypatch.setattr(cache, "fetch", watched)
+    monkeypatch.setattr(object_cache, "fetch", watched)
     x = array(50_000)
     seed = 0.25 + kept  # the code of no other test
 
@@ -99,13 +99,13 @@ def test_calls_are_counted(profile: bool) -> None:
 def test_who_computes(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter has every call, as small as it may be, and never a kernel."""
     ran: list[int] = []
-    run = programs.Interpreted.run
+    run = backends.Interpreted.run
 
     def counted(*arguments: Any) -> Any:
         ran.append(1)
         return run(*arguments)
 
-    monkeypatch.setattr(programs.Interpreted, "run", counted)
+    monkeypatch.setattr(backends.Interpreted, "run", counted)
     compiled = jk.jit(lambda x: np.exp(x) - x, backend=backend)
     for shape in ((3,), (50_000,), (3,)):
         same(compiled(array(*shape)), np.exp(array(*shape)) - array(*shape))
@@ -178,9 +178,9 @@ def test_differences_are_errors(
     level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They say what differs, by how much and where, and arguments stay what they were."""
-    compile_it = programs.compiled
+    compile_it = backends.compiled
     monkeypatch.setattr(
-        programs, "compiled", lambda graph, *others: compile_it(changed(graph, *mistake), *others)
+        backends, "compiled", lambda graph, *others: compile_it(changed(graph, *mistake), *others)
     )
     compiled = jk.jit(mixed, opt_level=level)
     for _ in range(2):
@@ -194,9 +194,9 @@ def test_differences_are_errors(
 
 def test_small_differences_are_errors() -> None:
     """Of a few units in the last place of a float32; and what rounding leaves of nearly nothing is none."""
-    from jitkernels.frontends.checked import difference
-    from jitkernels.graph import doubts
-    from jitkernels.graph.construct import elementwise, reduce
+    from jitkernels.compiler.diagnostics import error_analysis
+    from jitkernels.compiler.diagnostics.differential_check import difference
+    from jitkernels.compiler.ir.builder import elementwise, reduce
 
     x = Node("input", (), "float32", (100,), {"index": 0})
     steep = elementwise("subtract", elementwise("add", x, 1000.0), 1000.0)
@@ -205,7 +205,7 @@ def test_small_differences_are_errors() -> None:
     )
     graph = Graph((x,), (elementwise("exp", x), steep, close, reduce("sum", x, [0])))
     values = array(100, dtype="f4")
-    (exp, own), (_, lost), (_, unsure), (whole, few) = doubts.run(graph, [values], {})
+    (exp, own), (_, lost), (_, unsure), (whole, few) = error_analysis.run(graph, [values], {})
     eps = np.finfo("f4").eps
     assert not difference(exp, exp, own)
     assert not difference(np.float32(exp * (1 + 4 * eps)), exp, own)

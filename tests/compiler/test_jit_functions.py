@@ -8,7 +8,7 @@ from cases import Failures
 from jitted import agree, array, notes
 
 import jitkernels as jk
-from jitkernels.frontends.jit import JitFunction
+from jitkernels.compiler.api.jit import JitFunction
 
 EXPRESSIONS = (
     "np.exp(x)", "x+1", "x*2.5", "x-x[0]", "x/3", "x//2", "x%3", "x**2", "x**0.5", "x**3", "-x", "abs(x)",

@@ -9,7 +9,7 @@ import pytest
 from jitted import array
 
 import jitkernels as jk
-from jitkernels.cli import function as command
+from jitkernels.tools.cli import function as command
 
 OFFSET = np.ones(4)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import jitkernels as jk
+from jitkernels.attrs.schema.registry import implementation, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import NotUsableError, RegistrationError
-from jitkernels.kernel import Kernel
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implementation, implements
 
 
 def built(attr: Any, name: str = "mine") -> Kernel:
@@ -119,7 +119,7 @@ def test_body_of_wrong_arity(toy: Any, body: Callable[..., None]) -> None:
 
 
 def test_reference_of_wrong_arity(toy: Any) -> None:
-    from jitkernels import registry
+    from jitkernels.attrs.schema import registry
 
     registry._implementations[toy.ToyAttr].pop("refer")
     implements(toy.ToyAttr, name="refer")(lambda attr, x, y: None)

@@ -9,9 +9,9 @@ import pytest
 from test_everyday import Keywords, Row, as_tuple, assert_right, example, function_of
 
 import jitkernels as jk
-from jitkernels.attrs.roles import fewest_results
-from jitkernels.named.inlining import has_own_code
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.schema_queries import min_results
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.capture.kernels.inline_reference import has_own_code
 
 WRONG: Any = "colour"
 ROWS = cases.every_row()
@@ -71,7 +71,7 @@ def test_by_itself_its_kernel_is_called(row: Row) -> None:
     compiled = jk.jit(lambda given: called(**given))
     told = str(compiled.explain(arrays))
     assert "left to NumPy" not in told
-    if not has_own_code(row) and fewest_results(row) == 1:
+    if not has_own_code(row) and min_results(row) == 1:
         assert f"jk.{row.kernel_type.name.lower()}" in told or "gather" in told
     assert_right(row, compiled(arrays), given, dtype)
 

@@ -11,7 +11,7 @@ import pytest
 from jitted import array
 
 import jitkernels as jk
-from jitkernels.native import numpy_call
+from jitkernels.runtime import python_callback
 
 
 def filtered(f: Any, h: Any, r: Any, x: Any, p: Any, zs: Any) -> Any:
@@ -165,14 +165,14 @@ def test_each_thread_is_told_of_its_own_errors() -> None:
     heard: list[int] = []
 
     def other() -> None:
-        numpy_call._hear("overflow", 2)
-        heard.extend((numpy_call._take(), numpy_call._take()))
+        python_callback._hear("overflow", 2)
+        heard.extend((python_callback._take(), python_callback._take()))
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
     assert heard[0] > 0 == heard[1]
-    assert numpy_call._take() == 0
+    assert python_callback._take() == 0
 
 
 def test_threads() -> None:

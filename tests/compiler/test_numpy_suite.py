@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy_differences import DIFFERENCES, LAST_PLACE, REFERENCES, reason_of
+from processes import FOLDERS
 
-HERE = Path(__file__).parent
 INSTALLED = Path(np.__file__).parent
 SOME = {"_core/tests/test_indexing.py": 55, "_core/tests/test_half.py": 20, "_core/tests/test_item_selection.py": 200,
         "lib/tests/test_twodim_base.py": 15}  # fmt: skip
@@ -27,7 +27,7 @@ ALL = {
 
 def ran(files: list[str], report: Path, *options: str) -> dict[str, dict[str, Any]]:
     """The results of the tests of some files, by their names."""
-    own = {"NUMPY_SUITE_REPORT": str(report), "PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE}"}
+    own = {"NUMPY_SUITE_REPORT": str(report), "PYTHONPATH": os.pathsep.join(FOLDERS)}
     command = [
         sys.executable,
         "-m",

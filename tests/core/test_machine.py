@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from processes import python
 
-from jitkernels import machine
-from jitkernels.native import codegen, copying
+from jitkernels.codegen import llvm_backend
+from jitkernels.core import cpu_target
+from jitkernels.runtime import cast_copy
 
 CALL = """
 import logging
@@ -23,13 +24,13 @@ def test_user_without_a_home(tmp_path: Path) -> None:
     """A user whom the system does not know and who has no ``$HOME``, as in many containers."""
     code = f"""
 import os, tempfile, platformdirs
-from jitkernels import machine
+from jitkernels.core import cache_dirs
 tempfile.tempdir = {str(tmp_path)!r}
 def no_home(name):
     raise RuntimeError("could not determine the home directory")
 platformdirs.user_cache_dir = no_home
 del os.environ["JITKERNELS_CACHE_DIR"]
-print(machine.cache_root())
+print(cache_dirs.cache_root())
 """
     assert Path(python(code).strip()).parent == tmp_path
 
@@ -63,7 +64,7 @@ def test_nonsense_number_of_threads_is_said(text: str) -> None:
     code = f"import sys\nsys.stderr = sys.stdout\n{CALL}print(jk.get_num_threads())"
     said, _, number = python(code, JITKERNELS_NUM_THREADS=text).strip().rpartition("\n")
     assert "JITKERNELS_NUM_THREADS" in said
-    assert int(number) == machine.cpu_count()
+    assert int(number) == cpu_target.cpu_count()
 
 
 def test_intermediates_that_cannot_be_written(private_cache: Path, tmp_path: Path) -> None:
@@ -78,9 +79,9 @@ def test_forked_child_stays_on_one_thread_when_told_otherwise() -> None:
 import os, signal, warnings
 warnings.simplefilter("ignore")
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation
+from jitkernels.tools import testing
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.attrs.schema.registry import implementation
 jk.set_num_threads(2)
 attr = jk.VMulAttr(n=1 << 18)
 kernel = Kernel(attr, implementation(type(attr), "gen"), {"vector_bytes": 32, "parallel": True})
@@ -104,7 +105,7 @@ def test_fork_while_another_thread_looks_a_kernel_up(look: str) -> None:
 import os, signal, threading, time, warnings
 warnings.simplefilter("ignore")
 import jitkernels as jk
-from jitkernels.registry import implements
+from jitkernels.attrs.schema.registry import implements
 inside = threading.Event()
 @implements(jk.VMulAttr, name="slow")
 def slow(attr):
@@ -135,7 +136,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_targets() -> None:
     """Vectors and registers as the manuals have them; no word of x86 reaches another architecture's LLVM."""
     wide, narrow, plain, arm = (
-        machine.target_of(architecture, "any", frozenset(features))
+        cpu_target.target_of(architecture, "any", frozenset(features))
         for architecture, features in (
             ("x86_64", ("avx2", "avx512f")), ("x86_64", ("avx2",)), ("x86_64", ()), ("aarch64", ("neon",)),
         )
@@ -146,10 +147,10 @@ def test_targets() -> None:
     assert arm.lanes("float64") == 2
     assert arm.lanes("int8") == 16
     assert [target.widths for target in (wide, narrow, plain, arm)] == [(64, 32), (32,), (16,), (16,)]
-    assert codegen.features_of(wide, 64).endswith(",-prefer-256-bit")
-    assert codegen.features_of(narrow, 32).endswith(",+prefer-256-bit")
-    assert "prefer" not in codegen.features_of(arm, 16)
-    assert "+neon" in codegen.features_of(arm, 16)
+    assert llvm_backend.features_of(wide, 64).endswith(",-prefer-256-bit")
+    assert llvm_backend.features_of(narrow, 32).endswith(",+prefer-256-bit")
+    assert "prefer" not in llvm_backend.features_of(arm, 16)
+    assert "+neon" in llvm_backend.features_of(arm, 16)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +166,13 @@ def test_who_converts_half_precision(
     architecture: str, features: tuple[str, ...], converts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every 64-bit Arm does, also where LLVM cannot tell its features, as under emulation and on some systems."""
-    target = machine.target_of(architecture, "any", frozenset(features))
-    monkeypatch.setattr(machine, "target", lambda: target)
-    assert copying.has_float16() is converts
+    target = cpu_target.target_of(architecture, "any", frozenset(features))
+    monkeypatch.setattr(cpu_target, "target", lambda: target)
+    assert cast_copy.has_float16() is converts
 
 
 def test_target_of_this_machine() -> None:
-    target = machine.target()
-    assert (target.name, target.features) == (machine.cpu_name(), machine.cpu_features())
-    assert target == machine.target_of(target.architecture, target.name, target.features)
+    target = cpu_target.target()
+    assert (target.name, target.features) == (cpu_target.cpu_name(), cpu_target.cpu_features())
+    assert target == cpu_target.target_of(target.architecture, target.name, target.features)
     assert target.widths[0] == target.vector_bytes

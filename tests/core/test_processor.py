@@ -3,16 +3,16 @@
 import llvmlite.binding as llvm
 import pytest
 
-from jitkernels import machine, processor
-from jitkernels.processor import arm, x86
+from jitkernels.core import cpu_target, cpuid
+from jitkernels.core.cpuid import arm, x86
 
 NEW_AVX = 1 << 27 | 1 << 28
 """Bits of leaf 1: the system keeps registers, and AVX is there."""
 
 
 def test_what_is_read_is_what_llvm_says() -> None:
-    found = processor.host()
-    assert found is not None or machine.target().architecture not in ("x86_64", "aarch64")
+    found = cpuid.host()
+    assert found is not None or cpu_target.target().architecture not in ("x86_64", "aarch64")
     if found is not None:
         assert found == (llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features()))
 
@@ -38,7 +38,7 @@ def test_each_feature_has_a_bit_that_says_so() -> None:
     found = x86.features(leaves(b"GenuineIntel", 6, 0x8F, **every), lambda: 0xFFFFFFFF)
     assert all(found.values())
     assert not any(x86.features(leaves(b"GenuineIntel", 6, 0x8F), lambda: 0xFFFFFFFF).values())
-    if processor.host() is not None and machine.target().is_x86:
+    if cpuid.host() is not None and cpu_target.target().is_x86:
         assert set(found) == set(llvm.get_host_cpu_features())
 
 

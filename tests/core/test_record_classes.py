@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from jitkernels.records import record
+from jitkernels.core.frozen_dataclass import record
 
 
 @record
@@ -72,7 +72,7 @@ def test_equality_and_hashes_are_the_same() -> None:
 
 def test_nothing_changes() -> None:
     one = Record(1)
-    with pytest.raises(FrozenInstanceError, match="a Record does not change: first"):
+    with pytest.raises(FrozenInstanceError, match="a Record is frozen: cannot assign or delete first"):
         one.first = 2  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
         del one.first

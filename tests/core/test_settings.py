@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from processes import environment, finish, python, start
 
-from jitkernels import machine, settings
+from jitkernels.core import cpu_target, settings
 from jitkernels.errors import UnknownNameError
 
 REFUSED = {
@@ -23,16 +23,17 @@ REFUSED = {
     "JITKERNELS_KEEP_INTERM": ("yes", "2", "\udcff"),
     "JITKERNELS_WORKDIR": ("/proc/nowhere", "/dev/null"),
     "JITKERNELS_OPT_LEVEL": ("4", "-4", "high", "1.0", "\udcff"),
-    "JITKERNELS_BACKEND": ("Native", "numba", "\udcff"),
+    "JITKERNELS_BACKEND": ("Native", "Numba", "\udcff"),
+    "JITKERNELS_COMPILER": ("thread", "Process", "\udcff"),
     "JITKERNELS_CPU_NAME": ("\udcff", "../x", "a b", "-v", "é", "a\n"),
     "JITKERNELS_CPU_FEATURES": ("avx2", "-nonsense", "-", "\udcff"),
 }
 """Values that no variable can have; what is wrong must be said, whether it is an error or not."""
-READ_BY_BUILDS = ("JITKERNELS_KEEP_INTERM", "JITKERNELS_WORKDIR")
+READ_BY_BUILDS = ("JITKERNELS_KEEP_INTERM", "JITKERNELS_WORKDIR", "JITKERNELS_COMPILER")
 """Nobody asks for these where all objects are in the cache."""
 RUN = """
 import jitkernels as jk
-from jitkernels import settings
+from jitkernels.core import settings
 try:
     jk.JitConfig()
     print(jk.vmul([1.0], [2.0]))
@@ -126,11 +127,11 @@ def test_looking_for_misspelt_names_is_quick() -> None:
     """Microseconds in an ordinary environment, so that the first call does not feel it."""
     code = """
 import time
-from jitkernels import settings
+from jitkernels.core import settings
 settings.read("JITKERNELS_TUNE")
 took = []
 for _ in range(20):
-    settings._looked = False
+    settings._reported_unknown = False
     started = time.perf_counter()
     settings.read("JITKERNELS_TUNE")
     took.append(time.perf_counter() - started)
@@ -162,7 +163,7 @@ def test_a_cpu_name_never_leaves_its_folder(monkeypatch: pytest.MonkeyPatch) -> 
     """It becomes part of a file's name."""
     monkeypatch.setenv("JITKERNELS_CPU_NAME", f"..{os.sep}x")
     with pytest.raises(UnknownNameError):
-        machine.cpu_name.__wrapped__()
+        cpu_target.cpu_name.__wrapped__()
 
 
 WRONG_WHATEVER_IS_BUILT = (
@@ -170,6 +171,7 @@ WRONG_WHATEVER_IS_BUILT = (
     ("JITKERNELS_CPU_FEATURES", "-sse4.1"),
     ("JITKERNELS_CPU_FEATURES", "-64bit"),
     ("JITKERNELS_KEEP_INTERM", "yes"),
+    ("JITKERNELS_COMPILER", "yes"),
 )
 
 
@@ -210,7 +212,7 @@ for code in "?bBhHiIlLqQefd":
     assert python(code, private_cache, JITKERNELS_CPU_FEATURES="-f16c") == ""
 
 
-@pytest.mark.skipif(not machine.target().is_x86, reason="the feature is one of x86-64")
+@pytest.mark.skipif(not cpu_target.target().is_x86, reason="the feature is one of x86-64")
 def test_what_is_left_out_does_not_come_back(private_cache: Path, tmp_path: Path) -> None:
     """LLVM takes a feature for there that another one needs."""
     code = """
@@ -244,6 +246,6 @@ try:
 except UnknownNameError:
     print("refused")
 """
-    for name in sorted(machine.cpu_features()):
+    for name in sorted(cpu_target.cpu_features()):
         refused = python(code.format(name=name), private_cache) == "refused\n"
-        assert refused == (name in machine.NEEDED), name
+        assert refused == (name in cpu_target.NEEDED), name

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from processes import python
 
-from jitkernels import machine, packs, states
+from jitkernels.codegen import kernel_archive
+from jitkernels.core import cache_dirs, source_hash
 
 
 @pytest.fixture
@@ -20,24 +21,24 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("one.py", "inner/two.py", "inner/deeper/three.py", "inner/text.txt"):
         (place / name).write_text(f"of {name}")
         aged(place / name, len(name))
-    monkeypatch.setattr(states, "PACKAGE", place)
-    monkeypatch.setattr(machine, "cache_root", lambda: cache)
-    monkeypatch.setattr(states, "_noted", {})
-    monkeypatch.setattr(states, "_used", {})
+    monkeypatch.setattr(source_hash, "PACKAGE", place)
+    monkeypatch.setattr(cache_dirs, "cache_root", lambda: cache)
+    monkeypatch.setattr(source_hash, "_noted", {})
+    monkeypatch.setattr(source_hash, "_used", {})
     return place
 
 
 def aged(file: Path, more: int = 0) -> None:
     """Let a file be as one that was installed a while ago."""
-    now = time.time_ns() - 10 * states.RECENT + more
+    now = time.time_ns() - 10 * source_hash.RECENT + more
     os.utime(file, ns=(now, now))
 
 
 def state() -> str:
     """As another process sees it."""
-    states.state_of.cache_clear()
-    states._noted.clear()
-    return states.state_of("one.py", "inner")
+    source_hash.state_of.cache_clear()
+    source_hash._noted.clear()
+    return source_hash.state_of("one.py", "inner")
 
 
 def test_an_edit_is_another_state(package: Path) -> None:
@@ -65,7 +66,7 @@ def test_times_that_tell_nothing_are_not_asked(package: Path) -> None:
     (package / "one.py").write_text("OF one.py")
     os.utime(package / "one.py", (0, 0))
     assert state() != before
-    assert not (machine.cache_root() or package).joinpath(states.FILE).exists()
+    assert not (cache_dirs.cache_root() or package).joinpath(source_hash.FILE).exists()
 
 
 def test_one_time_of_all_files_tells_nothing(package: Path) -> None:
@@ -75,8 +76,8 @@ def test_one_time_of_all_files_tells_nothing(package: Path) -> None:
         for file in package.rglob("*.py"):
             os.utime(file, (1.7e9, 1.7e9))
         found = state()
-        assert found == states._hash(states._modules_of("one.py", "inner"))
-    assert states.noted() == {}
+        assert found == source_hash._hash(source_hash._modules_of("one.py", "inner"))
+    assert source_hash.noted() == {}
 
 
 def test_what_has_just_changed_is_not_noted(package: Path) -> None:
@@ -86,46 +87,46 @@ def test_what_has_just_changed_is_not_noted(package: Path) -> None:
         file.write_text(content)
         now = time.time_ns() // 10**9 * 10**9
         os.utime(file, ns=(now, now))
-        assert state() == states._hash(states._modules_of("one.py", "inner"))
-    assert states.noted() == {}
+        assert state() == source_hash._hash(source_hash._modules_of("one.py", "inner"))
+    assert source_hash.noted() == {}
     aged(file)
     found = state()
-    assert found in states.noted().values()
+    assert found in source_hash.noted().values()
 
 
 def test_what_is_noted_saves_reading(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = state()
-    monkeypatch.setattr(states, "_hash", lambda files: pytest.fail("it is noted in the cache"))
+    monkeypatch.setattr(source_hash, "_hash", lambda files: pytest.fail("it is noted in the cache"))
     assert state() == before
-    notes = states.noted()
-    states.state_of.cache_clear()
-    monkeypatch.setattr(machine, "cache_root", lambda: None)
-    states.note(notes)
-    assert states.state_of("one.py", "inner") == before
+    notes = source_hash.noted()
+    source_hash.state_of.cache_clear()
+    monkeypatch.setattr(cache_dirs, "cache_root", lambda: None)
+    source_hash.note(notes)
+    assert source_hash.state_of("one.py", "inner") == before
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"a": {}}', b"[" * 100_000])
 def test_notes_that_are_none(package: Path, content: bytes) -> None:
     """Whatever lies there, states are found and noted anew."""
     before = state()
-    place = (machine.cache_root() or package) / states.FILE
+    place = (cache_dirs.cache_root() or package) / source_hash.FILE
     place.write_bytes(content)
     assert state() == before
     assert before in json.loads(place.read_bytes()).values()
 
 
 def test_notes_are_few(package: Path) -> None:
-    for number in range(states.MOST + 5):
+    for number in range(source_hash.MOST + 5):
         (package / "one.py").write_text("x" * number)
         aged(package / "one.py", number)
         last = state()
-    notes = json.loads(((machine.cache_root() or package) / states.FILE).read_bytes())
-    assert len(notes) == states.MOST
+    notes = json.loads(((cache_dirs.cache_root() or package) / source_hash.FILE).read_bytes())
+    assert len(notes) == source_hash.MOST
     assert last in notes.values()
 
 
 def test_both_ways_to_hash_agree() -> None:
     """OpenSSL's, where it is there already, and Python's own."""
-    code = "import {}; from jitkernels.checksums import sha256; print(sha256(b'some').hexdigest())"
+    code = "import {}; from jitkernels.core.hashing import sha256; print(sha256(b'some').hexdigest())"
     assert python(code.format("hashlib")) == python(code.format("sys"))
-    assert packs.compiler_version() == states.state_of(*packs.COMPILER)
+    assert kernel_archive.compiler_version() == source_hash.state_of(*kernel_archive.COMPILER)

@@ -10,11 +10,11 @@ import pytest
 from test_everyday import example, function_of
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError
-from jitkernels.signature import AnyArray, Array, Signature
-from jitkernels.testing.arguments import WRONG, assert_refused, is_alike, read_only
+from jitkernels.tools import testing
+from jitkernels.tools.testing.arguments import WRONG, assert_rejected, is_equivalent_form, read_only
 
 
 def _contents(arrays: Sequence[object]) -> list[bytes]:
@@ -22,7 +22,7 @@ def _contents(arrays: Sequence[object]) -> list[bytes]:
 
 
 def _assert_refused(function: Callable[..., Any], arrays: Sequence[object], named: str) -> None:
-    caught = assert_refused(function, arrays, named, "a call")
+    caught = assert_rejected(function, arrays, named, "a call")
     assert isinstance(caught, ArgumentError | ArgumentTypeError)
 
 
@@ -37,7 +37,7 @@ def test_wrong_argument(row: cases.Row, name: str) -> None:
         for i, parameter in enumerate(signature.arrays):
             arrays: list[object] = [*signature.sample()]
             arrays[i] = change(signature.sample()[i])
-            if is_alike(arrays[i], signature.sample()[i]):
+            if is_equivalent_form(arrays[i], signature.sample()[i]):
                 continue
             expected = f"{attr.name}: {parameter.name}: expected {parameter.describe()}"
             for function in (kernel.callable, kernel.run):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.emit import programs
+from jitkernels.compiler.codegen.core import module_text
 
 MOST_BYTES = 16_000
 """Of machine code, which each lane that is written by itself makes longer; it has had five times as many."""
@@ -37,8 +37,8 @@ def test_bytes_at_steps(
         sizes.append(len(code) if source.name == "fused" else 0)
         return code
 
-    object_code = programs.Fused.object_code
-    monkeypatch.setattr(programs.Fused, "object_code", measured)
+    object_code = module_text.Fused.object_code
+    monkeypatch.setattr(module_text.Fused, "object_code", measured)
     compiled = jk.jit(function)
     for size in (40, 2000, 12_000):
         p = np.zeros(size, dtype)

@@ -11,12 +11,12 @@ import oracles
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import wholes_of
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.schema_queries import integer_options_of
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.errors import AttrError, JitKernelsError
-from jitkernels.signature import AnyArray
-from jitkernels.testing.truth import Truth
+from jitkernels.tools import testing
+from jitkernels.tools.testing.expected import Truth
 
 Keywords = dict[str, Any]
 Row = Any
@@ -247,7 +247,9 @@ def test_axis(row: Row) -> None:
         return
     first = next(iter(parameters))
     value = np.random.default_rng(1).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
-    whole = {name: 2 for name in wholes_of(row) if parameters[name].default is inspect.Parameter.empty}
+    whole = {
+        name: 2 for name in integer_options_of(row) if parameters[name].default is inspect.Parameter.empty
+    }
     function = partial(function_of(row), **whole)
     for axis in (-3, -2, -1, 0, 1, 2):
         expected = function(**{first: np.moveaxis(value, axis, -1).copy()})

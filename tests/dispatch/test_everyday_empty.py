@@ -13,9 +13,9 @@ from test_everyday_forms import bits
 from test_peers import is_served_by_compiled_code
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.errors import JitKernelsError
+from jitkernels.tools import testing
 
 Row = Any
 

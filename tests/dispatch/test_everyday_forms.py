@@ -11,10 +11,11 @@ import test_everyday
 from test_everyday import SAME_VALUES, Giving, Row, arrays_only, as_tuple, example, function_of
 
 import jitkernels as jk
-from jitkernels import functions, testing
-from jitkernels.attrs.base import FLOATS, KernelAttr
+from jitkernels.attrs.schema.base import FLOATS, KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.dispatch import operators
 from jitkernels.errors import DataIndexError, JitKernelsError, RegistrationError
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.tools import testing
 
 DTYPES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
@@ -26,12 +27,12 @@ LENGTHS = (0, 1, 7, 16, 17, 511, 512, 513, 1025, 1600)
 def compiled(function: Any, *arguments: Any, **named: Any) -> Any:
     """The result of a call, which may come to Python once, but not again."""
     function(*arguments, **named)
-    computes = functions.Everyday._compute
-    functions.Everyday._compute = _came  # type: ignore[method-assign]  # mock.patch takes a millisecond
+    computes = operators.Everyday._compute
+    operators.Everyday._compute = _came  # type: ignore[method-assign]  # mock.patch takes a millisecond
     try:
         return function(*arguments, **named)
     finally:
-        functions.Everyday._compute = computes  # type: ignore[method-assign]
+        operators.Everyday._compute = computes  # type: ignore[method-assign]
 
 
 def _came(*_: Any, **__: Any) -> Any:

@@ -8,10 +8,10 @@ from mixed import arguments, bits, inputs_of, numbers, rows, wide
 from test_everyday import Row, function_of
 from test_everyday_forms import compiled
 
-from jitkernels import functions
-from jitkernels.native.code import Code
-from jitkernels.signature import AnyArray
-from jitkernels.testing.guards import Guarded
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.dispatch import operators
+from jitkernels.runtime.loading.compiled_code import Code
+from jitkernels.tools.testing.guard_pages import Guarded
 
 
 @pytest.mark.parametrize("row", rows())
@@ -71,7 +71,7 @@ NUMBERS = (
 @pytest.mark.parametrize("nests", [True, False])
 def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nests read them where calls blockwise have them written down as often as there are elements."""
-    for owner, name, value in () if nests else ((functions, "PATIENCE", 1e9), (Code, "is_loaded", False)):
+    for owner, name, value in () if nests else ((operators, "PATIENCE", 1e9), (Code, "is_loaded", False)):
         monkeypatch.setattr(owner, name, value)
     function = function_of(row)
     for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960) if nests else (5, 511)):

@@ -14,17 +14,18 @@ from test_everyday import Row, function_of
 from test_everyday_forms import DTYPES, compiled
 
 import jitkernels as jk
-from jitkernels import converting, dtypes, functions
-from jitkernels.choosing import best_variant
+from jitkernels.attrs.schema.registry import implementation, implementations
+from jitkernels.core import dtypes
+from jitkernels.core.fork_locks import making
+from jitkernels.dispatch import fused_casts, operators
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import BuildError
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.locks import making
-from jitkernels.native import code, load
-from jitkernels.native.code import Code
-from jitkernels.native.layout import ADDRESS_BITS, CONVERTING, KIND_BITS, NUMBER, Known
-from jitkernels.registry import implementation, implementations
-from jitkernels.testing.guards import Guarded
+from jitkernels.runtime.abi_layout import ADDRESS_BITS, CONVERTING, KIND_BITS, NUMBER, Known
+from jitkernels.runtime.loading import compiled_code, loader
+from jitkernels.runtime.loading.compiled_code import Code
+from jitkernels.selection.select import best_variant
+from jitkernels.tools.testing.guard_pages import Guarded
 
 SIZES = (*range(34), 48, 960)
 COMBINATIONS = 480
@@ -34,7 +35,7 @@ GUARDED = (1, 7, 8, 15, 33, 48)
 
 def nests(row: Row) -> list[int]:
     """The entries for inputs of other dtypes, 0 where these are converted first."""
-    table = functions._holder_of(row.kernel_type.name.lower())._dispatch
+    table = operators._holder_of(row.kernel_type.name.lower())._dispatch
     assert table is not None
     forms = 2**KIND_BITS - 1
     return [
@@ -90,7 +91,7 @@ def test_every_pair_of_dtypes(row: Row) -> None:
     known = [
         kinds for kinds in all_kinds(row) if {*kinds} <= {*dtypes.TABLE} and {*kinds} != {wide_of(kinds)}
     ]
-    converts = converting.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
+    converts = fused_casts.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
     assert sum(entry != 0 for entry in nests(row)) == (len(known) if converts else 0)
 
 
@@ -105,7 +106,7 @@ def kernel_of(row: Row) -> Kernel:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("row", [p for p in rows() if p.values[0].__module__.startswith("jitkernels.")])
 def test_generated_kernels_convert(row: Row) -> None:
-    assert converting.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
+    assert fused_casts.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
 
 
 @pytest.mark.usefixtures("eager")
@@ -113,8 +114,8 @@ def test_generated_kernels_convert(row: Row) -> None:
 def test_a_mistake_in_the_order_of_dtypes_is_seen(
     kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = converting.nest_of
-    monkeypatch.setattr(converting, "nest_of", lambda kernel, names: right(kernel, names[::-1]))
+    right = fused_casts.nest_of
+    monkeypatch.setattr(fused_casts, "nest_of", lambda kernel, names: right(kernel, names[::-1]))
     with pytest.raises(AssertionError, match=kinds[0]):
         check(jk.VMulAttr, kinds, [33])
 
@@ -122,7 +123,7 @@ def test_a_mistake_in_the_order_of_dtypes_is_seen(
 def test_calls_pay_for_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first call waits for nothing; what is there already, after everything was forgotten, is taken at once."""
     KernelFuncs.cache().clear()
-    monkeypatch.setattr(functions, "PATIENCE", 2e-6)
+    monkeypatch.setattr(operators, "PATIENCE", 2e-6)
     monkeypatch.setattr(Code, "is_loaded", False)
     given = numbers(960, "int8", 0), numbers(960, "uint8", 1)
     expected = bits(np.multiply(*given, dtype=np.float64))
@@ -156,7 +157,7 @@ def test_a_pin_is_a_pin(row: Row, name: str, monkeypatch: pytest.MonkeyPatch) ->
     KernelFuncs.cache().get(attr, implementation(row, name))(*[a.astype(np.float64) for a in given], expected)
     for _ in range(4):
         assert bits(function_of(row)(*given)) == bits(expected)
-    assert [*map(bool, nests(row))] == ([] if name == "refer" else [name == "gen"])
+    assert [*map(bool, nests(row))] == ([] if name == "refer" else [name in ("gen", "numba")])
 
 
 @pytest.mark.usefixtures("eager")
@@ -169,7 +170,7 @@ def test_another_pick_has_another_nest() -> None:
     assert kernel.implementation == "gen"
     found = implementation(jk.VSigmoidAttr, "mix")
     kernel.become(Kernel(attr, found, best_variant(attr, found)))
-    table = functions._holder_of("vsigmoid")._dispatch
+    table = operators._holder_of("vsigmoid")._dispatch
     assert table is not None
     table.put(table.key(attr.fields()), kernel.address, long=False)
     expected = np.empty(960)
@@ -188,16 +189,16 @@ def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
         found = implementation(jk.VMulAttr, name)
         if name != "refer" and found.reason_against(attr) is None:
             kernel = Kernel(attr, found, best_variant(attr, found))
-            assert converting.nest_of(kernel, ["int8", "bool"]) is not None, name
+            assert fused_casts.nest_of(kernel, ["int8", "bool"]) is not None, name
             kernel.rule = "pinned"
-            assert (converting.nest_of(kernel, ["int8", "bool"]) is None) == (name != "gen")
+            assert (fused_casts.nest_of(kernel, ["int8", "bool"]) is None) == (name not in ("gen", "numba"))
 
 
 @pytest.mark.parametrize("patience", [0.0, 1e9])
 @pytest.mark.parametrize("other", ["bool", "float32", "float64"])
 def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of bool that were never written as such hold other bytes than 0 and 1."""
-    monkeypatch.setattr(functions, "PATIENCE", patience)
+    monkeypatch.setattr(operators, "PATIENCE", patience)
     KernelFuncs.cache().clear()
     for n in (5, 200):
         x = np.arange(n, dtype=np.uint8).view(bool)
@@ -211,7 +212,7 @@ def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest
 
 def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread that makes a kernel holds it first, and then waits for the same nest's code."""
-    monkeypatch.setattr(functions, "PATIENCE", 0.0)
+    monkeypatch.setattr(operators, "PATIENCE", 0.0)
     KernelFuncs.cache().clear()
     seen = []
 
@@ -219,27 +220,27 @@ def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch)
         seen.append(making._is_owned())  # type: ignore[attr-defined]
         return 0
 
-    monkeypatch.setattr(converting, "address_of", looked_at)
+    monkeypatch.setattr(fused_casts, "address_of", looked_at)
     jk.vmul(numbers(9, "int8", 0), numbers(9, "uint8", 1))
     KernelFuncs.cache().clear()
     assert seen == [True]
 
 
 def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    monkeypatch.setattr(functions, "PATIENCE", 0.0)
+    monkeypatch.setattr(operators, "PATIENCE", 0.0)
     given = numbers(600, "int8", 0), numbers(600, "uint8", 1)
-    monkeypatch.setattr(load, "_loaded", {})
-    monkeypatch.setattr(load, "_held", WeakValueDictionary())
-    monkeypatch.setattr(code, "_known", {})
+    monkeypatch.setattr(loader, "_loaded", {})
+    monkeypatch.setattr(loader, "_held", WeakValueDictionary())
+    monkeypatch.setattr(compiled_code, "_known", {})
     jk.vmul(*[array.astype(np.float64) for array in given])
 
     def refused(self: Any, symbol: str) -> bytes:
         raise BuildError("no compiler")
 
-    monkeypatch.setattr("jitkernels.native.loop_nest.LoopNest.object_code", refused)
+    monkeypatch.setattr("jitkernels.codegen.range_kernel.LoopNest.object_code", refused)
     for _ in range(3):
         assert bits(jk.vmul(*given)) == bits(np.multiply(*given, dtype=np.float64))
     assert nests(jk.VMulAttr) == [0]
-    assert [record.message for record in caplog.records if "converting first" in record.message] == [
-        "vmul_float64_of_int8_uint8 cannot be built, converting first: no compiler"
-    ]
+    assert [
+        record.message for record in caplog.records if "falling back to separate casts" in record.message
+    ] == ["vmul_float64_of_int8_uint8 cannot be built, falling back to separate casts: no compiler"]

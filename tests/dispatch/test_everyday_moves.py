@@ -9,11 +9,11 @@ import pytest
 from test_everyday_forms import bits, compiled, numbers
 
 import jitkernels as jk
-from jitkernels.attrs.roles import outputs_of
-from jitkernels.peers import forms
-from jitkernels.registry import all_rows
-from jitkernels.signature import AnyArray
-from jitkernels.testing.guards import Guarded
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.schema_queries import outputs_of
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import array_layouts
+from jitkernels.tools.testing.guard_pages import Guarded
 
 RIGHT: dict[str, Callable[[AnyArray], AnyArray]] = {
     "VIDENTITY": lambda x: x,
@@ -24,7 +24,10 @@ RIGHT: dict[str, Callable[[AnyArray], AnyArray]] = {
 SHAPES = ((40,), (1, 1), (25, 90), (33, 9), (9, 8, 17), (11, 2, 3, 10))
 LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
     "plain": lambda x: x,
-    **{name: forms.EVERYWHERE[name] for name in ("strided", "columns", "reversed", "Fortran", "repeated")},
+    **{
+        name: array_layouts.EVERYWHERE[name]
+        for name in ("strided", "columns", "reversed", "Fortran", "repeated")
+    },
     "axes in another order": lambda x: np.ascontiguousarray(np.moveaxis(x, -1, 0)).transpose(
         *range(1, x.ndim), 0
     ),
@@ -168,8 +171,8 @@ def test_floats_in_the_other_order_at_any_byte(dtype: str) -> None:
     """Compiled code reads them where they are, alone and beside others, which take what dtype they say."""
     for n in (1, 15, 16, 33, 700):
         x, y = numbers(n, dtype), numbers(n, "float32", 1)
-        for change in (forms.byte_swapped, forms.unaligned):
-            strange = forms.unaligned(change(x))
+        for change in (array_layouts.byte_swapped, array_layouts.unaligned):
+            strange = array_layouts.unaligned(change(x))
             assert bits(compiled(jk.vmul, strange, y)) == bits(x * y)
             assert bits(compiled(jk.vmul, y[::-1], strange[::-1])) == bits(x[::-1] * y[::-1])
             assert bits(compiled(jk.vcopy, strange)) == bits(x)

@@ -9,7 +9,7 @@ from test_everyday import Row, arrays_only, by_position, example, function_of
 from test_everyday_forms import DTYPES, bits, compiled, numbers
 
 import jitkernels as jk
-from jitkernels.attrs.base import FLOATS
+from jitkernels.attrs.schema.base import FLOATS
 from jitkernels.errors import JitKernelsError
 
 

@@ -24,9 +24,9 @@ from test_everyday import (
 )
 
 import jitkernels as jk
-from jitkernels import functions, results
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.dispatch import operators, outputs
 from jitkernels.errors import ArgumentError, ArgumentTypeError
-from jitkernels.signature import AnyArray
 
 
 def outs_of(row: Row, given: Keywords) -> tuple[AnyArray, ...]:
@@ -131,7 +131,7 @@ def test_out_that_overlaps_itself(row: Row) -> None:
                 continue
             outs = [*outs_of(row, given)]
             outs[number] = make(out)
-            if not results.folds(outs[number]):
+            if not outputs.folds(outs[number]):
                 continue
             before = outs[number].tobytes()
             with failures.gathered(f"{form} {number}"):
@@ -159,11 +159,11 @@ def test_what_overlaps_itself() -> None:
         try:
             jk.vexp(x, out=out)
         except ArgumentError:
-            assert results.folds(out)
+            assert outputs.folds(out)
         else:
             taken += 1
             assert apart
-            assert not results.folds(out)
+            assert not outputs.folds(out)
     assert taken > 10
     room = np.zeros((7, 5, 9, 8), np.float32)
     views = [room[::2, ::2, 1, ::2].transpose(order) for order in itertools.permutations(range(3))]
@@ -176,7 +176,7 @@ def test_what_overlaps_itself() -> None:
     for out in views:
         for _ in range(2):
             jk.vexp(np.ones(out.shape, np.float32), out=out)
-        assert not results.folds(out)
+        assert not outputs.folds(out)
 
 
 @pytest.mark.parametrize("row", cases.every_form())
@@ -207,7 +207,7 @@ def _check_out_over_inputs(row: Row, place: str) -> None:
 
 def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
     """Whoever only ever passes ``out`` gets the compiled dispatcher as well."""
-    holder = functions._holder_of("vmul")
+    holder = operators._holder_of("vmul")
     x, z = np.ones(9, np.float32), np.empty(9, np.float32)
     for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
         holder.forget()

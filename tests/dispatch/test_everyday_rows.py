@@ -10,9 +10,9 @@ import pytest
 from test_everyday import as_tuple, function_of
 from test_everyday_forms import bits, compiled
 
-from jitkernels.attrs.roles import inputs_of, outputs_of
-from jitkernels.peers.forms import columns
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.schema_queries import inputs_of, outputs_of
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers.array_layouts import columns
 
 Row = Any
 SHAPES = (("float32", (5, 100)), ("float32", (2, 4097)), ("float64", (3, 63)), ("float64", (1, 700)))

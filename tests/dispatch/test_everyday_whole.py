@@ -9,13 +9,19 @@ import pytest
 from rows_of_tests import put_back, take_out
 from test_everyday_forms import bits, compiled
 
-from jitkernels.attrs.base import Case, KernelAttr, Tolerance, cases, whole
-from jitkernels.attrs.roles import wholes_of
-from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, JitKernelsError, RegistrationError
-from jitkernels.functions import Everyday
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import all_rows, implements
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.schema_queries import integer_options_of
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.dispatch.operators import Everyday
+from jitkernels.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AttrError,
+    JitKernelsError,
+    RegistrationError,
+)
 
 MOST = (1 << 63) - 1
 
@@ -226,7 +232,7 @@ def test_declarations_that_cannot_be() -> None:
 def test_numbers_of_rows_are_tried_and_kept() -> None:
     """Every row with such an option says what tests shall try, and each number is its own again from JSON."""
     for row in all_rows():
-        for name in wholes_of(row):
+        for name in integer_options_of(row):
             field = row.known_fields()[name]
             samples = row.__dataclass_fields__[name].metadata["samples"]  # type: ignore[attr-defined]
             assert samples, f"{row.__name__}: {name}"

@@ -6,24 +6,17 @@ from typing import Any
 import cases
 import numpy as np
 import pytest
-from test_everyday import (
-    SAME_VALUES,
-    arrays_only,
-    as_tuple,
-    assert_right,
-    example,
-    function_of,
-    in_dtype,
-)
+from test_everyday import SAME_VALUES, arrays_only, as_tuple, assert_right, example, function_of, in_dtype
 from test_everyday_out import passed
 
 import jitkernels as jk
-from jitkernels import functions, testing
-from jitkernels.attrs.roles import inputs_of
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.registry import implementation
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.attrs.schema.schema_queries import inputs_of
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.dispatch import operators
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.tools import testing
 
 Row = Any
 
@@ -32,7 +25,7 @@ Row = Any
 def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) -> None:
     """Once there is one, operands that pass through a buffer still reach it with all of their rows."""
     attr, given = example(row)
-    holder = functions._holder_of(attr.name)
+    holder = operators._holder_of(attr.name)
     forms = {name: make for name, make in SAME_VALUES.items() if name not in ("subclass", "byte_swapped")}
     for form, make in {**forms, "single": lambda value: value, "wide": as_wide}.items():
         used = arrays_only(given, make)
@@ -65,7 +58,7 @@ def test_a_kernel_of_one_size_may_become_the_reference(fresh: Path) -> None:
     attr = jk.MatMulAttr(m=7, n=9, k=5)
     a, b, _ = attr.signature().sample()
     right = a.astype(np.float64) @ b
-    holder = functions._holder_of("matmul")
+    holder = operators._holder_of("matmul")
     jk.matmul(a, b)
     for _ in range(2):  # the first look tells the price
         holder._specialise(attr, earned=True)

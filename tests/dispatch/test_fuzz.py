@@ -1,7 +1,7 @@
 """Thousands of calls with hostile arguments: a right result, or one of our errors and nothing written.
 
-``python tests/test_fuzz.py 50000 [first seed]`` makes that many and prints what was wrong, grouped by kind; so does
-``pytest -m full``. Every call follows from its number alone, so each finding can be repeated.
+``python tests/dispatch/test_fuzz.py 50000 [first seed]`` makes that many and prints failures, grouped by kind; so
+does ``pytest -m full``. Every call follows from its number alone, so each finding can be repeated.
 """
 
 import collections
@@ -20,15 +20,15 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import inputs_of
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.schema_queries import inputs_of
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import equivalent_of, ordinary_calls_of
+from jitkernels.benchmarks.peers.array_layouts import outs
 from jitkernels.errors import JitKernelsError
-from jitkernels.peers import equivalent_of, ordinary_calls_of
-from jitkernels.peers.forms import outs
-from jitkernels.registry import all_rows
-from jitkernels.signature import AnyArray
 
-CALLS, MANY_CALLS = 1500, 50_000
+CALLS, MANY_CALLS = 500, 50_000
 SIZES = (8, 24, 960)
 SHARE_OF_KERNELS = 0.3
 MOST = 1 << 20

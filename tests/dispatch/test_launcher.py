@@ -14,11 +14,12 @@ from processes import python
 from test_everyday import SAME_VALUES, by_position, example, function_of
 
 import jitkernels as jk
-from jitkernels import functions, testing
-from jitkernels.functions import Everyday
-from jitkernels.kernel import Kernel
-from jitkernels.native import launch
-from jitkernels.registry import all_rows, implementation
+from jitkernels.attrs.schema.registry import all_rows, implementation
+from jitkernels.dispatch import operators
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.native import launcher
+from jitkernels.dispatch.operators import Everyday
+from jitkernels.tools import testing
 
 CALLS = 100_000
 Row = Any
@@ -39,16 +40,16 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def python_only(fresh: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As on a Python whose object layout is not known: everything goes through the slow path."""
-    monkeypatch.setattr(launch, "_loaded", lambda: "forced by a test")
-    monkeypatch.setattr(functions, "_made", {})
-    launch._pattern_address.cache_clear()
+    monkeypatch.setattr(launcher, "_loaded", lambda: "forced by a test")
+    monkeypatch.setattr(operators, "_made", {})
+    launcher._pattern_address.cache_clear()
     yield
-    launch._pattern_address.cache_clear()
+    launcher._pattern_address.cache_clear()
 
 
 def test_there_is_a_compiled_launcher() -> None:
     """On CPython with the lock; were it silently absent, every call would be ten times slower."""
-    assert launch.reason_for_slow_path() is None
+    assert launcher.reason_for_slow_path() is None
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
@@ -73,7 +74,7 @@ def test_right_arguments_never_go_through_python(no_slow_path: None, row: cases.
     attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         testing.check_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
-        testing.check_in_place(attr, kernel.callable, oracles.expected, label=repr(kernel))
+        testing.check_aliased_arguments(attr, kernel.callable, oracles.expected, label=repr(kernel))
 
 
 def test_slow_path_would_be_noticed(no_slow_path: None) -> None:
@@ -99,7 +100,7 @@ def test_python_serves_everything_where_it_must(python_only: None, row: cases.Ro
 @pytest.mark.parametrize("row", cases.every_form())
 def test_everyday_in_python_where_it_must(python_only: None, row: Row) -> None:
     expected = functions_result(row)
-    function: Any = functions.everyday(row.kernel_type.name)
+    function: Any = operators.everyday(row.kernel_type.name)
     assert type(function) is types.MethodType
     _, given = example(row)
     for _ in range(2):
@@ -126,10 +127,10 @@ def functions_result(row: Row) -> tuple[Any, ...]:
 
 def test_more_dimensions_than_the_launcher_knows(toy: Any) -> None:
     """Signatures that do not fit its tables are served by Python from the start."""
-    parameter = launch.Parameter(np.dtype(np.float32), (1,) * 9, False, False)
-    assert not launch.fits([parameter], [])
-    assert not launch.fits([parameter._replace(shape=(1,))] * 81, [])
-    assert launch.fits([parameter._replace(shape=(1, 1, 1, 1))], [1, 2])
+    parameter = launcher.Parameter(np.dtype(np.float32), (1,) * 9, False, False)
+    assert not launcher.fits([parameter], [])
+    assert not launcher.fits([parameter._replace(shape=(1,))] * 81, [])
+    assert launcher.fits([parameter._replace(shape=(1, 1, 1, 1))], [1, 2])
 
 
 @pytest.mark.parametrize("row", cases.every_form())
@@ -229,8 +230,8 @@ def remembers(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str,
         return original(self, *arguments, **named)
 
     monkeypatch.setattr(Everyday, "call", counting)
-    monkeypatch.setattr(functions, "_made", {})
-    return functions.everyday(attr.name), given, counted
+    monkeypatch.setattr(operators, "_made", {})
+    return operators.everyday(attr.name), given, counted
 
 
 def plain(row: Row, given: dict[str, Any]) -> list[Any] | None:
@@ -273,7 +274,7 @@ def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPa
     function(*arrays)
     assert len(counted) == 2
     jk.set_num_threads(jk.get_num_threads())
-    functions.forget_all()
+    operators.forget_all()
     function(*arrays)
     assert len(counted) == 3
 
@@ -317,7 +318,7 @@ def test_long_work_releases_the_interpreter() -> None:
     code = """
 import threading, sys
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels.tools import testing
 sys.setswitchinterval(1000)
 jk.set_num_threads(1)
 attr = max((case.attr for case in jk.VSigmoidAttr.sweep()), key=lambda a: a.operations())
@@ -353,7 +354,7 @@ def test_launchers_that_outlive_the_package_end_well() -> None:
     code = """
 import codecs
 import jitkernels as jk
-from jitkernels.registry import all_rows
+from jitkernels.attrs.schema.registry import all_rows
 kept = [jk.get_refer(next(iter(row.sweep())).attr) for row in all_rows()]
 codecs.register(lambda name, kept=kept: None)  # the interpreter drops these after all modules
 """

@@ -8,7 +8,7 @@ def test_parts_come_when_calls_need_them() -> None:
     code = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import load
+from jitkernels.runtime.loading import loader as load
 def parts():
     names = [symbol.rpartition("_")[0] for symbol in load._loaded]
     return sorted(name for name in names if name in ("jk_launcher", "jk_general", "jk_converting"))
@@ -58,20 +58,20 @@ def test_a_part_that_cannot_be_had_is_an_error_of_ours() -> None:
     code = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import parts
+from jitkernels.dispatch.native import segments as parts
 m = np.ones((2, 2))
-real = parts.load.address_of
+real = parts.loader.address_of
 def refused(source):
     if source.name == "general":
         raise jk.errors.BuildError("forced by a test")
     return real(source)
-parts.load.address_of = refused
+parts.loader.address_of = refused
 for _ in range(2):
     try:
         jk.matmul(m, m)
     except jk.errors.BuildError as error:
         print(error)
-parts.load.address_of = real
+parts.loader.address_of = real
 print(jk.matmul(m, m).tolist())
 """
     assert python(code).splitlines() == ["forced by a test", "forced by a test", "[[2.0, 2.0], [2.0, 2.0]]"]

@@ -8,12 +8,12 @@ import pytest
 from test_everyday import Giving
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import inputs_of, spread_of
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.schema_queries import inputs_of, spread_of
+from jitkernels.benchmarks.peers import array_layouts
 from jitkernels.errors import JitKernelsError
-from jitkernels.peers import forms
-from jitkernels.registry import all_rows
+from jitkernels.tools import testing
 
 ROWS = [
     pytest.param(row, id=row.kernel_type.name.lower())
@@ -28,7 +28,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
         if value.itemsize > 2
         else testing.arguments.strided(value)
     ),
-    "columns": forms.columns,
+    "columns": array_layouts.columns,
 }
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import measuring
-from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import implementations
-from jitkernels.tuning import store, tuner
-from jitkernels.tuning.classes import LEAST_FOR_THREADS
-from jitkernels.tuning.store import Measured, Record
+from jitkernels.attrs.schema.registry import implementations
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import records
+from jitkernels.selection.records import Measured, Record
+from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS
+from jitkernels.tuning import tune, tuner
 from jitkernels.tuning.tuner import Candidate, contest
 
 
@@ -28,7 +28,7 @@ def test_who_was_far_behind_is_not_looked_at_again(seconds: float, timed: bool) 
     offered = entrants(best=serial, best_=parallel, far=serial, far_=parallel, wrong={}, new={})
     seen = [Measured("best", serial, seconds), Measured("far", serial, 1.1 * tuner.BEHIND * seconds)]
     record = Record((*seen, Measured("gone", {}, 1e-9), Measured("wrong", {}, error="it is wrong")))
-    left = [candidate.label for candidate in tuner.contenders(offered, record)]
+    left = [candidate.label for candidate in tuner.candidates_that_may_win(offered, record)]
     assert left == ["best[parallel=False]", *(["best[parallel=True]"] if timed else []), "new"]
 
 
@@ -60,6 +60,6 @@ def test_one_thread_s_record_holds_for_more_where_these_would_come_too_late(fres
     for seconds in (1e-3, 1e-7):
         alone = Record(tuple(Measured(name, {}, seconds) for name in implementations(type(attr))))
         late = seconds < LEAST_FOR_THREADS
-        assert measuring.keep_where_threads_are_late(attr, alone) == late
-        assert (store.load(attr.tuning_class(), get_num_threads()) == alone) == late
-        assert not measuring.keep_where_threads_are_late(attr, Record(alone.candidates[-1:]))
+        assert tune.reuse_serial_record(attr, alone) == late
+        assert (records.load(attr.tuning_class(), get_num_threads()) == alone) == late
+        assert not tune.reuse_serial_record(attr, Record(alone.candidates[-1:]))

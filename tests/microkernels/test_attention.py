@@ -7,9 +7,9 @@ import pytest
 from test_everyday_forms import compiled
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.tools import testing
 
 BATCH, HEADS, QUERIES, KEYS, D = 2, 3, 9, 21, 4
 MASKS = [

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.kernel import Kernel
-from jitkernels.loops.gemm_int8 import LONGEST, is_exact
-from jitkernels.registry import implementation
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.microkernels.gemm.blas_gemm_int8 import LONGEST, is_exact
 
 LIBRARIES = ("mkl", "onednn")
 

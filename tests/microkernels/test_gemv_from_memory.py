@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.gen.gemv import variants
-from jitkernels.kernel import Kernel
-from jitkernels.loops.gemv_columns import SUM_BYTES
-from jitkernels.loops.gemv_rows import ABREAST
-from jitkernels.loops.int4_writer import STREAMED
-from jitkernels.registry import implementation
+from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST
+from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES
+from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
+from jitkernels.tools import testing
 
 WIDE = SUM_BYTES // 4
 PLACES: tuple[tuple[Literal["start", "end"], int], ...] = (("end", 0), ("start", 0), ("start", 1))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.core import cpu_target
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.gen.matmul import matmul, variants
-from jitkernels.kernel import Kernel
-from jitkernels.loops.matmul_plan import Product, candidates, simplified
-from jitkernels.registry import implementation
+from jitkernels.microkernels.gemm.gemm_heuristics import Product, candidates, simplified
 
 SHAPES = [
     (5, 1, 100), (1, 5, 100), (1, 300, 40), (300, 1, 40), (40, 3, 80), (3, 40, 80), (33, 8, 70), (16, 200, 64),
@@ -23,10 +23,10 @@ SHAPES = [
 
 
 TARGETS = [
-    machine.target_of("x86_64", "znver5", frozenset({"avx512f", "avx2"})),
-    machine.target_of("x86_64", "haswell", frozenset({"avx2"})),
-    machine.target_of("x86_64", "nehalem", frozenset()),
-    machine.target_of("aarch64", "neoverse-n1", frozenset({"neon"})),
+    cpu_target.target_of("x86_64", "znver5", frozenset({"avx512f", "avx2"})),
+    cpu_target.target_of("x86_64", "haswell", frozenset({"avx2"})),
+    cpu_target.target_of("x86_64", "nehalem", frozenset()),
+    cpu_target.target_of("aarch64", "neoverse-n1", frozenset({"neon"})),
 ]
 
 
@@ -86,12 +86,12 @@ def test_compact_products_of_any_depth(trans_a: bool, trans_b: bool) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.name)
-def test_tiles_of_other_targets(target: machine.Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tiles_of_other_targets(target: cpu_target.Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their lanes and registers, in instructions of this machine, which has them if its vectors are as wide."""
-    own = machine.target()
+    own = cpu_target.target()
     if own.vector_bytes < target.vector_bytes:
         pytest.skip(f"vectors of {target.vector_bytes} bytes do not exist here")
-    monkeypatch.setattr(machine, "target", lambda: replace(target, name=own.name, features=own.features))
+    monkeypatch.setattr(cpu_target, "target", lambda: replace(target, name=own.name, features=own.features))
     for m, n, k, trans_b in (
         (31, 33, 17, False),
         (100, 60, 50, True),
@@ -138,10 +138,11 @@ def test_candidates_are_few_and_fit_registers() -> None:
 def test_text_needs_no_compiler() -> None:
     """The key of a cached object is computed without the front end."""
     program = (
-        "import sys; from jitkernels.attrs.matmul import MatMulAttr; from jitkernels.registry import implementations;"
+        "import sys; from jitkernels.attrs.matmul import MatMulAttr;"
+        "from jitkernels.attrs.schema.registry import implementations;"
         "implementations(MatMulAttr); from jitkernels.gen.matmul import matmul;"
         "assert matmul(MatMulAttr(m=9, n=9, k=9), algorithm='direct', rows=4, vectors=1).text;"
-        "print('jitkernels.native.language.loops' in sys.modules)"
+        "print('jitkernels.codegen.python.kernel_module' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
@@ -156,5 +157,5 @@ def test_one_packed_object_serves_every_size() -> None:
 @pytest.mark.parametrize("n", [1024, 2000, 2048, 4096])
 def test_large_products_are_never_read_in_place(n: int) -> None:
     """What was measured at other sizes may only choose from these: reading in place costs up to three times more."""
-    found = candidates(Product(n, n, n, False, False, "float32"), machine.target())
+    found = candidates(Product(n, n, n, False, False, "float32"), cpu_target.target())
     assert {variant["algorithm"] for variant in found} == {"packed"}

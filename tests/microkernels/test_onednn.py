@@ -1,6 +1,7 @@
 """oneDNN: found, kept on its caller's thread, its primitives kept per shape and whole after a fork."""
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 from processes import python
 
 import jitkernels as jk
+from jitkernels.attrs.schema.registry import implementation
 from jitkernels.more.onednn import library
-from jitkernels.registry import implementation
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +21,7 @@ def _found() -> None:
 
 
 def kernel(attr: Any) -> Any:
-    from jitkernels.kernel import Kernel
+    from jitkernels.dispatch.kernel import Kernel
 
     found = implementation(type(attr), "onednn")
     return Kernel(attr, found, found.variants(attr)[0]).callable
@@ -42,7 +43,9 @@ def test_it_is_found_with_version_and_place() -> None:
 
 
 def test_a_library_with_threads_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_version", lambda found: library.Version(3, 13, 0, b"", 4, 0))
+    monkeypatch.setattr(
+        library, "_version", lambda found: SimpleNamespace(major=3, minor=13, patch=0, cpu_runtime=4)
+    )
     library.library.cache_clear()
     try:
         found, reason = library.status()
@@ -128,7 +131,7 @@ import os
 import numpy as np
 import jitkernels as jk
 from test_onednn import kernel, rows
-from jitkernels.native import openmp
+from jitkernels.runtime.threads import team_size as openmp
 found, _ = openmp.runtime()
 before = found.omp_get_max_threads(), len(os.listdir("/proc/self/task"))
 x = rows(512, 1000)

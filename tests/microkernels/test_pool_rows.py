@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitkernels import machine
-from jitkernels.loops.pool_lanes import pool_lanes
-from jitkernels.loops.pool_rows import pool_rows
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.signature import AnyArray
-from jitkernels.testing.guards import Guarded
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
+from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
+from jitkernels.runtime.loading import loader
+from jitkernels.tools.testing.guard_pages import Guarded
 
 FEATURES = {"all": (), "without flags": ("avx512vl",), "without masks": ("avx512vl", "avx2")}
 SCALE = 0.5
@@ -24,9 +24,9 @@ ROWS = (1, 2, 7, 8, 9, 17)
 @pytest.fixture(params=FEATURES)
 def masks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """This processor, and one that has less in the same vectors."""
-    target = machine.target()
+    target = cpu_target.target()
     less = replace(target, features=target.features.difference(FEATURES[request.param]))
-    monkeypatch.setattr(machine, "target", lambda: less)
+    monkeypatch.setattr(cpu_target, "target", lambda: less)
     return str(request.param)
 
 
@@ -34,7 +34,7 @@ def called(name: str, arguments: tuple[str, ...], body: Any) -> Callable[..., in
     """The function of a loop nest, for addresses and numbers."""
     nest = LoopNest(name, arguments, body, extent=len(arguments) - 1)
     kinds = [ctypes.c_void_p if "*" in kind else ctypes.c_int64 for kind in arguments]
-    found: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(load.address_of(nest))
+    found: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(loader.address_of(nest))
     return found
 
 
@@ -113,7 +113,7 @@ def test_vectors_of_narrow_rows(pool: str, dtype: str, width: int) -> None:
 
     join = called("joined_lanes", (f"{dtype}*", f"{dtype}*", "int64", "int64"), body)
     random = np.random.default_rng(width)
-    lanes = min(width, machine.target().vector_bytes) // np.dtype(dtype).itemsize
+    lanes = min(width, cpu_target.target().vector_bytes) // np.dtype(dtype).itemsize
     for w in (1, 2, 4, 8, 16):
         for h in (*range(lanes // w, 4 * lanes), 40 * lanes + 1):
             if w > lanes or h == 0:

@@ -8,12 +8,13 @@ import pytest
 from jitted import array
 
 import jitkernels as jk
-from jitkernels import choosing, machine
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.graph import products
-from jitkernels.kernel import Kernel
-from jitkernels.loops import matmul_any_size
-from jitkernels.registry import implementation
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.compiler.schedule import matmul_step
+from jitkernels.core import cpu_target
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.microkernels.gemm import runtime_select
+from jitkernels.selection import select
 
 TURNS = [*itertools.product((False, True), repeat=2)]
 SHAPES = [
@@ -46,11 +47,11 @@ def test_sums_of_few_columns_where_registers_are_few(
     turned: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles of other machines, in instructions of this one."""
-    own = machine.target()
+    own = cpu_target.target()
     if own.vector_bytes < vectors:
         pytest.skip("there are no such vectors here")
     narrow = type(own)(**{**vars(own), "registers": 16, "vector_bytes": vectors})
-    monkeypatch.setattr(machine, "target", lambda: narrow)
+    monkeypatch.setattr(cpu_target, "target", lambda: narrow)
     for m, n, k in SHAPES[:20]:
         attr = MatMulAttr(m=m, n=n, k=k, trans_b=turned)
         a, b = array(m, k).astype("f4"), array(*((n, k) if turned else (k, n)), seed=1).astype("f4")
@@ -98,8 +99,8 @@ def test_what_computes_a_product_is_asked_once(monkeypatch: pytest.MonkeyPatch) 
         asked.append(attr)
         return choose(attr, **how)
 
-    choose = choosing.choose_for_class
-    monkeypatch.setattr(choosing, "choose_for_class", counted)
+    choose = select.choose_for_class
+    monkeypatch.setattr(select, "choose_for_class", counted)
     compiled = jk.jit(lambda x, w, b: np.tanh(x @ w + b))
     compiled(array(30, 40), array(40, 20), array(20))
     assert len(asked) == 1
@@ -110,13 +111,11 @@ def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPa
     attr = MatMulAttr(m=64, n=256, k=784)
     gen, refer = (implementation(MatMulAttr, name) for name in ("gen", "refer"))
     direct = next(one for one in gen.variants(attr) if one["algorithm"] == "direct")
-    exact = choosing.Choice(gen, direct, "measured")
-    monkeypatch.setattr(
-        choosing, "preferences", lambda _: iter([choosing.Choice(refer, {}, "measured"), exact])
-    )
-    chosen = choosing.choose_for_class(attr, in_code=True)
+    exact = select.Choice(gen, direct, "measured")
+    monkeypatch.setattr(select, "preferences", lambda _: iter([select.Choice(refer, {}, "measured"), exact]))
+    chosen = select.choose_for_class(attr, in_code=True)
     assert (chosen.implementation.name, chosen.variant["algorithm"]) == ("gen", "any")
-    assert choosing.choose_for_class(attr).implementation.is_reference
+    assert select.choose_for_class(attr).implementation.is_reference
     x, w = array(30, 40), array(40, 20)
     with jk.use(matmul="refer"):
         assert "NumPy: matmul" in str(jk.jit(lambda x, w: x @ w).explain(x, w))
@@ -125,7 +124,7 @@ def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPa
 def test_texts_of_kernels_are_written_down_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For all products of a process that lie alike."""
     jk.jit(lambda x, w: x @ w)(array(9, 8), array(8, 7))
-    monkeypatch.setattr(matmul_any_size, "any_size_nest", None)
+    monkeypatch.setattr(runtime_select, "runtime_select_nest", None)
     jk.jit(lambda x, w: x @ w)(array(90, 80), array(80, 7))
 
 
@@ -158,4 +157,4 @@ def test_products_of_few_numbers_are_loop_nests(dtype: str) -> None:
             x, w = array(*lead, m, k).astype(dtype), array(*lead, n, k, seed=1).astype(dtype)
             plain = x @ w.swapaxes(-1, -2)
             np.testing.assert_allclose(compiled(x, w), plain, rtol=1e-5, atol=1e-5)
-            assert ("sum over" in str(compiled.explain(x, w))) == (m * n * k <= products.FEW)
+            assert ("sum over" in str(compiled.explain(x, w))) == (m * n * k <= matmul_step.FEW)

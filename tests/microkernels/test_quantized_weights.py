@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.loops.int4_writer import STREAMED
+from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 
 DEPTH = 4096
 COLUMNS = STREAMED // DEPTH + 3

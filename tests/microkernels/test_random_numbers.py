@@ -8,13 +8,13 @@ import pytest
 from oracles.random_numbers import philox as oracle_philox
 
 import jitkernels as jk
-from jitkernels.kernel import Kernel
-from jitkernels.loops.philox import philox
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.microkernels.maths.philox import philox
 from jitkernels.refer.random_numbers import philox as reference_philox
-from jitkernels.registry import implementation
-from jitkernels.signature import AnyArray
+from jitkernels.runtime.loading import loader
 
 KNOWN = (
     ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -51,7 +51,7 @@ def _compiled(given: AnyArray) -> AnyArray:
 
     nest = LoopNest("philox", ("uint64*", "uint64*", "int64"), body, extent=2)
     words = np.zeros(4, np.uint64)
-    entry = load.entry_of(nest, nest.arguments)
+    entry = loader.entry_of(nest, nest.arguments)
     import ctypes
 
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(

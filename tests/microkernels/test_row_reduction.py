@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitkernels import machine
-from jitkernels.loops.row_reduction import row_squares, row_sum
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.testing.guards import Guarded
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.reduction.simd_row_sum import row_squares, row_sum
+from jitkernels.runtime.loading import loader
+from jitkernels.tools.testing.guard_pages import Guarded
 
 LENGTHS = (*range(140), 255, 256, 1000)
 MEAN = 0.25
@@ -29,7 +29,7 @@ def called(dtype: str, width: int) -> Callable[[Any, Any, int], int]:
 
     nest = LoopNest("both_sums", (f"{dtype}*", f"{dtype}*", "int64"), body, extent=2)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    found: Callable[[Any, Any, int], int] = kind(load.address_of(nest))
+    found: Callable[[Any, Any, int], int] = kind(loader.address_of(nest))
     return found
 
 
@@ -37,10 +37,10 @@ def called(dtype: str, width: int) -> Callable[[Any, Any, int], int]:
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sums_of_every_length(monkeypatch: pytest.MonkeyPatch, dtype: str, width: int, masks: bool) -> None:
-    target = machine.target()
+    target = cpu_target.target()
     if not masks:
         monkeypatch.setattr(
-            machine, "target", lambda: replace(target, features=target.features - {"avx512vl"})
+            cpu_target, "target", lambda: replace(target, features=target.features - {"avx512vl"})
         )
     both = called(dtype, width)
     random = np.random.default_rng(width)

@@ -7,8 +7,8 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.reduction import HVarAttr
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
 
 N = 9001
 

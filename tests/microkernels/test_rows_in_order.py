@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.choosing import choose
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.gen.reduction import BEYOND, IN_ORDER
-from jitkernels.kernel import Kernel
-from jitkernels.loops.rows_in_order import PART, STRIP
-from jitkernels.registry import implementation
+from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.reduction.column_reduction import STRIP
+from jitkernels.selection.select import choose
 
 ROWS: dict[Any, Any] = {
     jk.HMaxAttr: np.max, jk.HMinAttr: np.min, jk.HSumAttr: np.sum, jk.HMeanAttr: np.mean,
 }  # fmt: skip
-SHAPES = ((1, 1, 40), (3, 5, 33), (2, PART + 3, 65), (1, 2 * PART, 7), (2, 3, STRIP + 9))
+SHAPES = ((1, 1, 40), (3, 5, 33), (2, ADDS + 3, 65), (1, 2 * ADDS, 7), (2, 3, STRIP + 9))
 
 
 def reduced(row: Any, x: Any, dtype: str) -> Any:
@@ -43,7 +44,7 @@ def test_columns_row_by_row(row: Any, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sums_of_many_rows_lose_nothing(dtype: str) -> None:
-    x = np.full((1, 40 * PART + 1, 16), 0.1, dtype)
+    x = np.full((1, 40 * ADDS + 1, 16), 0.1, dtype)
     assert reduced(jk.HSumAttr, x, dtype) == pytest.approx(float(x[0, 0, 0]) * x.shape[1], rel=4e-6)
     assert not reduced(jk.HSumAttr, x[:, :0], dtype).any()
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.gen.ordering import ALL, FEW
-from jitkernels.loops.merging import SHORT, TOGETHER
+from jitkernels.gen.sort_topk import ALL, FEW
+from jitkernels.microkernels.sort.merge_sort import SHORT, TOGETHER
 
 LENGTHS = sorted({k * TOGETHER + d for k in (1, 2, 3, 4, 5, 6, 9, 12, 17) for d in (-1, 0, 1, 37)})
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import machine
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.core import cpu_target
+from jitkernels.dispatch.kernel import Kernel
 
 N = 300_007
 LINE = 16
@@ -118,7 +118,7 @@ def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
     attr = row(**fields, dtype=dtype)
     gen, given = implementation(row, "gen"), attr.signature().sample()
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
-    if row in (jk.LayerNormAttr, jk.GroupNormAttr, jk.BatchNormAttr) and not machine.target().masked_lanes(
+    if row in (jk.LayerNormAttr, jk.GroupNormAttr, jk.BatchNormAttr) and not cpu_target.target().masked_lanes(
         dtype, 64
     ):
         assert not streamed
@@ -167,7 +167,7 @@ def test_gathered_rows(n: int, dtype: str) -> None:
     gen, (table, ids, y) = implementation(jk.GatherAttr, "gen"), attr.signature().sample()
     table.view("u1")[...] = np.random.default_rng(1).integers(0, 256, table.view("u1").shape)
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
-    assert streamed or not machine.target().masked_lanes(dtype, 64)
+    assert streamed or not cpu_target.target().masked_lanes(dtype, 64)
     for variant in streamed:
         for at in (0, 5):
             to = placed(np.zeros_like(y), at)
@@ -182,7 +182,7 @@ def test_turned_matrices(shape: tuple[int, int, int], dtype: str) -> None:
     attr = jk.TransposeAttr(batch=shape[0], rows=shape[1], n=shape[2], dtype=dtype)
     gen, (x, y) = implementation(jk.TransposeAttr, "gen"), attr.signature().sample()
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
-    assert streamed or not machine.target().masked_lanes(dtype, 64)
+    assert streamed or not cpu_target.target().masked_lanes(dtype, 64)
     for variant in streamed:
         for at in (0, 4, 13):
             to = placed(np.zeros_like(y), at)

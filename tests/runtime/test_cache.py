@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from processes import finish, kill, python, start
 
-from jitkernels import machine
-from jitkernels.native import cache
+from jitkernels.codegen import object_cache
+from jitkernels.core import cpu_target, environment, hashing
 
 KILLS = 20
 """How often eight processes are killed; all but the first time with ``-m full``."""
@@ -25,16 +25,16 @@ logging.basicConfig(stream=sys.stdout, format="logged: %(message)s")
 import numpy as np
 import toy
 import jitkernels as jk
-from jitkernels.native import load
-from jitkernels.registry import implements
+from jitkernels.runtime.loading import loader as load
+from jitkernels.attrs.schema.registry import implements
 
-original = load.cache.fetch
+original = load.object_cache.fetch
 def counted(text, suffix, build):
     def announced():
         print("built:", text.partition("\\n")[0], flush=True)
         return build()
     return original(text, suffix, announced)
-load.cache.fetch = counted
+load.object_cache.fetch = counted
 implements(toy.ToyAttr, name="gen")(toy.right)
 """
 CALL = """
@@ -43,14 +43,14 @@ function = jk.KernelFuncs.cache().at(attr)
 arrays = attr.signature().sample()
 function(*arrays)
 assert np.array_equal(arrays[3], arrays[0] + arrays[1][arrays[2]])
-print("ran", function.__self__.implementation, "jitkernels.native.language.loops" in sys.modules)
+print("ran", function.__self__.implementation, "jitkernels.codegen.python.kernel_module" in sys.modules)
 """
 KERNEL = PREPARE + CALL
 MANY_ROWS = (
     PREPARE
     + """
-from jitkernels import testing
-from jitkernels.registry import all_rows
+from jitkernels.tools import testing
+from jitkernels.attrs.schema.registry import all_rows
 for row in all_rows()[::6]:
     attr = testing.middle(row, "float32")
     testing.check_values(attr, jk.KernelFuncs.cache().at(attr))
@@ -150,7 +150,7 @@ def test_eight_cold_processes_killed(private_cache: Path, seed: int) -> None:
         kill(process)
     left = objects(private_cache)
     assert left
-    assert all(cache.read(path) is not None for path in left), "a torn object"
+    assert all(object_cache.read(path) is not None for path in left), "a torn object"
     following = python(MANY_ROWS, private_cache)
     assert logged(following) == []
     assert built(following), "they were killed too late to be seen at work"
@@ -164,7 +164,7 @@ def test_killed_while_writing(private_cache: Path) -> None:
         PREPARE
         + """
 import os
-from jitkernels import disk
+from jitkernels.core import atomic_files as disk
 disk.os.replace = lambda *arguments: os.kill(os.getpid(), 9)
 """
         + CALL
@@ -256,12 +256,12 @@ FEATURES = """
 import sys
 from pathlib import Path
 import jitkernels as jk
-from jitkernels import machine, testing
-from jitkernels.registry import all_rows
+from jitkernels.core import cpu_target, environment, hashing; from jitkernels.tools import testing
+from jitkernels.attrs.schema.registry import all_rows
 for row in all_rows()[::4]:
     attr = testing.middle(row, "float32")
     testing.check_values(attr, next(iter(jk.get_all_candidates(attr).values())))
-print(machine.digest(machine.environment_of_code())[:16], machine.target().vector_bytes)
+print(hashing.digest(environment.environment_of_code())[:16], cpu_target.target().vector_bytes)
 """
 
 
@@ -282,13 +282,13 @@ def test_fewer_features(private_cache: Path, tmp_path: Path) -> None:
     full = python(KERNEL, private_cache)
     assert built(full), "an object for other features was taken"
 
-    expected = {folder, machine.digest(machine.environment_of_code())[:16]}
+    expected = {folder, hashing.digest(environment.environment_of_code())[:16]}
     assert {path.name for path in private_cache.iterdir() if path.is_dir()} == expected
 
 
 LOOPS = '''
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined
 
 STEP = 10
 
@@ -320,13 +320,13 @@ print("values:", *values)
 )
 
 
-@pytest.mark.skipif(not machine.target().is_x86, reason="the instruction looked for is one of x86")
+@pytest.mark.skipif(not cpu_target.target().is_x86, reason="the instruction looked for is one of x86")
 def test_large_results_are_stored_past_the_cache(private_cache: Path, tmp_path: Path) -> None:
     """By whole vectors in either dtype: LLVM takes such a store for an ordinary one where it does not like it."""
     code = """
 import jitkernels as jk
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.attrs.schema.registry import implementation
 
 for dtype in ("float32", "float64"):
     attr, gen = jk.VMulAttr(n=1 << 20, dtype=dtype), implementation(jk.VMulAttr, "gen")
@@ -370,13 +370,13 @@ def test_other_versions_are_other_folders() -> None:
     """Everything that decides machine code is in the name of the folder."""
 
     assert {"cpu", "features", "system", "llvmlite", "numpy", "jitkernels"} <= set(
-        machine.environment_of_code()
+        environment.environment_of_code()
     )
-    timings = machine.environment_of_timings(2)
-    assert timings.items() > machine.environment_of_code().items()
-    assert machine.digest(timings) != machine.digest(machine.environment_of_timings(3))
+    timings = environment.environment_of_timings(2)
+    assert timings.items() > environment.environment_of_code().items()
+    assert hashing.digest(timings) != hashing.digest(environment.environment_of_timings(3))
     for key in timings:
-        assert machine.digest(timings | {key: "another"}) != machine.digest(timings)
+        assert hashing.digest(timings | {key: "another"}) != hashing.digest(timings)
 
 
 def test_intermediate_forms(private_cache: Path, tmp_path: Path) -> None:
@@ -394,6 +394,6 @@ def test_intermediate_forms(private_cache: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for files that a process has open")
 def test_default_folder_is_private(tmp_path: Path) -> None:
     """Without a setting the cache is below the user's cache folder, with mode 0700."""
-    code = "from jitkernels import machine\nprint(machine.cache_root(), oct(machine.cache_root().stat().st_mode))"
+    code = "from jitkernels.core import cache_dirs as c\nprint(c.cache_root(), oct(c.cache_root().stat().st_mode))"
     printed = python(code, JITKERNELS_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).split()
     assert printed == [str(tmp_path / "jitkernels"), "0o40700"]

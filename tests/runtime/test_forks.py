@@ -48,7 +48,7 @@ def test_pools(private_cache: Path, method: str) -> None:
 
 BUILD_AND_FORK = """
 import os, time
-from jitkernels.native import cache
+from jitkernels.codegen import object_cache as cache
 
 def build():
     if os.fork() == 0:
@@ -70,7 +70,7 @@ def test_child_holds_no_lock_of_its_parent(private_cache: Path) -> None:
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "forked\n"
-        code = "from jitkernels.native import cache\nprint(cache.fetch('text', '.o', lambda: b'built')[0])"
+        code = "from jitkernels.codegen import object_cache as it\nprint(it.fetch('text', '.o', lambda: b'built')[0])"
         assert python(code, private_cache, timeout=30) == "b'built'\n"
     finally:
         kill(holder)
@@ -96,9 +96,9 @@ class Ordered:
         self.lock.release()
 
 used = set()
-locks = types.ModuleType("jitkernels.locks")
+locks = types.ModuleType("jitkernels.core.fork_locks")
 locks.making, locks.writing = Ordered("making", {"writing"}), Ordered("writing", set())
-sys.modules["jitkernels.locks"] = locks
+sys.modules["jitkernels.core.fork_locks"] = locks
 import first_calls
 import jitkernels as jk
 with jk.use("refer"):
@@ -128,24 +128,26 @@ def test_every_lock_is_known_to_forks() -> None:
         for name, text in texts.items()
         if re.search(r"\b(Lock|RLock|allocate_lock|Condition|Semaphore)\(", text)
     ]
-    assert "locks.py" in makers
-    assert [name for name in makers if "register_at_fork" not in texts[name]] == []
+    assert "fork_locks.py" in makers
+    by_process = {"compiler_process.py"}  # a child of a fork has a helper, and a lock, of its own
+    assert "os.getpid()" in texts["compiler_process.py"]
+    assert [name for name in makers if name not in by_process and "register_at_fork" not in texts[name]] == []
 
 
 def test_the_lock_of_the_compiler_is_found() -> None:
     """A fork takes llvmlite's lock, by the name under which it looks for it."""
     from llvmlite.binding import ffi
 
-    from jitkernels import locks
+    from jitkernels.core import fork_locks
 
-    with locks._take_compiler():
+    with fork_locks._hold_compiler_lock():
         assert ffi.lib._lock._lock._is_owned()
     assert not ffi.lib._lock._lock._is_owned()
 
 
 IMPORT_AND_FORK = """
 import os, signal, sys, threading, time
-from jitkernels import locks
+from jitkernels.core import fork_locks as locks
 locks.LAZY += ("imported_slowly",)
 importing = threading.Thread(target=__import__, args=("imported_slowly",))
 importing.start()
@@ -169,9 +171,9 @@ def test_import_under_way(tmp_path: Path) -> None:
 
 LOG_AND_FORK = """
 import os, sys, threading, time
-import jitkernels.locks as locks
+import jitkernels.core.fork_locks as locks
 assert "logging" not in sys.modules
-from jitkernels.disk import say_once
+from jitkernels.core.atomic_files import warn_once
 if {before}:
     import logging
 inside, forking = threading.Event(), threading.Event()
@@ -180,7 +182,7 @@ def hold():
         inside.set()
         forking.wait()
         time.sleep(0.3)
-        say_once("topic", "said while another thread forks")
+        warn_once("topic", "said while another thread forks")
         import logging
         logging.getLogger("jitkernels.another").warning("and this")  # takes the lock of the module
 thread = threading.Thread(target=hold)
@@ -189,7 +191,7 @@ inside.wait()
 os.register_at_fork(before=forking.set)
 child = os.fork()
 if child == 0:
-    say_once("child", "said by the child")
+    warn_once("child", "said by the child")
     os._exit(0)
 thread.join()
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

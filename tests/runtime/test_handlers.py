@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import handlers
-from jitkernels.frontends import programs
+from jitkernels.compiler.lowering import backends
+from jitkernels.core import signal_exceptions
 
 
 class LateError(Exception):
@@ -108,14 +108,14 @@ def test_handlers_end_traces() -> None:
 def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.exp(x) * 17.25)
     is_late = True
-    truly = programs.compiled
+    truly = backends.compiled
 
     def interrupted(*given: Any) -> Any:
         if is_late:
             signal.raise_signal(signal.SIGALRM)
         return truly(*given)
 
-    monkeypatch.setattr(programs, "compiled", interrupted)
+    monkeypatch.setattr(backends, "compiled", interrupted)
     with pytest.raises(LateError), alarmed(99):
         compiled(np.ones(3))
     is_late = False
@@ -126,9 +126,9 @@ def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_function_raises_itself_is_no_handlers() -> None:
     with pytest.raises(LateError) as raised:
         late()
-    assert not handlers.have_raised(raised.value)
+    assert not signal_exceptions.raised_by_signal_handler(raised.value)
     with alarmed(99, signal.SIG_IGN):
-        assert not handlers.have_raised(LateError())
+        assert not signal_exceptions.raised_by_signal_handler(LateError())
 
 
 class OwnError(BaseException):

@@ -13,8 +13,9 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import functions, locks
-from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.core import fork_locks
+from jitkernels.dispatch import operators
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 
 PACKAGE = Path(jk.__file__).parent
 
@@ -68,10 +69,10 @@ def test_a_first_call_may_be_disturbed_at_any_line(
     jk.vmul(x, x)  # which stays the function that everybody else calls
     number, reached = 1, True
     while reached:
-        functions.forget_all()
+        operators.forget_all()
         KernelFuncs.cache().clear()
-        monkeypatch.setitem(functions._made, "vmul", functions.Everyday(jk.VMulAttr))
-        vmul = functions._made["vmul"].callable
+        monkeypatch.setitem(operators._made, "vmul", operators.Everyday(jk.VMulAttr))
+        vmul = operators._made["vmul"].callable
         disturbed = Disturbed(number, action)
         try:
             with disturbed:
@@ -79,8 +80,8 @@ def test_a_first_call_may_be_disturbed_at_any_line(
         except KeyboardInterrupt:
             pass
         reached = disturbed.left <= 0
-        assert not locks.making._is_owned(), number  # type: ignore[attr-defined]
-        assert not locks.writing._is_owned(), number  # type: ignore[attr-defined]
+        assert not fork_locks.making._is_owned(), number  # type: ignore[attr-defined]
+        assert not fork_locks.writing._is_owned(), number  # type: ignore[attr-defined]
         for _ in range(2):
             assert np.array_equal(vmul(x, x), x * x), number
             assert np.array_equal(jk.vmul(x[:3], x[:3]), x[:3] * x[:3]), number
@@ -94,7 +95,7 @@ def test_linker_is_made_once() -> None:
 import gc, signal
 import numpy as np, jitkernels as jk
 import llvmlite.binding as llvm
-from jitkernels.native import load
+from jitkernels.runtime.loading import loader as load
 load.place = lambda *arguments: None  # as on processors of which the package knows no object files
 x = np.ones(5, "f4")
 signal.signal(signal.SIGUSR1, lambda *_: jk.vmul(x, x))
@@ -117,10 +118,10 @@ def test_implementations_are_found_again_after_an_interrupt() -> None:
     code = """
 import builtins
 import jitkernels as jk
-from jitkernels.registry import implementations
+from jitkernels.attrs.schema.registry import implementations
 real, seen = builtins.__import__, []
 def imported(name, *rest, **named):
-    if name == "jitkernels.maths.exp" or "exp" in str(rest[2:3]):
+    if name == "jitkernels.microkernels.maths.exp" or "exp" in str(rest[2:3]):
         if not seen:
             seen.append(name)
             try:
@@ -144,7 +145,7 @@ def test_threads_that_make_kernels_never_wait_for_each_other() -> None:
     code = """
 import threading, time
 import jitkernels as jk
-from jitkernels.native import load
+from jitkernels.runtime.loading import loader as load
 real = load.address_of
 def slow(source):
     time.sleep(0.3)

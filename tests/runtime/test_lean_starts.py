@@ -10,6 +10,8 @@ OPTIONAL = (
     "scipy",
     "numexpr",
     "numba",
+    "cffi",
+    "_cffi_backend",
     "jax",
     "torch",
     "cyclopts",
@@ -27,7 +29,7 @@ def test_asking_for_rows_is_lean() -> None:
     """Listing everything there is imports no library of an implementation."""
     code = f"""
 import sys, jitkernels as jk
-from jitkernels.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_rows, implementations
 for row in all_rows():
     implementations(row)
 print([name for name in {OPTIONAL!r} if name in sys.modules])
@@ -39,7 +41,7 @@ def test_first_call_reads_no_metadata(private_cache: Path) -> None:
     """Other packages' kernels are looked for without `importlib.metadata`, which takes longer than all the rest."""
     code = """
 import sys
-from jitkernels import plugins
+from jitkernels.attrs.schema import plugins
 plugins._may_name_the_group = lambda place: False
 import jitkernels as jk
 jk.vmul([1.0], [2.0])
@@ -54,16 +56,16 @@ def test_warm_process_translates_no_loop(private_cache: Path) -> None:
     code = """
 import sys
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.registry import all_rows
+from jitkernels.tools import testing
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.attrs.schema.registry import all_rows
 for row in all_rows()[::STEP]:
     attr = testing.middle(row, "float32")
     function = KernelFuncs.cache().at(attr)
     function(*attr.signature().sample())
     assert function.__self__.implementation != "refer"
     getattr(jk, attr.name)
-print("jitkernels.native.language.loops" in sys.modules)
+print("jitkernels.codegen.python.kernel_module" in sys.modules)
 """
     assert python(f"STEP = 12\n{code}", private_cache) == "True\n"
     python(f"STEP = 1\n{code}")

@@ -13,16 +13,18 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import testing
+from jitkernels.attrs.schema.registry import implementation, implements
+from jitkernels.codegen import error_status
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import Source, symbol_of
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import BuildError, WorkspaceError
-from jitkernels.kernel import Kernel
 from jitkernels.more.mix.component import component
-from jitkernels.native import load, openmp, status
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import Source, symbol_of
-from jitkernels.registry import implementation, implements
+from jitkernels.runtime.loading import loader
+from jitkernels.runtime.threads import team_size
+from jitkernels.tools import testing
 
-needs_openmp = pytest.mark.skipif(openmp.runtime()[0] is None, reason=openmp.runtime()[1])
+needs_openmp = pytest.mark.skipif(team_size.runtime()[0] is None, reason=team_size.runtime()[1])
 HUGE = 1 << 60
 """Bytes that no machine has."""
 MOST_ATTRS = 10
@@ -60,12 +62,12 @@ def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
     parts = attr.signature().sample(1)
     before = [array.copy() for array in parts]
     given = words(attr, parts)
-    entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(given))(load.address_of(nest))
+    entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(given))(loader.address_of(nest))
     assert entry(*given) == 0
     whole = [array.copy() for array in parts]
     for array, old in zip(parts, before, strict=True):
         array[...] = old  # the same memory once more: where sums begin may depend on it
-    external = load.range_of(nest, nest.arguments)
+    external = loader.range_of(nest, nest.arguments)
     assert external.arguments == (*nest.arguments, "int64", "int64")
     ranged = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (len(given) + 2))(external.address())
     extents = (nest.extent,) if isinstance(nest.extent, int) else nest.extent
@@ -86,7 +88,7 @@ def test_a_check_can_be_called_by_itself(toy: Any) -> None:
     attr = toy.ToyAttr(n=9)
     nest = toy.right(attr)
     name = f"{symbol_of(nest)}_check"
-    address = load.functions_of(nest, (name,))[name]
+    address = loader.functions_of(nest, (name,))[name]
     arrays = attr.signature().sample()
     given = [array.ctypes.data for array in arrays] + [9, 5]
     check = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(given))(address)
@@ -104,7 +106,7 @@ def test_component_of_a_given_source(name: str, fresh: Any) -> None:
         nest = _squaring(multiply)
         values = np.arange(1000, dtype=np.float32)
         expected = values * values
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(loader.address_of(nest))
         assert function(values.ctypes.data, values.size) == 0
         assert (values == expected).all()
 
@@ -125,7 +127,7 @@ def _needy(name: str, workspace: int = HUGE) -> LoopNest:
 
 
 def _calling(inner: LoopNest, parallel: bool) -> LoopNest:
-    called = load.range_of(inner, inner.arguments)
+    called = loader.range_of(inner, inner.arguments)
 
     def body(x: Any, n: int, begin: int, end: int) -> Any:
         return called(x, n, begin, end)
@@ -139,14 +141,14 @@ def test_a_status_says_whose_it_is(parallel: bool) -> None:
     innermost = _needy("innermost")
     nest = _calling(dataclasses.replace(_calling(innermost, False), name="between"), parallel)
     values = np.arange(100_000, dtype=np.float32)
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(loader.address_of(nest))
     code = function(values.ctypes.data, values.size)
-    error = status.error_of(code, "vmul", "mine")
+    error = error_status.error_of(code, "vmul", "mine")
     assert isinstance(error, WorkspaceError)
     assert str(error) == "vmul: mine: no memory for the workspace of innermost"
-    assert code != status.no_memory_for("between")
+    assert code != error_status.no_memory_for("between")
     assert (values == np.arange(100_000)).all()
-    unknown = status.error_of(3, "vmul", "mine")
+    unknown = error_status.error_of(3, "vmul", "mine")
     assert isinstance(unknown, BuildError)
     assert str(unknown) == "vmul: mine returned the unknown status 3: expected 0"
 
@@ -154,7 +156,7 @@ def test_a_status_says_whose_it_is(parallel: bool) -> None:
 def test_a_kernel_raises_what_its_component_lacks(toy: Any, fresh: Any) -> None:
     """From the launcher down: the error names the kernel, its implementation, and whose workspace it was."""
     inner = _needy("greedy_component")
-    called = load.range_of(inner, inner.arguments)
+    called = loader.range_of(inner, inner.arguments)
 
     def needs_too_much(attr: Any) -> LoopNest:
         def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> Any:
@@ -176,16 +178,16 @@ def test_a_body_returns_a_status_or_nothing() -> None:
         return 0.5
 
     with pytest.raises(BuildError, match=r"body \(.*\): expected to return nothing, or an int"):
-        load.address_of(LoopNest("strange", ("float*", "int64"), body, extent=1))
+        loader.address_of(LoopNest("strange", ("float*", "int64"), body, extent=1))
 
 
 NESTED = """
 import ctypes, os
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implementation
+from jitkernels.runtime.loading import loader as load
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.attrs.schema.registry import implementation
 
 jk.set_num_threads(3)
 attr = jk.VMulAttr(n=1 << 16)
@@ -225,5 +227,5 @@ def test_symbols_are_told() -> None:
     attr = testing.middle(jk.VExpAttr, "float32")
     kernel = Kernel(attr, implementation(jk.VExpAttr, "gen"), {})
     assert kernel.symbol == symbol_of(implementation(jk.VExpAttr, "gen").function(attr))
-    assert kernel.address == load._held[kernel.symbol].address
+    assert kernel.address == loader._held[kernel.symbol].address
     assert Kernel(attr, implementation(jk.VExpAttr, "refer"), {}).symbol == ""

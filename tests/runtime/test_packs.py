@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from processes import python
 
-from jitkernels import packs
-from jitkernels.attrs.roles import is_everyday
-from jitkernels.native import c, load
-from jitkernels.native.source import symbol_of
-from jitkernels.peers import ordinary_calls_of
-from jitkernels.registry import all_rows
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.schema_queries import is_everyday
+from jitkernels.benchmarks.peers import ordinary_calls_of
+from jitkernels.codegen import c_source, kernel_archive
+from jitkernels.codegen.source_protocol import symbol_of
+from jitkernels.runtime.loading import loader
 
 WITHOUT = """
 import logging, sys
@@ -76,7 +76,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packs")
     (folder / "packed_function.py").write_text(FUNCTION)
     place = folder / "some.pack"
-    code = f"import sys; sys.path.insert(0, {str(folder)!r}); from jitkernels.cli import cache; "
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); from jitkernels.tools.cli import cache; "
     code += f"from pathlib import Path; cache.pack(Path({str(place)!r}), ('vmul', 'packed_function:use'))"
     assert "objects and" in python(code)
     return place
@@ -154,10 +154,10 @@ def test_without_code_numpy_serves_and_says_so_once(made: Path, tmp_path: Path) 
     """Kernels that are in no pack, and everything where there is none."""
     code = "m = np.ones((2, 3))\nfor _ in range(2):\n    assert np.allclose(jk.softmax(m), 1 / 3)\n"
     heard = without(code, made, private(tmp_path))
-    assert heard.count("logged: ") == heard.count("softmax is left to NumPy") == 1
+    assert heard.count("logged: ") == heard.count("softmax falls back to NumPy") == 1
     (tmp_path / "other").mkdir(mode=0o700)
     heard = python(WITHOUT + code + COMPILED_NOWHERE, tmp_path / "other")
-    assert heard.count("is left to NumPy: neither") == 1
+    assert heard.count("falls back to NumPy: neither") == 1
     assert heard.endswith("3.0\n")
 
 
@@ -168,9 +168,9 @@ print(jk.jit(lambda x: x * 2 + 1)(np.ones(100_000))[5])
 
 
 EVERY_CALL = f"""{CALLED}
-from jitkernels.functions import everyday
-from jitkernels.native import load
-from jitkernels.kernel_funcs import KernelFuncs
+from jitkernels.dispatch.operators import everyday
+from jitkernels.runtime.loading import loader as load
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 for name, *_ in calls:
     assert everyday(name).__class__.__name__ == "builtin_function_or_method", name
 left = [kernel.attr.text() for kernel in KernelFuncs.cache()._classes.values() if not kernel.address]
@@ -185,7 +185,7 @@ def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
     ]
     pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
     given = json.dumps([str(pack), str(arrays), names])
-    make = "import json; from jitkernels.benchmark.entries.packed import make; print(json.dumps(make(*{})))"
+    make = "import json; from jitkernels.benchmarks.entries.packed import make; print(json.dumps(make(*{})))"
     calls = python(make.format(f"json.loads({given!r})"), JITKERNELS_TUNE="replay").splitlines()[-1]
     text = WITHOUT + EVERY_CALL.replace("ARRAYS", str(arrays)).replace("'CALLS'", repr(calls))
     cache = private(tmp_path)
@@ -197,16 +197,18 @@ def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
 def test_libraries_out_of_packs_are_not_taken_for_one_another() -> None:
     """They are opened as files in memory, one after the other under the same number."""
     for number in (1, 2, 3):
-        source = c.CSource(f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}")
+        source = c_source.CSource(
+            f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}"
+        )
         symbol = symbol_of(source)
-        opened = load._open(source.object_code(symbol), None, symbol)
+        opened = loader._open(source.object_code(symbol), None, symbol)
         assert ctypes.CFUNCTYPE(ctypes.c_int64)(opened.address)() == number
 
 
 def header_of(place: Path) -> tuple[dict[str, object], bytes]:
     content = place.read_bytes()
-    begin = len(packs.MAGIC) + packs.LENGTH_BYTES + packs.CHECKSUM_BYTES
-    length = int.from_bytes(content[len(packs.MAGIC) :][: packs.LENGTH_BYTES], "little")
+    begin = len(kernel_archive.MAGIC) + kernel_archive.LENGTH_BYTES + kernel_archive.CHECKSUM_BYTES
+    length = int.from_bytes(content[len(kernel_archive.MAGIC) :][: kernel_archive.LENGTH_BYTES], "little")
     return json.loads(content[begin : begin + length]), content[begin + length :]
 
 
@@ -217,7 +219,11 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
     text = json.dumps(header).encode()
     checksum = hashlib.sha256(text).digest()
     place.write_bytes(
-        packs.MAGIC + len(text).to_bytes(packs.LENGTH_BYTES, "little") + checksum + text + contents
+        kernel_archive.MAGIC
+        + len(text).to_bytes(kernel_archive.LENGTH_BYTES, "little")
+        + checksum
+        + text
+        + contents
     )
     return place
 
@@ -248,7 +254,7 @@ def test_a_pack_for_something_else_is_left_out(
 LOGGED = """
 import logging, sys
 logging.basicConfig(stream=sys.stdout, format="logged: %(message)s")
-from jitkernels import packs
+from jitkernels.codegen import kernel_archive as packs
 """
 
 
@@ -264,7 +270,10 @@ def test_what_is_torn_is_left_out(made: Path, tmp_path: Path) -> None:
     content = made.read_bytes()
     header = len(content) - len(header_of(made)[1])
     place = tmp_path / "torn.pack"
-    damaged = [content[:size] for size in (0, 10, len(packs.MAGIC) + 4, header - 5, header, len(content) - 1)]
+    damaged = [
+        content[:size]
+        for size in (0, 10, len(kernel_archive.MAGIC) + 4, header - 5, header, len(content) - 1)
+    ]
     damaged += [
         content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in (3, 30, 50, 200, header - 1)
     ]
@@ -272,7 +281,7 @@ def test_what_is_torn_is_left_out(made: Path, tmp_path: Path) -> None:
     for other in damaged:
         place.write_bytes(other)
         with pytest.raises((ValueError, OSError)):
-            packs.Pack(place)
+            kernel_archive.Pack(place)
     heard = python(f"{LOGGED}print(packs.opened(), packs.opened())", JITKERNELS_PACK=str(place))
     assert heard.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
 
@@ -296,27 +305,27 @@ def test_what_others_may_write_to_is_left_out(made: Path, tmp_path: Path) -> Non
     shutil.copy(made, place)
     place.chmod(0o666)
     with pytest.raises(ValueError, match="others may write to it"):
-        packs.Pack(place)
+        kernel_archive.Pack(place)
     with pytest.raises((ValueError, OSError)):
-        packs.Pack(tmp_path)
+        kernel_archive.Pack(tmp_path)
 
 
 def test_measurements_are_used(tmp_path: Path) -> None:
     """What was measured where the pack was made decides where it is used, for the same class and near ones."""
     cache, place = private(tmp_path), tmp_path / "tuned.pack"
     tune = (
-        "from pathlib import Path; import jitkernels as jk; from jitkernels.cli import cache; "
-        "from jitkernels.tuning import store; from jitkernels.tuning.store import Measured, Record; "
-        "from jitkernels.tuning.classes import class_of; "
-        "from jitkernels.native.threads import get_num_threads; "
+        "from pathlib import Path; import jitkernels as jk; from jitkernels.tools.cli import cache; "
+        "from jitkernels.selection import records as store; from jitkernels.selection.records import Measured, Record; "
+        "from jitkernels.selection.shape_buckets import class_of; "
+        "from jitkernels.runtime.threads.num_threads import get_num_threads; "
         "attr = class_of(jk.VMulAttr(n=1000)); variant = {'unroll': 1, 'vector_bytes': %d, 'stream': False, "
         "'parallel': False}; "
         "store.save(attr, Record((Measured('gen', variant, 1e-7, 0.0), Measured('refer', {}, 1e-6, 0.0))), "
         f"get_num_threads()); cache.pack(Path({str(place)!r}), ('vmul',))"
     )
-    from jitkernels import machine
+    from jitkernels.core import cpu_target
 
-    told = python(tune % machine.target().widths[0], cache, JITKERNELS_TUNE="replay")
+    told = python(tune % cpu_target.target().widths[0], cache, JITKERNELS_TUNE="replay")
     assert "1 measurements" in told
     ask = (
         "for n in (1000, 3000):\n"
@@ -329,9 +338,9 @@ def test_measurements_are_used(tmp_path: Path) -> None:
 
 def test_a_pack_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        packs.write(tmp_path / "nowhere" / "one.pack", {}, {})
-    packs.write(tmp_path / "none.pack", {"key": b"content"}, {})
-    assert packs.Pack(tmp_path / "none.pack").find("key") == b"content"
-    assert packs.Pack(tmp_path / "none.pack").find("other") is None
+        kernel_archive.write(tmp_path / "nowhere" / "one.pack", {}, {})
+    kernel_archive.write(tmp_path / "none.pack", {"key": b"content"}, {})
+    assert kernel_archive.Pack(tmp_path / "none.pack").find("key") == b"content"
+    assert kernel_archive.Pack(tmp_path / "none.pack").find("other") is None
     assert [path.name for path in tmp_path.iterdir()] == ["none.pack"]
-    assert sys.implementation.cache_tag == packs.environment()["python"]
+    assert sys.implementation.cache_tag == kernel_archive.archive_environment()["python"]

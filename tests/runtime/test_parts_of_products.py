@@ -8,10 +8,10 @@ import pytest
 from processes import python
 
 import jitkernels as jk
+from jitkernels.compiler.ir.dim_bounds import cases
+from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.errors import BuildError
-from jitkernels.graph.extents import Scope
-from jitkernels.graph.limits import cases
-from jitkernels.native import later, load
+from jitkernels.runtime.loading import lazy_link, loader
 
 SIZES = (
     (50, 60, 70),
@@ -42,7 +42,7 @@ def over_time(x: Any, w: Any, u: Any) -> Any:
 FIRST_CALL = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import load
+from jitkernels.runtime.loading import loader as load
 names = []
 built = load.built
 load.built = lambda source, **options: names.append(source.name) or built(source, **options)
@@ -70,7 +70,7 @@ def test_libraries_are_not_asked_about_a_product_of_ours(tmp_path: Path) -> None
     """Exact sizes come first in the static order; what is for any size comes behind these, and before libraries."""
     given = """
 import sys
-from jitkernels import choosing
+from jitkernels.selection import select as choosing
 from jitkernels.attrs.matmul import MatMulAttr
 found = choosing.choose_for_class(MatMulAttr(m=50, n=256, k=32, trans_b=True, dtype="float64"), in_code=True)
 print(found.implementation.name, found.variant["algorithm"], *(name for name in sys.modules if ".more." in name))
@@ -119,33 +119,33 @@ def test_cases_of_what_moves() -> None:
 
 
 def test_numpy_computes_where_a_part_cannot_be_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(self: later.Later) -> None:
+    def refuse(self: lazy_link.Later) -> None:
         raise BuildError("there is no compiler any more")
 
     function = jk.jit(lambda x, w: np.sqrt(x @ w), cache=False)
     function(array(40, 48), array(48, 56))
-    monkeypatch.setattr(later.Later, "bring", refuse)
-    lacking = [one for one in later._known.values() if not one._words[later.ENTRY]]
+    monkeypatch.setattr(lazy_link.Later, "bring", refuse)
+    lacking = [one for one in lazy_link._known.values() if not one._words[lazy_link.ENTRY]]
     x, w = array(1000, 1000), array(1000, 1000)
     np.testing.assert_allclose(function(x, w), np.sqrt(x @ w))
-    assert all(not one._words[later.ENTRY] for one in lacking)
+    assert all(not one._words[lazy_link.ENTRY] for one in lacking)
 
 
 def test_who_packs_has_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are brought with what calls them."""
     brought = []
-    monkeypatch.setattr(later.Later, "bring", lambda self: brought.append(self))
-    one = later.Later(load_nest())
+    monkeypatch.setattr(lazy_link.Later, "bring", lambda self: brought.append(self))
+    one = lazy_link.Later(load_nest())
     assert one.link.address()
     assert not brought
-    monkeypatch.setattr(load, "watchers", [lambda *_: None])
+    monkeypatch.setattr(loader, "watchers", [lambda *_: None])
     assert one.link.address()
     assert brought == [one]
 
 
 def load_nest() -> Any:
     from jitkernels.attrs.matmul import MatMulAttr
-    from jitkernels.loops.matmul_compact import compact_nest
-    from jitkernels.machine import target
+    from jitkernels.core.cpu_target import target
+    from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_nest
 
-    return compact_nest(MatMulAttr(m=1, n=1, k=1, dtype="float32"), target())
+    return direct_dynamic_nest(MatMulAttr(m=1, n=1, k=1, dtype="float32"), target())

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from processes import python
 
+from jitkernels.codegen.ir_source import IRSource
+from jitkernels.codegen.source_protocol import External
 from jitkernels.errors import BuildError
-from jitkernels.native import load, placing, relocations
-from jitkernels.native.ir import IRSource
-from jitkernels.native.source import External
+from jitkernels.runtime.loading import elf_loader, elf_relocations, loader
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 needs_loader = pytest.mark.skipif(
-    platform.machine() not in placing.HERE or not COMPILER, reason="needs a C compiler and ELF objects"
+    platform.machine() not in elf_loader.HERE or not COMPILER, reason="needs a C compiler and ELF objects"
 )
 CODE = """
 #include <stdint.h>
@@ -75,7 +75,7 @@ EXTERNALS = {
 
 
 def address(name: str) -> int:
-    return EXTERNALS.get(name) or load._of_system(name)
+    return EXTERNALS.get(name) or loader._of_system(name)
 
 
 def compiled(folder: Path, flags: list[str], code: str = CODE) -> bytes:
@@ -96,7 +96,7 @@ def results(entry: int) -> list[int]:
 def test_code_does_what_it_does_where_llvm_loads_it(flags: list[str], tmp_path: Path) -> None:
     """All that a C compiler makes of a function that refers to everything there is, in each code model."""
     content = compiled(tmp_path, flags)
-    ours = placing.place(content, "entry", address)
+    ours = elf_loader.place(content, "entry", address)
     assert ours is not None
     library = tmp_path / "one.so"
     with_outside = f"int64_t (*outside_at)(int64_t); int64_t *data_at;\n{CODE}".replace(
@@ -116,7 +116,7 @@ def test_code_does_what_it_does_where_llvm_loads_it(flags: list[str], tmp_path: 
 
 @needs_loader
 def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
-    ours = placing.place(compiled(tmp_path, ["-O1", "-fPIC"]), "entry", address)
+    ours = elf_loader.place(compiled(tmp_path, ["-O1", "-fPIC"]), "entry", address)
     assert ours is not None
     rights: dict[str, str] = {}
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -130,7 +130,7 @@ def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
     assert (rights["code"][:3], rights["data"][:3]) == ("r-x", "rw-")
 
 
-@pytest.mark.skipif(platform.machine() not in placing.HERE, reason="LLVM loads everything here")
+@pytest.mark.skipif(platform.machine() not in elf_loader.HERE, reason="LLVM loads everything here")
 def test_objects_of_ours_are_the_same_code_as_in_llvms_loader() -> None:
     """Launchers, dispatcher, kernels, threads, expressions: LLVM loads whatever is loaded, too."""
     objects, kinds = map(int, python("import both_loaders; print(*both_loaders.main())").split())
@@ -142,7 +142,7 @@ LOW_BITS = (277, 278, 284, 285, 286, 299, 312)
 
 
 def test_what_is_far_is_not_taken_for_near() -> None:
-    for machine, kinds in relocations.KINDS.items():
+    for machine, kinds in elf_relocations.KINDS.items():
         for number, kind in kinds.items():
             code = bytearray(16)
             if kind.near and number not in LOW_BITS:
@@ -153,7 +153,7 @@ def test_what_is_far_is_not_taken_for_near() -> None:
 
 def field_of(number: int, value: int, place: int, before: int = 0) -> int:
     code = bytearray(struct.pack("<I", before))
-    relocations.KINDS[relocations.AARCH64][number].write(code, 0, value, place)
+    elf_relocations.KINDS[elf_relocations.AARCH64][number].write(code, 0, value, place)
     return int(struct.unpack("<I", code)[0])
 
 
@@ -173,24 +173,24 @@ def test_instructions_of_aarch64() -> None:
 @needs_loader
 def test_what_is_no_whole_object_is_refused(tmp_path: Path) -> None:
     content = compiled(tmp_path, ["-O1", "-fPIC"])
-    assert placing.place(b"no object", "entry", address) is None
+    assert elf_loader.place(b"no object", "entry", address) is None
     for size in range(64, len(content), 97):
         try:
-            placing.place(content[:size], "entry", address)
+            elf_loader.place(content[:size], "entry", address)
         except LookupError:
             continue
     with pytest.raises(LookupError, match="does not define other"):
-        placing.place(content, "other", address)
+        elf_loader.place(content, "other", address)
     with pytest.raises((AttributeError, LookupError)):
-        placing.place(compiled(tmp_path, ["-fPIC"], CODE.replace("outside", "nowhere")), "entry", address)
+        elf_loader.place(compiled(tmp_path, ["-fPIC"], CODE.replace("outside", "nowhere")), "entry", address)
     own = compiled(tmp_path, ["-fPIC"], "__thread int x; int entry(void) { return x++; }")
-    with pytest.raises(LookupError, match=r"variables of each thread|not known"):
-        placing.place(own, "entry", address)
+    with pytest.raises(LookupError, match=r"thread-local variables|not supported"):
+        elf_loader.place(own, "entry", address)
 
 
 def test_an_external_that_is_nowhere_is_a_build_error() -> None:
-    missing = External("jk_test_nowhere", "int64", (), lambda: load._of_system("jk_test_nowhere"))
+    missing = External("jk_test_nowhere", "int64", (), lambda: loader._of_system("jk_test_nowhere"))
     call = "define i64 @entry() {\n  %x = call i64 @jk_test_nowhere()\n  ret i64 %x\n}\n"
     text = f"declare i64 @jk_test_nowhere()\n{call}"
     with pytest.raises(BuildError, match="cannot load nowhere"):
-        load.address_of(IRSource("nowhere", text, (missing,)))
+        loader.address_of(IRSource("nowhere", text, (missing,)))

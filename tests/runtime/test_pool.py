@@ -5,14 +5,15 @@ import os
 import pytest
 from processes import python
 
-from jitkernels.native import openmp
+from jitkernels.runtime.threads import team_size
 
-pytestmark = pytest.mark.skipif(not openmp.has_threads(), reason="no threads of our own on this system")
+pytestmark = pytest.mark.skipif(not team_size.has_threads(), reason="no threads of our own on this system")
 
 POOL = """
 import ctypes, signal, threading, time
 import jitkernels as jk
-from jitkernels.native import load, openmp, pool
+from jitkernels.runtime.loading import loader as load
+from jitkernels.runtime.threads import team_size as openmp, thread_pool as pool
 signal.alarm(100)
 jk.set_num_threads(8)
 REGION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -120,7 +121,7 @@ def test_helpers_round_as_their_caller_does() -> None:
     code = """
 one_helper()
 libm = ctypes.CDLL("libm.so.6")
-upward = 0x800 if load.machine.target().is_x86 else 0x400000
+upward = 0x800 if load.cpu_target.target().is_x86 else 0x400000
 one, third = 1.0, 1 / 3
 for mode in (upward, 0, upward, 0):
     seen, begun = [], threading.Event()
@@ -202,7 +203,7 @@ def test_code_of_helpers_stays() -> None:
     """They are in it when the interpreter takes its modules down."""
     code = """
 import gc, weakref
-from jitkernels.native import pages
+from jitkernels.runtime.loading import code_memory as pages
 parallel(lambda number: None, 2, 8)
 held = [weakref.ref(load._for_good(openmp._runtime_source())), *map(weakref.ref, pages._mappings)]
 load._loaded.clear()

@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 from processes import python
 
-from jitkernels.loops.rounds import are_open, ends, give_way, takes
-from jitkernels.native import load, openmp
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.team_barrier import claim_share, finish_share, shares_pending, yield_core
+from jitkernels.runtime.loading import loader
+from jitkernels.runtime.threads import team_size
 
-needs_threads = pytest.mark.skipif(not openmp.has_threads(), reason="no threads of our own on this system")
+needs_threads = pytest.mark.skipif(not team_size.has_threads(), reason="no threads of our own on this system")
 ARGUMENTS = ("int64*", "int64", "int64", "int64")
 NEST = """
 import ctypes, os, signal, threading, time
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import load, openmp, pool
+from jitkernels.runtime.loading import loader as load
+from jitkernels.runtime.threads import team_size as openmp, thread_pool as pool
 from test_rounds import called, diffused, expected
 signal.alarm(100)
 """
@@ -32,16 +34,16 @@ def body(
     for number in range(rounds):
         for turn in range(members):
             share = (member + turn) % members
-            if takes(words, members, share, number) == 0:
+            if claim_share(words, members, share, number) == 0:
                 continue
             for i in range(share * cells // members, (share + 1) * cells // members):
                 total = 0
                 for j in range(cells):
                     total += x[number * cells + j]
                 x[(number + 1) * cells + i] = total % 1009 + i
-            ends(words, members)
-        while are_open(words, members, number) != 0:
-            give_way()
+            finish_share(words, members)
+        while shares_pending(words, members, number) != 0:
+            yield_core()
 
 
 def members(rounds: int, cells: int, wanted: int, begin: int, end: int) -> int:
@@ -52,7 +54,7 @@ def called() -> Any:
     """The C function."""
     nest = LoopNest("rounds", ARGUMENTS, body, extent=2, together=members, flags=())
     kinds = [ctypes.c_void_p, *[ctypes.c_int64] * 3]
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(load.address_of(nest))
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(loader.address_of(nest))
 
 
 def diffused(function: Any, rounds: int, cells: int, wanted: int) -> AnyArray:

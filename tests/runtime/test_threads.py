@@ -13,19 +13,20 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels import functions, testing
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.dispatch import operators
+from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import ArgumentError, ArgumentTypeError
-from jitkernels.kernel import Kernel
-from jitkernels.native import openmp
-from jitkernels.signature import AnyArray
+from jitkernels.runtime.threads import team_size
+from jitkernels.tools import testing
 
 PARALLEL = """
 import os, signal, sys
 import jitkernels as jk, numpy as np
-from jitkernels import testing
-from jitkernels.kernel import Kernel
-from jitkernels.native import openmp
-from jitkernels.registry import all_rows, implementations
+from jitkernels.tools import testing
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.runtime.threads import team_size as openmp
+from jitkernels.attrs.schema.registry import all_rows, implementations
 
 signal.alarm(100)
 
@@ -49,13 +50,13 @@ def tasks():
     return len(os.listdir("/proc/self/task"))
 """
 needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
-needs_openmp = pytest.mark.skipif(openmp.runtime()[0] is None, reason=openmp.runtime()[1])
+needs_openmp = pytest.mark.skipif(team_size.runtime()[0] is None, reason=team_size.runtime()[1])
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
 def team(wanted: int) -> int:
     """How many threads a loop nest would get now that has work for so many."""
-    address = openmp._addresses()["jk_team"]
+    address = team_size._addresses()["jk_team"]
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(wanted))
 
 
@@ -80,9 +81,9 @@ def test_number_of_threads(restored: int) -> None:
 )
 def test_number_from_the_environment(text: str, expected: int | None) -> None:
     printed = python("import jitkernels as jk\nprint(jk.get_num_threads())", JITKERNELS_NUM_THREADS=text)
-    from jitkernels import machine
+    from jitkernels.core import cpu_target
 
-    assert int(printed) == (expected or machine.cpu_count())
+    assert int(printed) == (expected or cpu_target.cpu_count())
 
 
 @needs_openmp
@@ -282,7 +283,7 @@ def test_everyday_functions_from_several_threads() -> None:
             given = example(row, seed=seed)[1]
             results = as_tuple(function_of(row)(**given))
             examples.append((function_of(row), given, [result.tobytes() for result in results]))
-    functions.forget_all()
+    operators.forget_all()
 
     def call(number: int) -> None:
         for _ in range(20):

@@ -11,23 +11,23 @@ import pytest
 from picks import chosen, record, ship
 
 import jitkernels as jk
-from jitkernels import choosing
-from jitkernels.choosing import choose
+from jitkernels.attrs.schema import registry
+from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.core.fork_locks import making
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import BuildError, UnknownNameError
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.locks import making
-from jitkernels.measuring import tune_class
-from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import all_rows, implements
-from jitkernels.tuning import store
-from jitkernels.tuning.classes import LEAST_FOR_THREADS, least_seconds
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import records, select
+from jitkernels.selection.select import choose
+from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, least_seconds
+from jitkernels.tuning.tune import tune_class
 
 
 def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step has another answer; taking the earlier ones away brings the next one up."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
-    store.save(attr.tuning_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
+    records.save(attr.tuning_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
     ship(monkeypatch, attr, "refer")
     with jk.use(toy_take="refer"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -37,7 +37,7 @@ def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (measured.implementation, measured.rule) == ("theirs", "measured")
     assert measured.variant == {"vector_bytes": 64}
     assert measured.timings == {"theirs[vector_bytes=64]": 1e-6}
-    path = store.path_of(attr.tuning_class(), get_num_threads())
+    path = records.path_of(attr.tuning_class(), get_num_threads())
     assert path is not None
     path.unlink()
     assert (chosen(attr).implementation, chosen(attr).rule) == ("refer", "shipped")
@@ -49,8 +49,8 @@ def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_replay_never_measures(attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     assert chosen(attr).rule == "static"
-    assert not list(store.files(fresh))
-    store.save(attr.tuning_class(), record("refer"), get_num_threads())
+    assert not list(records.files(fresh))
+    records.save(attr.tuning_class(), record("refer"), get_num_threads())
     assert chosen(attr).rule == "measured"
 
 
@@ -62,7 +62,7 @@ def test_off_and_reproducible_ignore_measurements(
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     monkeypatch.setenv(name, value)
-    store.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.tuning_class(), record("refer"), get_num_threads())
     ship(monkeypatch, attr, "refer")
     assert (chosen(attr).implementation, chosen(attr).rule) == ("gen", "static")
     with jk.use(implementation="theirs"):
@@ -158,7 +158,7 @@ def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixt
     implements(toy.ToyAttr, name="openblas")(broken)
     with jk.use(toy_take="openblas"), pytest.raises(BuildError, match="no such instruction"):
         KernelFuncs.cache().at(attr)
-    jk.registry._implementations[toy.ToyAttr].pop("gen")
+    registry._implementations[toy.ToyAttr].pop("gen")
     with caplog.at_level(logging.WARNING, "jitkernels"):
         for _ in range(3):
             assert chosen(attr).implementation != "openblas"
@@ -229,9 +229,9 @@ def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: s
             found = choose(attr)
             assert found.rule == "static"
             own = found.implementation.variants(attr)
-            monkeypatch.setattr(choosing, "get_num_threads", lambda: 2)
+            monkeypatch.setattr(select, "get_num_threads", lambda: 2)
             shared = choose(attr)
-            monkeypatch.setattr(choosing, "get_num_threads", lambda: 1)
+            monkeypatch.setattr(select, "get_num_threads", lambda: 1)
             single = choose(attr)
             assert single.variant == own[0]
             much = policy != "reproducible" and least_seconds(attr) >= 2 * LEAST_FOR_THREADS

@@ -13,13 +13,13 @@ import pytest
 from cases import Row, every_form, every_row
 
 import jitkernels as jk
-from jitkernels.attrs.fields import Field
+from jitkernels.attrs.schema.fields import Field
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, DataIndexError
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.measuring import candidates
-from jitkernels.registry import all_rows
-from jitkernels.tuning import store
-from jitkernels.tuning.classes import has_elements, measured_member
+from jitkernels.selection import records
+from jitkernels.selection.shape_buckets import has_elements, measured_member
+from jitkernels.tuning.tune import candidates
 
 
 def random_attrs(row: Row, count: int, *, kept: Collection[str] = ()) -> list[jk.KernelAttr]:
@@ -135,7 +135,7 @@ def test_empty_shapes_work_and_are_not_measured(
                 assert np.array_equal(got, right)
         if mode != "off":
             assert jk.tune(attr).rule == "static"
-    assert not list(store.files(fresh))
+    assert not list(records.files(fresh))
 
 
 EMPTY_CALLS: dict[str, list[tuple[Any, ...]]] = {

@@ -1,4 +1,4 @@
-"""The text of a test module, changed so that what it does with arrays goes through calls that can be redirected."""
+"""Rewrite the source of a test module so that its array operations go through replaceable calls."""
 
 import ast
 from typing import Any
@@ -17,7 +17,7 @@ UNARY: dict[type[ast.AST], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert:
 
 
 class Borrower(ast.NodeTransformer):
-    """Changes one module. `methods` are names of methods of arrays, `modules` those that have a stand-in."""
+    """Rewrites one module. `methods` are names of array methods, `modules` those with a proxy."""
 
     def __init__(self, methods: tuple[str, ...], modules: tuple[str, ...]) -> None:
         self.methods, self.modules = methods, modules
@@ -25,20 +25,22 @@ class Borrower(ast.NodeTransformer):
 
     def call(self, node: ast.AST, name: str, *arguments: Any, keywords: Any = ()) -> ast.Call:
         function = ast.Attribute(ast.Name("__suite__", ast.Load()), name, ast.Load())
-        made = ast.Call(
-            function, [ast.Constant(one) if isinstance(one, str) else one for one in arguments], [*keywords]
+        call = ast.Call(
+            function,
+            [ast.Constant(argument) if isinstance(argument, str) else argument for argument in arguments],
+            [*keywords],
         )
-        return ast.copy_location(made, node)
+        return ast.copy_location(call, node)
 
     def visit_Import(self, node: ast.Import) -> Any:
-        found: list[ast.stmt] = [node]
+        statements: list[ast.stmt] = [node]
         for alias in node.names:
             if alias.name in self.modules and (alias.asname or "." not in alias.name):
                 target = ast.Name(alias.asname or alias.name, ast.Store())
-                found.append(
+                statements.append(
                     ast.copy_location(ast.Assign([target], self.call(node, "module", alias.name)), node)
                 )
-        return found
+        return statements
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if node.module not in self.modules:
@@ -58,9 +60,9 @@ class Borrower(ast.NodeTransformer):
         ]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        """Decorators and defaults stay as they are."""
+        """Leave decorators and defaults unchanged."""
         self.depth += 1
-        node.body = [one for statement in node.body for one in _listed(self.visit(statement))]
+        node.body = [rewritten for statement in node.body for rewritten in _listed(self.visit(statement))]
         self.depth -= 1
         return node
 
@@ -97,17 +99,17 @@ class Borrower(ast.NodeTransformer):
         if not self.depth or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
             return node
         target = node.targets[0]
-        made = self.call(node, "set", target.value, index_of(target.slice), node.value)
-        return ast.copy_location(ast.Expr(made), node)
+        call = self.call(node, "set", target.value, index_of(target.slice), node.value)
+        return ast.copy_location(ast.Expr(call), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         if not self.depth or not isinstance(node.target, ast.Name) or type(node.op) not in INPLACE:
             return node
-        made = self.call(
+        call = self.call(
             node, "binary", INPLACE[type(node.op)], ast.Name(node.target.id, ast.Load()), node.value
         )
-        return ast.copy_location(ast.Assign([node.target], made), node)
+        return ast.copy_location(ast.Assign([node.target], call), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -117,17 +119,19 @@ class Borrower(ast.NodeTransformer):
         return self.call(node, "method", function.value, function.attr, *node.args, keywords=node.keywords)
 
 
-def _listed(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [] if found is None else [found]
+def _listed(nodes: Any) -> list[Any]:
+    return nodes if isinstance(nodes, list) else [] if nodes is None else [nodes]
 
 
 def index_of(node: ast.expr) -> ast.expr:
-    """An index as an expression of its own."""
+    """Return an index as an expression of its own."""
     if isinstance(node, ast.Slice):
         nothing = ast.Constant(None)
         return ast.Call(
-            ast.Name("slice", ast.Load()), [one or nothing for one in (node.lower, node.upper, node.step)], []
+            ast.Name("slice", ast.Load()),
+            [bound or nothing for bound in (node.lower, node.upper, node.step)],
+            [],
         )
     if isinstance(node, ast.Tuple):
-        return ast.Tuple([index_of(one) for one in node.elts], ast.Load())
+        return ast.Tuple([index_of(bound) for bound in node.elts], ast.Load())
     return node

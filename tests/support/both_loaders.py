@@ -1,4 +1,4 @@
-"""Loads what the package loads by LLVM's loader as well, and compares the code: a process of its own, as code stays."""
+"""Load each object with LLVM's loader too and compare the code; in a process of its own, as code is never unloaded."""
 
 import ctypes
 from typing import Any
@@ -7,32 +7,32 @@ import llvmlite.binding as llvm
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.base import rows
-from jitkernels.native import linker, load, placing
+from jitkernels.attrs.schema.base import rows
+from jitkernels.runtime.loading import elf_loader, loader, mcjit_loader
 
 EXECUTABLE = 4
 seen: list[tuple[bytes, str, Any]] = []
-place = placing.place
+place = elf_loader.place
 
 
 def watched(content: bytes, symbol: str, address_of: Any) -> Any:
-    found = place(content, symbol, address_of)
-    seen.append((content, symbol, found))
-    return found
+    address = place(content, symbol, address_of)
+    seen.append((content, symbol, address))
+    return address
 
 
 def compare(content: bytes, symbol: str, ours: Any) -> None:
-    """Of the section of code all bytes but those that are written into it: one copy has its data elsewhere."""
-    reading = placing._Placing(content, lambda _: 0)
-    for one in reading.symbols:
-        if one.section == 0 and one.name:
-            llvm.add_symbol(one.name.decode(), ours.address)  # anything will do
-    theirs = linker.mapped(content, symbol, ()).address
-    entry = next(one for one in reading.symbols if one.name.decode() == symbol)
+    """Compare the bytes of the code section outside relocations: the copies' data addresses differ."""
+    reading = elf_loader._Placing(content, lambda _: 0)
+    for symbol_entry in reading.symbols:
+        if symbol_entry.section == 0 and symbol_entry.name:
+            llvm.add_symbol(symbol_entry.name.decode(), ours.address)  # any address will do
+    theirs = mcjit_loader.mapped(content, symbol, ()).address
+    entry = next(symbol_entry for symbol_entry in reading.symbols if symbol_entry.name.decode() == symbol)
     section = reading.sections[entry.section]
     assert section.flags & EXECUTABLE
     codes = [bytearray(ctypes.string_at(at - entry.value, section.size)) for at in (ours.address, theirs)]
-    for where, offset, _, _, kind in reading.changes:
+    for where, offset, _, _, kind in reading.relocations:
         if where == entry.section:
             size = 4 if kind.near else 8
             for code in codes:
@@ -41,15 +41,15 @@ def compare(content: bytes, symbol: str, ours: Any) -> None:
 
 
 def main() -> tuple[int, int]:
-    """How many objects there were, and how many kinds of symbols."""
-    vars(load)["place"] = watched
+    """Print the number of objects and of kinds of relocations."""
+    vars(loader)["place"] = watched
     for row in [*rows.values()]:
         jk.KernelFuncs.cache().at(next(case.attr for case in row.sweep() if "ci" in case.tags))
     x = np.linspace(0.0, 1.0, 200_000)
     assert np.allclose(jk.vexp(x[::2]), np.exp(x[::2]))
     assert np.allclose(jk.vexp(list(range(3))), np.exp(range(3)))
     assert np.allclose(jk.jit(lambda x: np.exp(x) * 2 + np.sin(x))(x), np.exp(x) * 2 + np.sin(x))
-    compared = [one for one in seen if one[2] is not None]
-    for one in compared:
-        compare(*one)
+    compared = [entry for entry in seen if entry[2] is not None]
+    for entry in compared:
+        compare(*entry)
     return len(compared), len({symbol.rpartition("_")[0] for _, symbol, _ in compared})

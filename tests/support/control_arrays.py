@@ -1,6 +1,6 @@
-"""Programs whose loops have array expressions in them: stencils over time, iterations until nothing changes."""
+"""Programs with array expressions inside loops: stencils over time, iterations to convergence."""
 
-# ruff: noqa: B007  # as people write it
+# ruff: noqa: B007  # ordinary user style
 from collections.abc import Callable
 from typing import Any
 
@@ -126,7 +126,7 @@ def restarted(u: Any, steps: Any) -> Any:
 
 
 def found_in_all(a: Any) -> Any:
-    """Loops that are left from the `else` of loops in them."""
+    """Leave loops from the `else` of inner loops."""
     rounds = 0
     for i in range(len(a)):
         for j in range(len(a)):
@@ -147,7 +147,7 @@ def found_in_all(a: Any) -> Any:
 
 
 def valid(u: Any, v: Any) -> Any:
-    """What follows a test that may raise makes other arrays of the same names."""
+    """After a test that may raise, bind other arrays to the same names."""
     if u.sum() > 1e6:
         raise ValueError("large")
     u = u * 2 + u[0]
@@ -201,7 +201,7 @@ def filtered(a: Any, h: Any, z: Any) -> Any:
 
 
 def numbers(*shape: int) -> Any:
-    """Numbers from 0 to 1."""
+    """Return numbers from 0 to 1."""
     return np.random.default_rng(1).random(shape)
 
 
@@ -236,4 +236,4 @@ ARRAYS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     valid: (lambda: numbers(20), lambda: numbers(20)),
     restarted: (lambda: numbers(20), lambda: 9),
 }
-"""Each with what makes its arguments."""
+"""Functions with their argument factories."""

@@ -1,5 +1,5 @@
-"""Well-known programs of loops over single elements, as they are written in Python."""
-# ruff: noqa: N803, B007, E741  # as people write it
+"""Well-known programs of loops over single elements, in ordinary Python style."""
+# ruff: noqa: N803, B007, E741  # ordinary user style
 
 from collections.abc import Callable
 from typing import Any
@@ -213,12 +213,12 @@ def life(g: Any, steps: Any) -> Any:
 
 
 def numbers(*shape: int, seed: int = 1) -> Any:
-    """Numbers from 0 to 1."""
+    """Return numbers from 0 to 1."""
     return np.random.default_rng(seed).random(shape)
 
 
 def definite(n: int) -> Any:
-    """A positive definite matrix."""
+    """Return a positive definite matrix."""
     matrix = numbers(n, n)
     return matrix @ matrix.T + n * np.eye(n)
 
@@ -245,4 +245,4 @@ PROGRAMS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     heat: (lambda: numbers(30), lambda: 12, lambda: 0.1),
     life: (lambda: letters(110, 3).reshape(10, 11) % 2, lambda: 9),
 }
-"""Each with what makes its arguments."""
+"""Functions with their argument factories."""

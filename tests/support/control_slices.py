@@ -1,11 +1,11 @@
-"""Programs whose slices and rows are where loops count: factorisations and recurrences as people write them."""
+"""Programs with slices and rows at loop-variant offsets: factorisations and recurrences in ordinary style."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.whole_programs import cholesky, lu, triangular_solve
+from jitkernels.benchmarks.whole_programs import cholesky, lu, triangular_solve
 
 
 def lu_by_rows(a: Any) -> Any:

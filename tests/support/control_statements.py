@@ -1,5 +1,5 @@
-"""Small functions, each for a way to write loops and branches."""
-# ruff: noqa: B007, E741, SIM108, B905  # as people write it
+"""Small functions, each for one form of loop or branch."""
+# ruff: noqa: B007, E741, SIM108, B905  # ordinary user style
 
 import math
 from collections.abc import Callable
@@ -312,12 +312,12 @@ def deep(n: Any) -> Any:
 
 
 def numbers(n: int) -> Any:
-    """Numbers from 0 to 1."""
+    """Return numbers from 0 to 1."""
     return np.random.default_rng(1).random(n)
 
 
 def integers(n: int) -> Any:
-    """Whole numbers from 0 to 19."""
+    """Return integers from 0 to 19."""
     return np.random.default_rng(1).integers(0, 20, n)
 
 
@@ -374,4 +374,4 @@ STATEMENTS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     ),
     deep: (lambda: 5,),
 }
-"""Each with what makes its arguments."""
+"""Functions with their argument factories."""

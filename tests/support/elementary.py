@@ -1,4 +1,4 @@
-"""The functions of `jitkernels.maths` run over arrays, and their errors."""
+"""Run the functions of `jitkernels.microkernels.maths` over arrays, and compute their errors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,38 +7,40 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 from in_lanes import results
 
-from jitkernels.maths import table
+from jitkernels.microkernels.maths import function_table
 
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "float64")
 
 
 FUNCTIONS = {
-    (stem, dtype): table.function(name, dtype)
-    for name, (_, stem) in table.MODULES.items()
+    (stem, dtype): function_table.function(name, dtype)
+    for name, (_, stem) in function_table.MODULES.items()
     for dtype in DTYPES
 }
-"""By the names that C has for them, and dtype."""
+"""Functions by C name and dtype."""
 
 
 def computed(name: str, *arguments: Array, lanes: Sequence[int] = (1,)) -> dict[int, Array]:
-    """What a function gives for the elements of arrays of one dtype, in each of so many lanes."""
+    """Return the results of a function for arrays of one dtype, with `lanes` lanes."""
     count = arguments[0].size
     filled = [np.resize(argument, -(-count // 32) * 32) for argument in arguments]
     function = FUNCTIONS[name, arguments[0].dtype.name]
     assert function is not None, name
-    found = results(function, filled, lanes)
-    return {number: outs[0][:count] for number, outs in found.items()}
+    result_by_lanes = results(function, filled, lanes)
+    return {number: outs[0][:count] for number, outs in result_by_lanes.items()}
 
 
 def units_off(got: Array, truth: Callable[..., Any], *arguments: Array) -> Array:
-    """The error of each result in units of the last place of the true one; infinite where one is no number."""
+    """Return the error of each result in units of the last place of the true one; infinite if just one is NaN."""
     info = np.finfo(got.dtype)
     off = np.empty(got.size)
     with mpmath.workprec(160):
-        for i, (found, *given) in enumerate(zip(got.tolist(), *(a.tolist() for a in arguments), strict=True)):
-            true = truth(*map(mpmath.mpf, given))
-            if mpmath.isnan(true) or not np.isfinite(found):
+        for i, (result, *operands) in enumerate(
+            zip(got.tolist(), *(a.tolist() for a in arguments), strict=True)
+        ):
+            true = truth(*map(mpmath.mpf, operands))
+            if mpmath.isnan(true) or not np.isfinite(result):
                 rounded = (
                     np.nan
                     if mpmath.isnan(true)
@@ -46,8 +48,8 @@ def units_off(got: Array, truth: Callable[..., Any], *arguments: Array) -> Array
                     if abs(true) <= info.max
                     else np.copysign(np.inf, float(mpmath.sign(true)))
                 )
-                off[i] = 0 if found == rounded or (found != found and rounded != rounded) else np.inf
+                off[i] = 0 if result == rounded or (result != result and rounded != rounded) else np.inf
             else:
                 exponent = max(mpmath.frexp(true)[1], info.minexp + 1)
-                off[i] = abs(mpmath.ldexp(mpmath.mpf(found) - true, info.nmant + 1 - exponent))
+                off[i] = abs(mpmath.ldexp(mpmath.mpf(result) - true, info.nmant + 1 - exponent))
     return off

@@ -1,4 +1,4 @@
-"""First calls without end, for what forks or kills processes while they are under way."""
+"""Endless first calls, for tests that fork or kill processes during a first call."""
 
 import dataclasses
 import faulthandler
@@ -18,23 +18,23 @@ import numpy as np
 import toy
 
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.tools import testing
 
 Numbers: TypeAlias = "itertools.count[int]"
-PATIENCE = 60
-"""Seconds after which a process that still runs says where each of its threads is, and dies."""
+TIMEOUT_SECONDS = 60
+"""Seconds after which a running process prints the traceback of each thread, and dies."""
 
 
-def watched(seconds: int = PATIENCE) -> None:
-    """Let this process die by SIGALRM after so many seconds; each child has to ask anew."""
+def watched(seconds: int = TIMEOUT_SECONDS) -> None:
+    """Kill this process by SIGALRM after a timeout; each child has to call this again."""
     faulthandler.register(signal.SIGALRM, chain=True)
     signal.alarm(seconds)
 
 
 def plant(*, cold: bool) -> None:
-    """Give the toy row a kernel: with `cold`, one that has to be compiled anew for every attr."""
+    """Register a kernel of the toy row; with `cold`, every attr needs a new compilation."""
 
     def of_its_own(attr: toy.ToyAttr) -> LoopNest:
         return dataclasses.replace(toy.right(attr), name=f"toy_{attr.n}")
@@ -49,7 +49,7 @@ def _attrs() -> tuple[jk.KernelAttr, ...]:
 
 
 def first_call(number: int) -> int:
-    """What was not called before if the number is new: a kernel, an everyday function, or what must be built."""
+    """Make a call that is a first one for a new number: of a kernel, an everyday function, or a source to build."""
     kind, size = number % 3, number + 1
     if kind == 0:
         attr = _attrs()[number // 3 % len(_attrs())]
@@ -67,14 +67,14 @@ def first_call(number: int) -> int:
 
 
 def llvm_of_others(number: int) -> None:
-    """What a program may compile with llvmlite on its own, besides us."""
+    """Compile with llvmlite directly, as another package in the process may."""
     import llvmlite.binding as llvm
 
     assert "@f" in str(llvm.parse_assembly(f"define i64 @f() {{ ret i64 {number} }}"))
 
 
 class Workers:
-    """Threads that do something with number after number until they are told to stop."""
+    """Threads that call a function with increasing numbers until they are stopped."""
 
     def __init__(self, numbers: Numbers, *works: Callable[[int], object]) -> None:
         self._numbers = numbers
@@ -88,7 +88,7 @@ class Workers:
         try:
             while not self._stop.is_set():
                 work(next(self._numbers))
-        except BaseException:  # noqa: BLE001  # told by `finish`
+        except BaseException:  # noqa: BLE001  # `finish` reports it
             self._failed.append(traceback.format_exc())
 
     def finish(self) -> None:
@@ -100,7 +100,7 @@ class Workers:
 
 
 def fork(numbers: Numbers, *, children: int) -> int:
-    """Fork a child that makes first calls in two threads, and forks so many generations of its own."""
+    """Fork a child that makes first calls in two threads, and forks `children` generations of its own."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -113,7 +113,7 @@ def fork(numbers: Numbers, *, children: int) -> int:
                 first_call(next(numbers))
             workers.finish()
             status = 0
-        except BaseException:  # noqa: BLE001  # a child must not run what its parent goes on with
+        except BaseException:  # noqa: BLE001  # a child must not return into its parent's code
             traceback.print_exc()
         finally:
             sys.stderr.flush()
@@ -127,8 +127,8 @@ def wait_for(child: int) -> None:
 
 
 def fork_meanwhile(count: int, *, cold: bool) -> None:
-    """Fork so often while other threads make first calls; parent and child make more of them afterwards."""
-    watched(PATIENCE + 3 * count)
+    """Fork `count` times while other threads make first calls; parent and child make more of them afterwards."""
+    watched(TIMEOUT_SECONDS + 3 * count)
     plant(cold=cold)
     numbers = itertools.count()
     workers = Workers(numbers, first_call, llvm_of_others if cold else first_call)
@@ -151,7 +151,7 @@ def fork_meanwhile(count: int, *, cold: bool) -> None:
 
 
 def pool(method: str) -> None:
-    """A pool of multiprocessing, started and used while other threads make first calls."""
+    """Start and use a multiprocessing pool while other threads make first calls."""
     import multiprocessing
 
     watched()

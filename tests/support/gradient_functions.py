@@ -1,4 +1,4 @@
-"""NumPy's functions in losses of one line each, by the functions: what is differentiated, and at which array."""
+"""NumPy's functions in one-line losses, by function: the differentiated function, and its argument."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ square = random.normal(size=(4, 4))
 symmetric = square @ square.T + 4 * np.eye(4)
 
 
-def weighed(found: Any) -> Any:
-    """A float of which each element of an array is a part of its own."""
-    return np.sum(found * np.cos(np.arange(found.size)).reshape(found.shape))
+def weighed(result: Any) -> Any:
+    """Return a float whose derivative differs for each element of an array."""
+    return np.sum(result * np.cos(np.arange(result.size)).reshape(result.shape))
 
 
 def added_at(x: Any) -> Any:
@@ -158,4 +158,4 @@ NONE = {
     np.linalg.svd: (lambda x: weighed(np.linalg.svd(x, compute_uv=False)), table),
     np.linalg.pinv: (lambda x: weighed(np.linalg.pinv(x)), table),
 }  # fmt: skip
-"""Some of those that NumPy computes, of which nothing is known."""
+"""Some functions without derivative rules, which fall back to NumPy."""

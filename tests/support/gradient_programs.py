@@ -1,4 +1,4 @@
-"""Losses that people minimise, small and smooth where they are looked at: functions of float arrays, and the arrays."""
+"""Common losses, small and smooth at the tested points: functions of float arrays, and the arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 Program = Callable[..., Any]
 PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {}
-"""By name, functions that give floats or arrays, and arguments by all of which they have derivatives."""
+"""By name, functions that return floats or arrays, and arguments, all of them differentiable."""
 windows_of = np.lib.stride_tricks.sliding_window_view
 triangular = np.tril(np.ones((4, 4), bool))
 labels = np.array([2, 0, 1, 2, 1])
@@ -23,11 +23,11 @@ SECOND = {
     "network_of_rectifiers", "softmax_cross_entropy", "layer_norm", "robust_regression", "matrix_factorisation",
     "energy_of_particles", "convolution_by_windows", "heat_over_steps", "survival", "rosenbrock", "writes",
 }  # fmt: skip
-"""Those whose second derivatives are compiled in the tests; those of others NumPy computes, operation by operation."""
+"""Programs whose second derivatives the tests compile; those of others run in NumPy, operation by operation."""
 
 
 def at(*arrays: Any) -> Callable[[Program], Program]:
-    """Enter a program with its arguments."""
+    """Register a program with its arguments."""
 
     def enter(function: Program) -> Program:
         PROGRAMS[function.__name__] = function, arrays

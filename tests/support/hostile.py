@@ -1,7 +1,7 @@
-"""Arguments as nobody should pass them: what the fuzzer puts in the place of good ones.
+"""Invalid and unusual arguments, which the fuzzer substitutes for valid ones.
 
-Each entry of `VALUES` makes something out of a good argument; whatever it makes, the answer must be a right result
-or one of our own errors.
+Each entry of `VALUES` derives something from a valid argument; for any of it, the outcome must be a right result or
+one of the package's own errors.
 """
 
 import array
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from jitkernels import accuracy
-from jitkernels.peers import forms
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.benchmarks.peers import array_layouts
 
 Random = np.random.Generator
 Make = Callable[[Any, Random], Any]
@@ -26,7 +26,7 @@ class Sub(np.ndarray[Any, np.dtype[Any]]):
 
 
 class Converts:
-    """An object that NumPy converts by its ``__array__``, to whatever it was told."""
+    """An object that converts by ``__array__``, to whatever it was constructed with."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -38,7 +38,7 @@ class Converts:
 
 
 class Interface:
-    """An object with an ``__array_interface__``, right or wrong; it keeps the owner of the memory."""
+    """An object with an ``__array_interface__``, right or wrong; it keeps the owner of the memory alive."""
 
     def __init__(self, interface: Any, owner: Any = None) -> None:
         self.__array_interface__ = interface
@@ -46,7 +46,7 @@ class Interface:
 
 
 class BadSequence:
-    """A sequence that fails when it is read."""
+    """A sequence that raises when it is read."""
 
     def __len__(self) -> int:
         return 3
@@ -56,7 +56,7 @@ class BadSequence:
 
 
 class NoUfunc:
-    """An object that refuses to take part in NumPy's functions."""
+    """An object that opts out of NumPy's ufuncs."""
 
     __array_ufunc__ = None
 
@@ -68,14 +68,14 @@ class Masked:
         self.value = value
 
     def mask(self) -> None:
-        """As pandas has it."""
+        """Return a mask, as pandas objects have it."""
 
     def __array__(self, *arguments: Any, **named: Any) -> Any:
         return np.asarray(self.value)
 
 
 class Number:
-    """A number by its ``__float__`` and ``__index__``, which fail."""
+    """A number with ``__float__`` and ``__index__`` that raise."""
 
     def __float__(self) -> float:
         raise ValueError("a number that fails")
@@ -109,37 +109,37 @@ def unaligned(value: Any) -> Any:
 
 
 def cut(value: Any, random: Random) -> Any:
-    """One element less along some axis."""
-    found = as_array(value)
-    if not found.ndim:
-        return found.reshape(1)[:0]
-    axis = int(random.integers(found.ndim))
-    return found[(slice(None),) * axis + (slice(1, None),)]
+    """Return one element less along some axis."""
+    array = as_array(value)
+    if not array.ndim:
+        return array.reshape(1)[:0]
+    axis = int(random.integers(array.ndim))
+    return array[(slice(None),) * axis + (slice(1, None),)]
 
 
 def longer(value: Any, random: Random) -> Any:
-    found = np.atleast_1d(as_array(value))
-    return np.concatenate([found, found[:1]])
+    array = np.atleast_1d(as_array(value))
+    return np.concatenate([array, array[:1]])
 
 
 def empty(value: Any, random: Random) -> Any:
-    """No elements along some axis."""
-    found = np.atleast_1d(as_array(value))
-    axis = int(random.integers(found.ndim))
-    return found[(slice(None),) * axis + (slice(0),)]
+    """Return no elements along some axis."""
+    array = np.atleast_1d(as_array(value))
+    axis = int(random.integers(array.ndim))
+    return array[(slice(None),) * axis + (slice(0),)]
 
 
 def poisoned(value: Any, random: Random) -> Any:
-    """Some elements that are no ordinary numbers."""
-    found = as_array(value).copy()
-    if found.dtype.kind == "f" and found.size:
+    """Set some elements to NaN, infinities or other special numbers."""
+    array = as_array(value).copy()
+    if array.dtype.kind == "f" and array.size:
         with np.errstate(all="ignore"):
-            found.reshape(-1)[random.integers(found.size, size=2)] = random.choice(
+            array.reshape(-1)[random.integers(array.size, size=2)] = random.choice(
                 [np.nan, np.inf, -np.inf, -0.0, 1e-40]
             )
-    elif found.dtype.kind == "i" and found.size:
-        found.reshape(-1)[int(random.integers(found.size))] = random.choice([-1, 1 << 30, -(1 << 30)])
-    return found
+    elif array.dtype.kind == "i" and array.size:
+        array.reshape(-1)[int(random.integers(array.size))] = random.choice([-1, 1 << 30, -(1 << 30)])
+    return array
 
 
 def matrix(value: Any) -> Any:
@@ -161,9 +161,9 @@ def same(thing: Any) -> Make:
 
 
 FORMS: dict[str, Make] = {
-    **{name: viewed(function) for name, function in forms.LAYOUTS.items()},
+    **{name: viewed(function) for name, function in array_layouts.LAYOUTS.items()},
     "transposed": viewed(lambda value: value.T),
-    "memory of the transpose": viewed(forms.transposed),
+    "memory of the transpose": viewed(array_layouts.transposed),
     "unaligned": viewed(unaligned),
     "swapped bytes": viewed(lambda value: value.astype(value.dtype.newbyteorder())),
     "subclass": viewed(lambda value: value.view(Sub)),
@@ -196,7 +196,7 @@ FORMS: dict[str, Make] = {
         for dtype in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")
     },
 }
-"""The same or similar values in another form: much of it is right to pass."""
+"""The same or similar values in another form; many of them are valid."""
 WRONG: dict[str, Make] = {
     **{dtype: of_dtype(dtype) for dtype in ("g", "c8", "c16", "G", "O", "S4", "U4", "M8[s]", "m8[s]")},
     "structured": viewed(lambda value: np.zeros(value.shape, [("a", "f4"), ("b", "i4")])),
@@ -238,13 +238,13 @@ WRONG: dict[str, Make] = {
     "no ufunc": lambda value, random: NoUfunc(),
     "failing number": lambda value, random: Number(),
 }
-"""What is right for nothing, or for an option at most."""
+"""Values that are invalid for arrays, and valid for an option at most."""
 HUGE: dict[str, Make] = {
     "huge": lambda value, random: np.broadcast_to(np.float32(1), (1 << 44,)),
     "huge, 2-D": lambda value, random: np.broadcast_to(np.float32(1), (1 << 22, 1 << 22)),
     "huge and empty": lambda value, random: np.broadcast_to(np.float32(1), (1 << 40, 0)),
 }
-"""Shapes whose result no memory holds; only for functions that give a result as large as their argument."""
+"""Shapes whose result exceeds any memory; only for functions with results as large as their argument."""
 OPTIONS: dict[str, Make] = {
     **{
         f"option {value!r}": same(value)
@@ -265,19 +265,19 @@ OPTIONS: dict[str, Make] = {
 
 
 def rounding(row: Any, attr: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> float:
-    """How far results may be from the true ones where all else cancels, as the row says of these arguments.
+    """Return the row's error bounds for these arguments, where cancellation amplifies rounding.
 
-    `attr`: of a kernel's call, None of an everyday one.
+    `attr`: that of a kernel's call, None for an everyday one.
     """
     try:
         if attr is None:
-            given = {name: value for name, value in named.items() if name != "out"}
-            call = row.call(*arguments[: len(row.parameters().parameters)], **given)
+            arguments_in = {name: value for name, value in named.items() if name != "out"}
+            call = row.call(*arguments[: len(row.parameters().parameters)], **arguments_in)
             attr, inputs = call.attr, iter(call.inputs)
             parameters = attr.signature().arrays
             arguments = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in parameters]
         true = [np.zeros(p.shape) for p in attr.signature().outputs]
-        distances = accuracy.allowed(attr, arguments, true)
+        distances = error_bounds.allowed(attr, arguments, true)
     except Exception:  # noqa: BLE001  # then the call fails too
         return 0.0
     return max(float(d[np.isfinite(d)].max(initial=0)) for d in distances)

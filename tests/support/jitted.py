@@ -1,4 +1,4 @@
-"""Functions run by NumPy and compiled: results and arguments must come out the same, types and identities included."""
+"""Run functions in NumPy and compiled: results and arguments must be equal, types and identities included."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -8,50 +8,60 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
 TOLERANCE = {np.dtype("f2"): 1e-2, np.dtype("f4"): 2e-5, np.dtype("f8"): 1e-10}
-"""Sums may be taken in another order, and products added in one step."""
+"""Sums may be reordered, and multiply-adds contracted."""
 
 
 def array(*shape: int, dtype: str = "f8", seed: int = 1) -> Any:
-    """Numbers from -2 to 6, or as many of them as the type has."""
+    """Return numbers from -2 to 6, or those of them that the type has."""
     return (np.random.default_rng(seed).random(shape) * 8 - (0 if dtype[0] == "u" else 2)).astype(dtype)
 
 
 def given(value: Any) -> Callable[[], Any]:
-    """What makes an argument that is always the same."""
+    """Return a factory of an argument that is always the same."""
     return lambda: value
 
 
 def reasons(function: Any) -> list[str]:
-    """Why calls were left to NumPy."""
-    made = [one.reason for kept in function._specialisations.values() for one in kept if one.reason]
-    return [*made, *function._plain_calls]
+    """Return why calls fell back to NumPy."""
+    reasons_of_variants = [
+        variant.reason
+        for variants in function._specialisations.values()
+        for variant in variants
+        if variant.reason
+    ]
+    return [*reasons_of_variants, *function._plain_calls]
 
 
 def notes(function: Any) -> list[str]:
-    """What was noted while the function was traced."""
-    return [note for kept in function._specialisations.values() for one in kept for note in one.notes]
+    """Return the notes that tracing the function recorded."""
+    return [
+        note
+        for variants in function._specialisations.values()
+        for variant in variants
+        for note in variant.notes
+    ]
 
 
 def agree(
     function: Callable[..., Any], *make: Callable[[], Any], plain: bool = False, calls: int = 3, **config: Any
 ) -> Any:
-    """Compare a function with itself compiled, for arguments made anew for each call; gives the compiled one.
+    """Compare a function with its compiled form, with new arguments for each call; return the compiled form.
 
-    `plain`: whether it is one that has to be left to NumPy.
+    `plain`: whether it must fall back to NumPy.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):  # small arrays are what tests are made of
-            patch.setattr(specialisation, name, 0.0)
+        for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):  # else small arrays fall back
+            patch.setattr(specialization, name, 0.0)
         return _agree(jk.jit(function, **config), function, make, plain, calls)
 
 
 def _agree(
     compiled: Any, function: Callable[..., Any], make: Sequence[Callable[[], Any]], plain: bool, calls: int
 ) -> Any:
-    expected_arguments = [one() for one in make]
+    expected_arguments = [make_argument() for make_argument in make]
     raised: Exception | None = None
     expected: Any = None
     try:
@@ -59,7 +69,7 @@ def _agree(
     except Exception as error:  # noqa: BLE001  # whatever the function raises
         raised = error
     for _ in range(calls):
-        arguments = [one() for one in make]
+        arguments = [make_argument() for make_argument in make]
         if raised is not None:
             with pytest.raises(type(raised)) as caught:
                 compiled(*arguments)
@@ -75,48 +85,48 @@ def _agree(
     return compiled
 
 
-def same(found: Any, expected: Any) -> None:
+def same(result: Any, expected: Any) -> None:
     """Fail where structure, type, dtype, shape or value differ."""
-    assert type(found) is type(expected), (type(found), type(expected))
+    assert type(result) is type(expected), (type(result), type(expected))
     if isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            same(one, other)
+        assert len(result) == len(expected)
+        for got, want in zip(result, expected, strict=True):
+            same(got, want)
     elif isinstance(expected, dict):
-        assert list(found) == list(expected)
+        assert list(result) == list(expected)
         for name, value in expected.items():
-            same(found[name], value)
+            same(result[name], value)
     elif isinstance(expected, np.ndarray | np.generic):
         right: Any = expected
-        assert found.dtype == expected.dtype
-        assert found.shape == expected.shape
+        assert result.dtype == expected.dtype
+        assert result.shape == expected.shape
         tolerance = TOLERANCE.get(expected.dtype, 0)
         if tolerance:
-            np.testing.assert_allclose(found, right, rtol=tolerance, atol=tolerance, equal_nan=True)
+            np.testing.assert_allclose(result, right, rtol=tolerance, atol=tolerance, equal_nan=True)
         else:
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(result, expected)
         if isinstance(expected, np.ndarray):
-            assert found.flags.writeable == expected.flags.writeable
+            assert result.flags.writeable == expected.flags.writeable
     elif is_dataclass(expected) and not isinstance(expected, type):
         for field in fields(expected):
-            same(getattr(found, field.name), getattr(expected, field.name))
+            same(getattr(result, field.name), getattr(expected, field.name))
     elif isinstance(expected, float):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
     else:
-        assert found == expected
+        assert result == expected
 
 
 def arrays(value: Any) -> list[Any]:
-    """The arrays in nested tuples, lists and dicts."""
+    """Yield the arrays in nested tuples, lists and dicts."""
     if isinstance(value, np.ndarray):
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
-    return [array for one in value for array in arrays(one)] if isinstance(value, list | tuple) else []
+    return [array for item in value for array in arrays(item)] if isinstance(value, list | tuple) else []
 
 
 def identities(result: Any, arguments: Sequence[Any], expected: Any, given: Sequence[Any]) -> None:
-    """Fail unless results are, or share memory with, the arguments and results that NumPy's do."""
+    """Fail unless results alias, or are identical to, the same arguments and results as with NumPy."""
     here = [*arrays(result), *arrays(list(arguments))]
     there = [*arrays(expected), *arrays(list(given))]
     for i in range(len(arrays(result))):

@@ -1,4 +1,4 @@
-"""Arguments of elementwise everyday functions, of any dtypes, and what tells their results apart."""
+"""Arguments of elementwise everyday functions of any dtypes, and bitwise comparison of results."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,25 +7,25 @@ import cases
 import numpy as np
 from test_everyday import Row
 
-from jitkernels import functions
-from jitkernels.native.layout import Plain, Table
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.dispatch import operators
+from jitkernels.runtime.abi_layout import Plain, Table
 
 
 def rows() -> Sequence[Any]:
-    """The rows whose whole arrays need nothing but conversion."""
-    tables = {param.id: functions._holder_of(param.id)._dispatch for param in cases.every_row()}
+    """Return the rows whose arrays need nothing but conversion."""
+    tables = {param.id: operators._holder_of(param.id)._dispatch for param in cases.every_row()}
     words = {name: table.words for name, table in tables.items() if table is not None}
     return [
         param
         for param in cases.every_row()
         if words.get(param.id, [0] * 99)[Table.PLAIN] == Plain.ELEMENTWISE
-        and not words[param.id][Table.MOVES]  # these need no kernel
+        and not words[param.id][Table.MOVES]  # these have no kernel
     ]
 
 
 def numbers(n: int, dtype: str, seed: int) -> AnyArray:
-    """Of both signs, with zeros, the largest and the smallest, and what else there is of floats."""
+    """Return numbers of both signs, with zeros, the largest and the smallest, and special floats."""
     generator = np.random.default_rng(seed)
     if dtype == "bool":
         return generator.integers(0, 2, n).astype(bool)
@@ -36,8 +36,8 @@ def numbers(n: int, dtype: str, seed: int) -> AnyArray:
         limits = np.iinfo(dtype)
         values = generator.integers(max(limits.min, -9), 10, n).astype(dtype)
         special = [limits.min, limits.max, limits.max - 1, 0]
-    places = generator.integers(0, max(n, 1), n // 3)
-    values[places] = generator.choice(np.array(special, dtype), len(places))
+    indices = generator.integers(0, max(n, 1), n // 3)
+    values[indices] = generator.choice(np.array(special, dtype), len(indices))
     return values
 
 
@@ -46,12 +46,12 @@ def wide(arrays: Sequence[AnyArray]) -> str:
 
 
 def bits(result: AnyArray) -> tuple[Any, ...]:
-    """Of what a result is; NaN is NaN."""
+    """Return the bits of a result, with all NaN equal."""
     return result.dtype, result.shape, np.where(np.isnan(result), np.nan, result).tobytes()
 
 
 def arguments(row: Row, kinds: Sequence[str], n: int) -> list[AnyArray]:
-    return [numbers(n, kind, 100 * n + place) for place, kind in enumerate(kinds)]
+    return [numbers(n, kind, 100 * n + number) for number, kind in enumerate(kinds)]
 
 
 def inputs_of(row: Row) -> int:

@@ -1,4 +1,4 @@
-"""NumPy's own tests that do not pass through `jit`, each with the reason."""
+"""NumPy's own tests that fail through `jit`, each with the reason."""
 
 CONSTANT = "what is computed of constants in a trace warns of nothing; numbers of np.longlong are constants"
 LAST_PLACE = "one result is compiled and the other is NumPy's, which differ in the last place"
@@ -31,10 +31,10 @@ DIFFERENCES: dict[str, str] = {
     "test_multiarray.py::TestTextSignatures::test_c_func_dispatcher_text_signature": STAND_IN,
     "test_function_base.py::Test_I0::test_non_array": WRAP,
 }
-"""Beginnings of names of tests."""
+"""Prefixes of test names."""
 
 
 def reason_of(test: str) -> str:
-    """Why a test does not pass; nothing if it should."""
+    """Return the reason why a test fails, or "" if it should pass."""
     short = test.rpartition("/")[2]
     return next((reason for name, reason in DIFFERENCES.items() if short.startswith(name)), "")

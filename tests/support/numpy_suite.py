@@ -1,11 +1,11 @@
-"""NumPy's own tests, run through `jit`: a plugin for pytest, ``pytest -p numpy_suite <files of NumPy's tests>``.
+"""Run NumPy's own tests through `jit`: a pytest plugin, ``pytest -p numpy_suite <files of NumPy's tests>``.
 
-The text of each test module is changed before it is run. ``np`` is a stand-in whose functions go through compiled
-functions of the same signature, and so do operators, elements and methods where an array takes part. A test is
-applicable if one call of it at least ran as compiled code; calls that were left to NumPy are counted, with reasons.
+The source of each test module is rewritten before it runs. ``np`` is a proxy whose functions call compiled
+functions of the same signature, and so do operators, elements and methods on arrays. A test is applicable if at least
+one of its calls ran compiled code; calls that fell back to NumPy are counted, with reasons.
 
-``NUMPY_SUITE_REPORT`` names a file for the results, ``NUMPY_SUITE_PLAIN=1`` leaves everything to NumPy, and after
-``NUMPY_SUITE_SECONDS`` no more tests are begun.
+``NUMPY_SUITE_REPORT`` names a file for the results, ``NUMPY_SUITE_PLAIN=1`` runs everything in NumPy, and after
+``NUMPY_SUITE_SECONDS`` no more tests start.
 """
 
 import ast
@@ -25,22 +25,22 @@ import numpy._core.umath
 import pytest
 from borrowed import Borrower
 
-from jitkernels.frontends import specialisation
-from jitkernels.frontends.jit import JitFunction, jit
-from jitkernels.frontends.tables import METHODS, TABLE
-from jitkernels.frontends.universal import COMPOSED
-from jitkernels.graph import profile, program
-from jitkernels.graph.scalars import BY_UFUNC, DTYPES
+from jitkernels.compiler.api.jit import JitFunction, jit
+from jitkernels.compiler.capture.numpy.ufuncs import COMPOSED
+from jitkernels.compiler.capture.override_registry import METHODS, TABLE
+from jitkernels.compiler.dispatch import specialization
+from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, DTYPES
+from jitkernels.compiler.lowering import compiled_program, profile_counters
 
 IS_PLAIN = os.environ.get("NUMPY_SUITE_PLAIN") == "1"
 LONG = {"test_sort_degraded", "test_ufunc_at_inner_loops", "test_count_nonzero_all", "test_huge_vectordot"}
 LONG.add("test_identityless_reduction_huge_array")
-"""Tests that look at arrays element by element, hundreds of thousands of times, or at gigabytes."""
+"""Tests that access hundreds of thousands of single elements, or gigabytes."""
 SECONDS = float(os.environ.get("NUMPY_SUITE_SECONDS", "inf"))
-OURS: set[Any] = {*BY_UFUNC, *COMPOSED, *(one for one in TABLE if callable(one))}
-"""NumPy's functions that graphs know."""
+OURS: set[Any] = {*BY_UFUNC, *COMPOSED, *(key for key in TABLE if callable(key))}
+"""NumPy's functions that have graph operations."""
 WAYS = ("reduce", "accumulate", "outer")
-"""Methods of universal functions that go through compiled code."""
+"""Methods of universal functions that run compiled code."""
 _dtypes = {np.dtype(name) for name in DTYPES}
 counts: Counter[str] = Counter()
 reasons: Counter[str] = Counter()
@@ -49,16 +49,16 @@ _standins: dict[Any, Any] = {}
 
 
 def compiled(text: str, parameters: str = "*args, **kwargs") -> JitFunction[Any, Any]:
-    """The compiled function of an expression of `np`."""
+    """Return the compiled function of an expression of `np`."""
     if text not in _compiled:
         names: dict[str, Any] = {"np": np, "operator": operator}
         exec(f"def called({parameters}):\n    return {text}\n", names)
-        _compiled[text] = jit(profile=True)(names["called"])  # which leaves no small arrays to NumPy
+        _compiled[text] = jit(profile=True)(names["called"])  # compile for small arrays too
     return _compiled[text]
 
 
 def through(text: str, parameters: str, *args: Any, **kwargs: Any) -> Any:
-    """Call the compiled function of an expression, and count which way the call went."""
+    """Call the compiled function of an expression, and count whether it ran compiled or as fallback."""
     function = compiled(text, parameters)
     before = counts["numpy"]
     try:
@@ -69,7 +69,7 @@ def through(text: str, parameters: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _count_ways() -> None:
-    plain, run = JitFunction._plain, program.Program.run
+    plain, run = JitFunction._plain, compiled_program.Program.run
 
     def counted_plain(self: Any, *args: Any) -> Any:
         counts["numpy"] += 1
@@ -81,23 +81,21 @@ def _count_ways() -> None:
             counts["numpy"] += 1
         return run(self, *args, **kwargs)
 
-    JitFunction._plain, program.Program.run = counted_plain, counted_run  # type: ignore[method-assign, assignment]
+    JitFunction._plain, compiled_program.Program.run = counted_plain, counted_run  # type: ignore[method-assign, assignment]
 
-    def done(
-        self: Any, taken: Any, arrays: Any
-    ) -> None:  # which would keep the arrays, that tests count references to
+    def done(self: Any, taken: Any, arrays: Any) -> None:  # which would hold references that tests count
         taken.calls += 1
 
-    profile.Profile.done = done  # type: ignore[method-assign]
-    made = specialisation.made
+    profile_counters.Profile.done = done  # type: ignore[method-assign]
+    record_specialization = specialization.made
 
     def explained(*args: Any) -> Any:
-        found = made(*args)
-        if found.graph is None:
-            reasons[found.reason] += 1
-        return found
+        result = record_specialization(*args)
+        if result.graph is None:
+            reasons[result.reason] += 1
+        return result
 
-    specialisation.made = explained  # type: ignore[assignment]
+    specialization.made = explained  # type: ignore[assignment]
 
 
 def is_known(value: Any) -> bool:
@@ -105,7 +103,7 @@ def is_known(value: Any) -> bool:
 
 
 class Function:
-    """Stands for one of NumPy's functions."""
+    """Proxy of a NumPy function."""
 
     def __init__(self, function: Any, text: str) -> None:
         self.function, self.text = function, text
@@ -122,10 +120,10 @@ class Function:
         return through(f"{self.text}(*args, **kwargs)", "*args, **kwargs", *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.function, name)
+        attribute = getattr(self.function, name)
         if name in WAYS and isinstance(self.function, np.ufunc):
-            return Function(found, f"{self.text}.{name}")
-        return found
+            return Function(attribute, f"{self.text}.{name}")
+        return attribute
 
     def __repr__(self) -> str:
         return repr(self.function)
@@ -141,7 +139,7 @@ class Function:
 
 
 class Module(types.ModuleType):
-    """Stands for a module of NumPy."""
+    """Proxy of a NumPy module."""
 
     def __init__(self, module: Any) -> None:
         super().__init__(module.__name__)
@@ -161,12 +159,12 @@ class Module(types.ModuleType):
 
 
 def standin(value: Any) -> Any:
-    """What stands for something of NumPy's; itself where nothing does."""
+    """Return the proxy of a NumPy object; other values unchanged."""
     try:
-        is_ours = not IS_PLAIN and value in OURS
+        is_package_file = not IS_PLAIN and value in OURS
     except (TypeError, ValueError):
         return value
-    if not is_ours or isinstance(value, type):
+    if not is_package_file or isinstance(value, type):
         return value
     name = value.__name__
     if getattr(np, name, None) is not value:
@@ -181,7 +179,7 @@ MODULES = {"numpy": NUMPY, "numpy._core.umath": Module(numpy._core.umath)}
 
 
 class Operations:
-    """What the changed text calls in place of operators, elements and methods."""
+    """The functions that rewritten source calls for operators, elements and methods."""
 
     @staticmethod
     def module(name: str) -> Any:
@@ -192,39 +190,39 @@ class Operations:
         return standin(value)
 
     @staticmethod
-    def binary(name: str, one: Any, other: Any) -> Any:
-        if is_known(one) or is_known(other):
-            return through(f"operator.{name}(one, other)", "one, other", one, other)
-        return getattr(operator, name)(one, other)
+    def binary(name: str, first: Any, second: Any) -> Any:
+        if is_known(first) or is_known(second):
+            return through(f"operator.{name}(one, other)", "one, other", first, second)
+        return getattr(operator, name)(first, second)
 
     @staticmethod
-    def unary(name: str, one: Any) -> Any:
-        if is_known(one):
-            return through(f"operator.{name}(one)", "one", one)
-        return getattr(operator, name)(one)
+    def unary(name: str, operand: Any) -> Any:
+        if is_known(operand):
+            return through(f"operator.{name}(one)", "one", operand)
+        return getattr(operator, name)(operand)
 
     @staticmethod
-    def get(one: Any, index: Any) -> Any:
-        if is_known(one):
-            return through("one[index]", "one, index", one, index)
-        return one[index]
+    def get(array: Any, index: Any) -> Any:
+        if is_known(array):
+            return through("one[index]", "one, index", array, index)
+        return array[index]
 
     @staticmethod
-    def set(one: Any, index: Any, value: Any) -> None:
-        if is_known(one):
-            through("one.__setitem__(index, value)", "one, index, value", one, index, value)
+    def set(array: Any, index: Any, value: Any) -> None:
+        if is_known(array):
+            through("one.__setitem__(index, value)", "one, index, value", array, index, value)
         else:
-            one[index] = value
+            array[index] = value
 
     @staticmethod
-    def method(one: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-        if is_known(one):
-            return through(f"one.{name}(*args, **kwargs)", "one, *args, **kwargs", one, *args, **kwargs)
-        return getattr(one, name)(*args, **kwargs)
+    def method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        if is_known(array):
+            return through(f"one.{name}(*args, **kwargs)", "one, *args, **kwargs", array, *args, **kwargs)
+        return getattr(array, name)(*args, **kwargs)
 
 
 class Plugin:
-    """Collects NumPy's test modules with their text changed, and reports which way their calls went."""
+    """Collects NumPy's test modules with rewritten source, and reports how their calls ran."""
 
     def __init__(self) -> None:
         self.results: dict[str, dict[str, Any]] = {}
@@ -241,12 +239,12 @@ class Plugin:
         counts.clear()
         began = time.perf_counter()
         result = self.results[item.nodeid] = {"outcome": "passed"}
-        found = yield
+        outcome = yield
         seconds = round(time.perf_counter() - began, 2)
         result |= {"compiled": counts["compiled"], "numpy": counts["numpy"], "seconds": seconds}
         if time.perf_counter() - self.began > SECONDS:
             item.session.shouldstop = "the time is over"
-        return found
+        return outcome
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         result = self.results[report.nodeid]
@@ -256,10 +254,10 @@ class Plugin:
             result |= {"outcome": "failed", "why": str(report.longrepr)[-3000:]}
 
     def pytest_sessionfinish(self) -> None:
-        place = os.environ.get("NUMPY_SUITE_REPORT")
-        if place:
-            found = {"tests": self.results, "reasons": dict(reasons.most_common())}
-            Path(place).write_text(json.dumps(found, indent=1))
+        path = os.environ.get("NUMPY_SUITE_REPORT")
+        if path:
+            report = {"tests": self.results, "reasons": dict(reasons.most_common())}
+            Path(path).write_text(json.dumps(report, indent=1))
 
 
 class Borrowed(pytest.Module):
@@ -267,15 +265,18 @@ class Borrowed(pytest.Module):
 
     def _getobj(self) -> Any:
         tree = ast.parse(self.path.read_text(), str(self.path))
-        made = types.ModuleType(self.path.stem)
-        made.__file__ = str(self.path)
+        module = types.ModuleType(self.path.stem)
+        module.__file__ = str(self.path)
         parts = self.path.parts
-        made.__package__ = ".".join(parts[len(parts) - 1 - parts[::-1].index("numpy") : -1])
-        made.__dict__["__suite__"] = Operations
-        sys.modules[made.__name__] = made
+        module.__package__ = ".".join(parts[len(parts) - 1 - parts[::-1].index("numpy") : -1])
+        module.__dict__["__suite__"] = Operations
+        sys.modules[module.__name__] = module
         changed = tree if IS_PLAIN else Borrower(tuple(METHODS), tuple(MODULES)).visit(tree)
-        exec(compile(ast.fix_missing_locations(changed), str(self.path), "exec"), made.__dict__)
-        return made
+        exec(
+            compile(ast.fix_missing_locations(changed), str(self.path), "exec"),
+            module.__dict__,
+        )
+        return module
 
 
 def pytest_configure(config: Any) -> None:

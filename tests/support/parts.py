@@ -1,4 +1,4 @@
-"""Parts of an extent: which elements of each array belong to one, and whether the truth of a part is a part of it."""
+"""Slices of an extent: their elements in each array, and whether outputs of a slice are slices of the outputs."""
 
 import functools
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import oracles
 
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import JitKernelsError
-from jitkernels.signature import AnyArray, Argument
+from jitkernels.tools import testing
 
 WHOLE, BEGIN, END = 67, 21, 42
-"""A short extent and a part of it, to see whether the parts of a row's extent are independent."""
+"""A short extent and a slice of it, to determine whether slices of a row's extent are independent."""
 
 
 def arguments_of(attr: KernelAttr) -> list[Argument]:
-    """The arrays that an attr has, as its row declares them."""
+    """Return the arrays of an attr, as its row declares them."""
     fields = attr.fields()
     return [a for a in type(attr).arrays if a.when is None or fields[a.when]]
 
@@ -26,7 +26,7 @@ def symbol_in(argument: Argument, name: str) -> bool:
 
 
 def part(array: AnyArray, argument: Argument, attr: KernelAttr, name: str, begin: int, end: int) -> AnyArray:
-    """What of an array belongs to a part of an extent: a view."""
+    """Return a view of an array's part of a slice of an extent."""
     extents = list(argument.extents)
     if argument.turned is not None and attr.fields()[argument.turned]:
         extents[-2:] = reversed(extents[-2:])
@@ -44,7 +44,7 @@ def part(array: AnyArray, argument: Argument, attr: KernelAttr, name: str, begin
 
 
 def cut(attr: KernelAttr, arrays: list[AnyArray], name: str, begin: int, end: int) -> list[AnyArray]:
-    """The arrays of the same call of a part of an extent alone."""
+    """Return the arrays of the same call for a slice of an extent."""
     small = testing.changed(attr, {name: end - begin})
     assert small is not None, f"{attr} with {name} of {end - begin}"
     own = zip(arrays, arguments_of(attr), small.signature().arrays, strict=True)
@@ -55,23 +55,23 @@ def cut(attr: KernelAttr, arrays: list[AnyArray], name: str, begin: int, end: in
 
 
 @functools.cache
-def is_independent(attr: KernelAttr, name: str) -> bool:
-    """Whether the truth of any part of an extent is that part of the truth of the whole: nothing else tells."""
-    whole = testing.changed(attr, {name: WHOLE})
+def has_independent_slices(attr: KernelAttr, name: str) -> bool:
+    """Return whether the true outputs of any slice of an extent equal the slice of the true outputs."""
+    full = testing.changed(attr, {name: WHOLE})
     small = testing.changed(attr, {name: END - BEGIN})
-    if whole is None or small is None:
+    if full is None or small is None:
         return False
     try:
-        arrays = whole.signature().sample(5)
-        results = [n for n, p in enumerate(whole.signature().arrays) if p.output]
+        arrays = full.signature().sample(5)
+        results = [n for n, p in enumerate(full.signature().arrays) if p.output]
         expected = [array.copy() for array in arrays]
-        for place, right in zip(results, oracles.expected(whole, arrays), strict=True):
-            expected[place] = right
-        parts = cut(whole, expected, name, BEGIN, END)
-        alone = oracles.expected(small, cut(whole, arrays, name, BEGIN, END))
+        for slots, right in zip(results, oracles.expected(full, arrays), strict=True):
+            expected[slots] = right
+        parts = cut(full, expected, name, BEGIN, END)
+        alone = oracles.expected(small, cut(full, arrays, name, BEGIN, END))
     except (JitKernelsError, ValueError, IndexError):
         return False
     return all(
-        symbol_in(arguments_of(whole)[place], name) and np.array_equal(parts[place], right, equal_nan=True)
-        for place, right in zip(results, alone, strict=True)
+        symbol_in(arguments_of(full)[slots], name) and np.array_equal(parts[slots], right, equal_nan=True)
+        for slots, right in zip(results, alone, strict=True)
     )

@@ -1,4 +1,4 @@
-"""What tests of the choice share: what was picked, and records and tables to pick from."""
+"""Shared helpers of tests of the selection: the selected kernel, and records and tables to select from."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import shipped
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.tuning.store import Measured, Record
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.selection import shipped_tables
+from jitkernels.selection.records import Measured, Record
 
 
 def chosen(attr: Any) -> Kernel:
-    """The kernel behind what `at` gives, looked up anew."""
+    """Return the kernel of the callable that `at` returns, looked up anew."""
     KernelFuncs.cache().clear()
     function: Any = KernelFuncs.cache().at(attr)
     kernel = function.__self__
@@ -26,11 +26,11 @@ def chosen(attr: Any) -> Kernel:
 
 
 def record(*names: str, variant: Any = None, error: str | None = None) -> Record:
-    """A record in which the named implementations came in this order."""
-    found = [Measured(name, dict(variant or {}), (i + 1) * 1e-6, 1e-8) for i, name in enumerate(names)]
-    return Record(tuple(found))
+    """Return a record in which the named implementations have this order."""
+    candidates = [Measured(name, dict(variant or {}), (i + 1) * 1e-6, 1e-8) for i, name in enumerate(names)]
+    return Record(tuple(candidates))
 
 
 def ship(monkeypatch: pytest.MonkeyPatch, attr: Any, *names: str) -> None:
-    found = (attr.tuning_class(), record(*names)) if names else None
-    monkeypatch.setattr(shipped, "nearest", lambda *_: found)
+    entry = (attr.tuning_class(), record(*names)) if names else None
+    monkeypatch.setattr(shipped_tables, "nearest", lambda *_: entry)

@@ -1,4 +1,4 @@
-"""Functions that are right but for one mistake, or what code is not made for, on the line that says `here`."""
+"""Functions with one mistake or one unsupported construct, on the line marked `here`."""
 
 import functools
 from collections.abc import Callable
@@ -8,9 +8,10 @@ import numpy as np
 
 
 class Mistake(NamedTuple):
-    """A function, arguments, and what is told of it.
+    """A function, its arguments, and the words of its diagnostic.
 
-    `kind`: "raised" by Python itself, "left" to NumPy with a reason, or "refused" with an error. `words` are told.
+    `kind`: "raised" by Python itself, "left" to NumPy with a reason, or "refused" with an error. `words` occur in the
+    diagnostic.
     """
 
     function: Callable[..., Any]

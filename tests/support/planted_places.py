@@ -1,4 +1,4 @@
-"""The same in methods, functions in functions, decorated ones and conditions: where lines are easily lost."""
+"""The same in methods, nested functions, decorated ones and conditions, where source lines are easily lost."""
 # ruff: noqa: B007, B023
 
 import functools
@@ -10,7 +10,7 @@ from planted import raised
 
 
 class Model:
-    """What has methods."""
+    """A class with methods."""
 
     def __init__(self) -> None:
         self.scale = 2.0

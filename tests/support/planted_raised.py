@@ -1,4 +1,4 @@
-"""Functions with a mistake for which Python raises an exception, on the line that says `here`."""
+"""Functions with a mistake for which Python raises an exception, on the line marked `here`."""
 # ruff: noqa: B007, F841
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Functions that code is not made for, on the line that says `here`."""
+"""Functions with unsupported constructs, on the line marked `here`."""
 # ruff: noqa: B006, NPY002
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fresh interpreters, for what depends on how a process starts, forks or dies."""
+"""Fresh interpreters, for tests of process start, forks and kills."""
 
 import contextlib
 import os
@@ -7,20 +7,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
+FOLDERS = [str(HERE.parent), *sorted({str(path.parent) for path in HERE.rglob("*.py")} - {str(HERE)})]
+"""Import path of test processes: the package and the test modules."""
 
 
 def environment(cache: Path | None = None, **variables: str) -> dict[str, str]:
-    """The environment of a process that sees this checkout and the modules of the tests."""
-    path = os.pathsep.join([str(HERE.parent), str(HERE)])
+    """Return the environment of a process that imports this checkout and the test modules."""
+    path = os.pathsep.join(FOLDERS)
     chosen = {} if cache is None else {"JITKERNELS_CACHE_DIR": str(cache)}
     return {**os.environ, "PYTHONPATH": path, **chosen, **variables}
 
 
 def start(code: str, cache: Path | None = None, **variables: str) -> "subprocess.Popen[str]":
-    """An interpreter that runs code; its output can be read from the pipes.
+    """Start an interpreter that runs code, with its output in pipes.
 
-    It leads a process group, so that what it forks can be killed with it and holds no pipe open.
+    It leads a process group, so that its forks can be killed with it and hold no pipe open.
     """
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -33,14 +35,14 @@ def start(code: str, cache: Path | None = None, **variables: str) -> "subprocess
 
 
 def kill(process: "subprocess.Popen[str]") -> tuple[str, str]:
-    """Kill a process and what it forked, as ``kill -9`` does; what they had printed."""
+    """Kill a process and its forks by SIGKILL; return their output."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     return process.communicate()
 
 
 def finish(process: "subprocess.Popen[str]", *, status: int = 0, timeout: float = 120) -> str:
-    """Wait for the end, want that exit status, and give what was printed."""
+    """Wait for the end, require that exit status, and return the output."""
     try:
         out, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -56,5 +58,5 @@ def finish(process: "subprocess.Popen[str]", *, status: int = 0, timeout: float 
 def python(
     code: str, cache: Path | None = None, *, status: int = 0, timeout: float = 120, **variables: str
 ) -> str:
-    """Run code in a fresh interpreter and give what it printed."""
+    """Run code in a fresh interpreter and return its output."""
     return finish(start(code, cache, **variables), status=status, timeout=timeout)

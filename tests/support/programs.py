@@ -1,6 +1,6 @@
-"""Random programs in the language of loop nests that are Python as well, and end in both.
+"""Random terminating programs in the language of loop nests, which are also valid Python.
 
-Integers stay far from 64 bits, divisors are odd and shifts short, so that Python and C cannot but agree.
+Integers stay far from 64 bits, divisors are odd and shifts short, so that Python and C must agree.
 """
 
 import re
@@ -96,12 +96,12 @@ GRAMMAR = {
         "t@ = 3\nwhile t@ > 0:\n    t@ -= 1\n    <block>\n    if <test>:\n        <early>\n    <block>",
     ],
 }
-"""What each word may become; where the depth is used up what has no words. ``@`` is the depth."""
+"""Expansions of each word; at the depth limit, those without words. ``@`` is the depth."""
 DEPTH = 6
 
 
 def grown(random: Random) -> str:
-    """The text of ``program(out, floats, a, b)``, which returns an integer."""
+    """Return the text of ``program(out, floats, a, b)``, which returns an integer."""
     head = ["i, j, k, x, y = 1, 2, 3, 0.5, float(a)"]
     body = _expand(random, "\n".join(["<line>"] * 4), DEPTH)
     lines = [*head, *body.split("\n"), "floats[0], floats[1] = x, y", "return (i ^ j) + k % 10007"]
@@ -109,12 +109,12 @@ def grown(random: Random) -> str:
 
 
 def _expand(random: Random, text: str, depth: int) -> str:
-    """A text whose words have become what they may, indented where they stand."""
+    """Expand the words of a text recursively, with its indentation."""
 
-    def become(found: re.Match[str]) -> str:
-        choices = GRAMMAR[found[2]]
+    def become(match: re.Match[str]) -> str:
+        choices = GRAMMAR[match[2]]
         ends = [choice for choice in choices if "<" not in choice] or choices[:1]
         chosen = random.choice(choices if depth > 0 else ends).replace("@", str(depth))
-        return found[1] + _expand(random, chosen, depth - 1).replace("\n", f"\n{found[1]}")
+        return match[1] + _expand(random, chosen, depth - 1).replace("\n", f"\n{match[1]}")
 
     return re.sub(r"(^ *|)<(\w+)>", become, text, flags=re.MULTILINE)

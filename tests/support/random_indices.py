@@ -1,4 +1,4 @@
-"""Random programs whose indices are sums of counts and numbers, inside of the arrays or beside them."""
+"""Random programs with indices that are sums of induction variables and numbers, in or out of bounds."""
 
 import random
 
@@ -19,7 +19,7 @@ class Maker:
         self.random = random.Random(seed)
 
     def text(self) -> str:
-        """A function of two arrays, ints, and a length."""
+        """Return a function of two arrays, ints, and a length."""
         lines = ["import numpy as np", "", "def function(a, b, w, n):"]
         lines += ["    out = np.zeros(len(a))", "    s, k, m, j, t = 0.0, 0, 0, 0, 0"]
         begin, end = self._term(), self.random.choice(("n", "n", "len(b)", "n - 1", "4"))
@@ -51,18 +51,18 @@ class Maker:
             return [f"s += a[{index}] * b[{other}]"]
         if kind == 3:
             return [f"x = b[{index}]"]
-        asked = self.random.choice(CONDITIONS).format(t=self._term()).replace("c ", f"{c} ")
+        condition = self.random.choice(CONDITIONS).format(t=self._term()).replace("c ", f"{c} ")
         if kind == 4:
-            return [f"if {asked.replace(' c', f' {c}')}:", f"    out[{index}] += 1.0", "    k += 1"]
+            return [f"if {condition.replace(' c', f' {c}')}:", f"    out[{index}] += 1.0", "    k += 1"]
         if kind == 5:
             return [
-                f"if {asked.replace(' c', f' {c}')}:",
+                f"if {condition.replace(' c', f' {c}')}:",
                 "    m += 1",
                 "else:",
                 "    k = max(k, m)",
                 "    m = 0",
             ]
-        return [f"if {asked.replace(' c', f' {c}')}:", f"    x = a[{index}]"]
+        return [f"if {condition.replace(' c', f' {c}')}:", f"    x = a[{index}]"]
 
     def _for(self) -> list[str]:
         bounds = self.random.choice((
@@ -77,11 +77,11 @@ class Maker:
         return lines
 
     def _while(self) -> list[str]:
-        step, asked, begin = self.random.choice((
+        step, condition, begin = self.random.choice((
             ("j -= 1", "j >= 0 and a[j] > x", "i - 1"), ("j += 1", "j < n", "0"), ("j += 1", "j < n and a[j] < x", "k"),
             ("j += 2", "j * j <= n", "1"), ("j += 1", "j * j < n + i", "t"), ("j -= 1", "j > t", "n - 1"),
         ))  # fmt: skip
-        lines = [f"j = {begin}", f"while {asked}:"]
+        lines = [f"j = {begin}", f"while {condition}:"]
         lines += [f"    {line.replace('c', 'c')}" for line in self._statement("j")] + [f"    {step}"]
         if self.random.random() < 0.3:
             lines += ["    if s > 1e6:", "        break"]

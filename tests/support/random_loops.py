@@ -1,6 +1,6 @@
-"""Random functions of loops, branches, jumps and writes to elements, which plain Python and compiled code both run.
+"""Random functions of loops, branches, jumps and element assignments, which Python and compiled code both run.
 
-Every loop ends, indices are in bounds but for a few, and numbers stay small.
+Every loop ends, almost all indices are in bounds, and numbers stay small.
 """
 
 from random import Random
@@ -25,7 +25,7 @@ class Maker:
         self.loops = 0
 
     def text(self) -> str:
-        """A module with the function."""
+        """Return a module with the function."""
         self.block(1, 3, in_loop=False)
         self.line(1, "return i, j, k, y, z, found")
         return HEAD + "\n".join(self.lines) + "\n"
@@ -37,7 +37,7 @@ class Maker:
         return self.random.choice(texts)
 
     def whole(self) -> str:
-        """An int."""
+        """Return an int expression."""
         leaf = self.pick("i", "j", "k", "n", "1", "3", *self.counts, *self.counts)
         other = self.pick("i", "j", "2", "n", *self.counts)
         return self.pick(
@@ -46,14 +46,14 @@ class Maker:
         )  # fmt: skip
 
     def index(self) -> str:
-        """An index of `a`, or of each dimension of `m`."""
+        """Return an index of `a`, or of each dimension of `m`."""
         if self.counts and self.random.random() < 0.6:
             count = self.random.choice(self.counts)
             return self.pick(f"{count} % n", f"-1 - {count} % n", f"({count} + 1) % n")
         return f"{self.whole()} % n"
 
     def real(self) -> str:
-        """A float."""
+        """Return a float expression."""
         leaf = self.pick("x", "y", "z", f"a[{self.index()}]", f"m[{self.index()}, {self.index()}]", "0.5")
         other = self.pick("y", "z", "1.5", f"a[{self.index()}]", f"float({self.whole()})")
         return self.pick(
@@ -62,7 +62,7 @@ class Maker:
         )  # fmt: skip
 
     def test(self) -> str:
-        """A condition."""
+        """Return a condition."""
         if self.random.random() < 0.7:
             return self.pick(
                 f"y {self.pick('<', '>', '<=')} z", f"i {self.pick('<', '>', '==', '!=')} j", "found", "not found",

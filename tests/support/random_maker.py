@@ -1,4 +1,4 @@
-"""Makes programs at random: statements are chosen one by one, and run by NumPy at once, so that it takes each."""
+"""Make random programs: each statement is drawn and executed by NumPy at once, so that NumPy accepts it."""
 
 import warnings
 from typing import Any
@@ -74,37 +74,37 @@ class Maker:
         shapes: tuple[tuple[Any, ...], ...] = (
             ("n",), ("n",), ("n", "m"), ("n", "m"), ("m",), ("n", 1), (1, "m"), (), ("k", "n", "m"), ("m", "n"),
         )  # fmt: skip
-        found: list[Argument] = []
+        result: list[Argument] = []
         special = self.chance(0.25)
-        nested = self.chance(0.3)  # views of one array, most of them
+        nested = self.chance(0.3)  # mostly views of one array
         main = self.pick(DTYPES)
         for _ in range(int(self.chosen.integers(1, 5))):
             dtype = main if self.chance(0.6) else self.pick(DTYPES)
-            if found and self.chance(0.6 if nested else 0.05):
-                other = int(self.chosen.integers(len(found)))
-                one = found[other]
-                if one.dims and one.view_of is None:
+            if result and self.chance(0.6 if nested else 0.05):
+                other = int(self.chosen.integers(len(result)))
+                earlier = result[other]
+                if earlier.dims and earlier.view_of is None:
                     text = self.pick(("a", "a[1:]", "a[:-1]", "a[::-1]", "a[::2]", "a.T", "a[:]"))
-                    found.append(Argument(one.dims, one.dtype, "view", view_of=(other, text)))
+                    result.append(Argument(earlier.dims, earlier.dtype, "view", view_of=(other, text)))
                     continue
-            if found and self.chance(0.15):
-                found.append(Argument((), self.pick(("float64", "int64")), "python"))
+            if result and self.chance(0.15):
+                result.append(Argument((), self.pick(("float64", "int64")), "python"))
                 continue
             layout = "scalar" if self.chance(0.06) else self.pick(LAYOUTS)
-            found.append(Argument(self.pick(shapes) if layout != "scalar" else (), dtype, layout, special))
-        return tuple(found)
+            result.append(Argument(self.pick(shapes) if layout != "scalar" else (), dtype, layout, special))
+        return tuple(result)
 
-    # What is known of values
+    # Facts about values
 
-    def exactness(self, value: Any, found: Exactness) -> None:
+    def exactness(self, value: Any, facts: Exactness) -> None:
         of = owner(value)
-        kept = self.known.get(id(of))
-        if kept is not None and kept[0] is of:
-            old = kept[1]
-            old.bound, old.grain = max(old.bound, found.bound), min(old.grain, found.grain)
-            old.error = max(old.error, found.error)
+        parent = self.known.get(id(of))
+        if parent is not None and parent[0] is of:
+            old = parent[1]
+            old.bound, old.grain = max(old.bound, facts.bound), min(old.grain, facts.grain)
+            old.error = max(old.error, facts.error)
         else:
-            self.known[id(of)] = of, found
+            self.known[id(of)] = of, facts
 
     def of(self, value: Any) -> Exactness:
         return self.known[id(owner(value))][1]
@@ -115,7 +115,7 @@ class Maker:
         return [name for name in self.scope if name != "np"]
 
     def array(self, kinds: str = "fiub", exact: bool = False) -> str | None:
-        """A variable that is an array, the last ones rather than the first."""
+        """Draw an array variable, preferring recent ones."""
         names = [
             name
             for name in self.variables()
@@ -128,7 +128,7 @@ class Maker:
         return str(self.pick(names[-3:] if self.chance(0.6) else names))
 
     def operand(self, like: str, exact: bool = False) -> str:
-        """What may be the other side of an operation with a variable."""
+        """Draw the other operand of an operation with a variable."""
         kind = np.asarray(self.scope[like]).dtype.kind
         if self.chance(0.3):
             options = {
@@ -158,12 +158,12 @@ class Maker:
     # Statements
 
     def step(self) -> None:
-        """Add one statement, if what is chosen is one that NumPy takes."""
+        """Add a statement, if NumPy accepts the drawn one."""
         self.count += 0.1  # type: ignore[assignment]  # so that it ends
-        found = self.pick(STATEMENTS)(self)
-        if found is None:
+        statement = self.pick(STATEMENTS)(self)
+        if statement is None:
             return
-        text, exactness = found
+        text, exactness = statement
         is_new = not text.startswith("!")
         line = f"{self.new_name()} = {text}" if is_new else text[1:]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -192,12 +192,12 @@ class Maker:
         self.exactness(value, exactness)
 
     def tidy(self) -> None:
-        """Drop what Python enters beside variables."""
+        """Remove what Python adds to the namespace."""
         for name in [name for name in self.scope if name.startswith("__")]:
             del self.scope[name]
 
     def undo(self, name: str, is_new: bool) -> None:
-        """Forget a new variable. What is written in place stays written, which is no matter but for values."""
+        """Remove a new variable. Writes in place stay, which only affects values."""
         if is_new:
             self.scope.pop(name)
 

@@ -1,8 +1,8 @@
-"""Programs made at random of what follows matrix products: how results are read and what is written meanwhile.
+"""Random programs around matrix products: how results are read, and what is written between.
 
-Each follows from its number: two factors, products of them, results that take a product in its own place or elsewhere,
-and assignments to factors, products and other arrays between. Values are whole numbers; sizes are those around vectors,
-or so large that products lie in the memory of what is made of them.
+Each follows from its number: two factors, products of them, results written in place of a product or elsewhere,
+and assignments to factors, products and other arrays between. Values are integers; sizes are near vector widths,
+or so large that products reuse the memory of their results.
 """
 
 import random
@@ -102,7 +102,7 @@ class RandomProducts:
         return f"def program({', '.join(NAMES)}):\n{body}"
 
     def _filled(self, text: str, product: str, depth: int = 0) -> str:
-        """A text with expressions of the product's shape for A, other arrays for O, and the product for Z."""
+        """Fill a text: A with expressions of the product's shape, O with other arrays, and Z with the product."""
         while "A" in text:
             inner = (
                 "Z"
@@ -120,7 +120,7 @@ class RandomProducts:
         return scope["program"]
 
     def arguments(self, call: int) -> list[Any]:
-        """Those of the first call or another, of other sizes at odd ones; the same whenever it is asked."""
+        """Return the arguments of a call, of other sizes for odd ones; reproducible."""
         sizes = random.Random(f"{self.number} {call % 2}")
         values = np.random.default_rng([self.number, call])
         if self.is_large:
@@ -135,9 +135,9 @@ class RandomProducts:
 
 
 def _laid_out(array: Any, layout: str) -> Any:
-    """In the order of Fortran, with steps between elements, or with the first row behind."""
+    """Return the array in Fortran order, with strides, or with another row before it."""
     if layout == "s":
-        found = np.zeros((*array.shape, 2), array.dtype)[..., 1]
-        found[...] = array
-        return found
+        array_out = np.zeros((*array.shape, 2), array.dtype)[..., 1]
+        array_out[...] = array
+        return array_out
     return array[::-1].copy()[::-1] if layout == "r" else np.array(array, order="F" if layout == "F" else "C")

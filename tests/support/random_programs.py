@@ -1,8 +1,8 @@
-"""NumPy programs made at random, each from its number alone: source, arguments of any layout, and how exact results are.
+"""Random NumPy programs, each from its number alone: source, arguments of any layout, and the exactness of results.
 
-Statements are chosen one by one and run by NumPy at once, so that each is one that NumPy takes. Of each variable is
-known how large its values may be, which power of two they are multiples of, and what error rounding may have left: so
-what is exact must come out bitwise, and only what is exact is asked for what a small error changes wholly.
+Each statement is drawn and executed by NumPy at once, so that NumPy accepts it. For each variable the program tracks
+the bound of its values, the power of two that they are multiples of, and their rounding error: exact results must be
+bitwise equal, and discontinuous operations get exact operands only.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ LAYOUTS = (
 
 @dataclass
 class Exactness:
-    """Of the values of one array, all its views included: largest magnitude, what they are multiples of, their error."""
+    """Facts about the values of one array and its views: largest magnitude, grain (their common divisor), error."""
 
     bound: float
     grain: float = 1.0
@@ -27,7 +27,7 @@ class Exactness:
 
 @dataclass(frozen=True)
 class Argument:
-    """How one argument is made: dimensions by name or number, dtype and layout; or a view of an earlier argument."""
+    """How to make one argument: dimensions by name or number, dtype and layout; or a view of an earlier argument."""
 
     dims: tuple[Any, ...]
     dtype: str
@@ -51,7 +51,7 @@ class Argument:
 
 
 def _values(shape: tuple[int, ...], dtype: str, chosen: np.random.Generator, special: bool) -> Any:
-    """Multiples of a quarter, or ints, among which ties are frequent."""
+    """Return multiples of a quarter, or ints, with frequent ties."""
     kind = np.dtype(dtype).kind
     if kind == "b":
         return chosen.random(shape) < 0.5
@@ -59,41 +59,41 @@ def _values(shape: tuple[int, ...], dtype: str, chosen: np.random.Generator, spe
         return chosen.integers(0, 9, shape).astype(dtype)
     if kind == "i":
         return chosen.integers(-4, 5, shape).astype(dtype)
-    found = np.asarray(chosen.integers(-16, 17, shape) / 4, dtype)
+    array = np.asarray(chosen.integers(-16, 17, shape) / 4, dtype)
     if special:
         kinds = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0], dtype)
-        found = np.where(chosen.random(shape) < 0.2, kinds[chosen.integers(0, 5, shape)], found)
-    return found
+        array = np.where(chosen.random(shape) < 0.2, kinds[chosen.integers(0, 5, shape)], array)
+    return array
 
 
 def laid_out(values: Any, layout: str) -> Any:
-    """An array with these values that lies in memory in some way."""
+    """Return an array with these values in a memory layout."""
     values = np.asarray(values)
     if layout in ("steps", "part") and values.ndim:
         shape = (*values.shape[:-1], values.shape[-1] * (2 if layout == "steps" else 1) + 3)
-        whole = np.zeros(shape, values.dtype)
-        found = whole[..., 1 : 1 + values.shape[-1] * 2 : 2] if layout == "steps" else whole[..., 2:-1]
+        buffer = np.zeros(shape, values.dtype)
+        view = buffer[..., 1 : 1 + values.shape[-1] * 2 : 2] if layout == "steps" else buffer[..., 2:-1]
     elif layout == "reversed" and values.ndim:
-        found = values.copy()[::-1]
+        view = values.copy()[::-1]
     elif layout == "fortran":
-        found = np.empty(values.shape, values.dtype, "F")
+        view = np.empty(values.shape, values.dtype, "F")
     elif layout == "transposed":
-        found = np.empty(values.shape[::-1], values.dtype).T
+        view = np.empty(values.shape[::-1], values.dtype).T
     elif layout == "swapped" and values.ndim > 1:
-        found = np.empty((values.shape[1], values.shape[0], *values.shape[2:]), values.dtype).swapaxes(0, 1)
+        view = np.empty((values.shape[1], values.shape[0], *values.shape[2:]), values.dtype).swapaxes(0, 1)
     elif layout == "unaligned":
         raw = np.zeros(values.nbytes + 1, np.uint8)
-        found = (
+        view = (
             raw[1:].view(values.dtype)[: values.size].reshape(values.shape) if values.size else values.copy()
         )
     elif layout == "broadcast" and values.ndim and values.shape[0]:
         return np.broadcast_to(values[:1], values.shape)
     else:
-        found = values.copy()
-    found[...] = values
+        view = values.copy()
+    view[...] = values
     if layout == "readonly":
-        found.flags.writeable = False
-    return found
+        view.flags.writeable = False
+    return view
 
 
 @dataclass
@@ -118,37 +118,39 @@ class RandomProgram:
         return f"def program({', '.join(self.names)}):\n{body}"
 
     def function(self) -> Callable[..., Any]:
-        """The program, as a function of its own each time."""
+        """Return the program, as a new function each time."""
         scope: dict[str, Any] = {"np": np}
         exec(compile(self.source(), f"<random program {self.number}>", "exec"), scope)
         return scope["program"]  # type: ignore[no-any-return]
 
     def other_sizes(self) -> dict[str, int]:
-        """Sizes that are of the same pattern: those of 0 and 1 stay."""
+        """Return other sizes of the same pattern: extents of 0 and 1 stay."""
         chosen = np.random.default_rng([self.number, 77])
-        found = {name: size for name, size in self.sizes.items() if size < 2}
+        sizes = {name: size for name, size in self.sizes.items() if size < 2}
         for name in self.sizes:
-            while name not in found:
+            while name not in sizes:
                 size = int(chosen.integers(2, 71))
-                if size not in found.values():
-                    found[name] = size
-        return found
+                if size not in sizes.values():
+                    sizes[name] = size
+        return sizes
 
     def values(self, call: int, sizes: dict[str, int]) -> list[Any]:
-        """The arguments of one call."""
+        """Return the arguments of one call."""
         chosen = np.random.default_rng([self.number, call])
-        found: list[Any] = []
-        for one in self.arguments:
-            found.append(one.make(sizes, chosen, found))
-        return found
+        result: list[Any] = []
+        for argument in self.arguments:
+            result.append(argument.make(sizes, chosen, result))
+        return result
 
     def __str__(self) -> str:
-        kinds = "\n".join(f"  {name}: {one}" for name, one in zip(self.names, self.arguments, strict=True))
+        kinds = "\n".join(
+            f"  {name}: {argument}" for name, argument in zip(self.names, self.arguments, strict=True)
+        )
         return f"program {self.number}, {self.sizes}\n{self.source()}{kinds}"
 
 
 def owner(value: Any) -> Any:
-    """The array whose memory a view shows."""
+    """Return the array that owns the memory of a view."""
     while isinstance(getattr(value, "base", None), np.ndarray):
         value = value.base
     return value

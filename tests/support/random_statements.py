@@ -1,4 +1,4 @@
-"""What statements of random programs may be: each with what becomes of magnitudes and errors."""
+"""The statements of random programs, each with its effect on magnitudes and errors."""
 
 from typing import Any
 
@@ -7,42 +7,43 @@ from random_programs import Exactness
 
 CASTS = ("float64", "float32", "float16", "int64", "int32", "int16", "uint8", "bool")
 LEAST = 1e-150
-"""What values of no known grain are multiples of."""
 _MANTISSA = {"float16": 11, "float32": 24, "float64": 53}
 
 
-def rounded(found: Exactness, dtype: Any) -> Exactness | None:
-    """Of values rounded to a dtype; None where they may come near to its largest."""
+def rounded(facts: Exactness, dtype: Any) -> Exactness | None:
+    """Return the facts about values after rounding to a dtype; None if they may overflow."""
     if dtype.kind in "iub":
-        if found.error:
+        if facts.error:
             return None
-        return Exactness(min(found.bound, 2.0**63), 1.0)
-    if found.bound * 4 > float(np.finfo(dtype).max) or found.error * 100 > 1 + found.bound:
+        return Exactness(min(facts.bound, 2.0**63), 1.0)
+    if facts.bound * 4 > float(np.finfo(dtype).max) or facts.error * 100 > 1 + facts.bound:
         return None
-    if found.error or found.bound / found.grain >= 2.0 ** _MANTISSA[dtype.name]:
-        error = found.error + 2.0 ** -_MANTISSA[dtype.name] * found.bound
-        return Exactness(found.bound, found.grain, error)
-    return found
+    if facts.error or facts.bound / facts.grain >= 2.0 ** _MANTISSA[dtype.name]:
+        error = facts.error + 2.0 ** -_MANTISSA[dtype.name] * facts.bound
+        return Exactness(facts.bound, facts.grain, error)
+    return facts
 
 
 Statement = tuple[str, Exactness]
 
 
-def sum_of(one: Exactness, other: Exactness) -> Exactness:
-    return Exactness(one.bound + other.bound, min(one.grain, other.grain), one.error + other.error)
+def sum_of(first: Exactness, second: Exactness) -> Exactness:
+    return Exactness(first.bound + second.bound, min(first.grain, second.grain), first.error + second.error)
 
 
-def either(one: Exactness, other: Exactness) -> Exactness:
-    return Exactness(max(one.bound, other.bound), min(one.grain, other.grain), max(one.error, other.error))
+def either(first: Exactness, second: Exactness) -> Exactness:
+    return Exactness(
+        max(first.bound, second.bound), min(first.grain, second.grain), max(first.error, second.error)
+    )
 
 
-def product_of(one: Exactness, other: Exactness) -> Exactness:
-    error = one.error * other.bound + other.error * one.bound
-    return Exactness(one.bound * other.bound, max(one.grain * other.grain, LEAST), error)
+def product_of(first: Exactness, second: Exactness) -> Exactness:
+    error = first.error * second.bound + second.error * first.bound
+    return Exactness(first.bound * second.bound, max(first.grain * second.grain, LEAST), error)
 
 
 def rough(bound: float, error: float, dtype: Any) -> Exactness:
-    """Of what is not exact whatever it comes from."""
+    """Return the facts about values that are never exact."""
     name = np.dtype(dtype).name if np.dtype(dtype).kind == "f" else "float64"
     name = "float16" if np.dtype(dtype).name in ("int8", "uint8", "bool") else name
     name = "float32" if np.dtype(dtype).name in ("int16", "uint16") else name
@@ -61,7 +62,7 @@ def arithmetic(maker: Any) -> Statement | None:
 
 
 def fused(maker: Any) -> Statement | None:
-    """Several operations in one statement."""
+    """Combine several operations in one statement."""
     one = maker.array("f")
     if one is None:
         return None
@@ -122,7 +123,7 @@ def unary(maker: Any) -> Statement | None:
 
 
 def exact_pair(maker: Any) -> tuple[str, str] | None:
-    """Two operands that no rounding is in, so that what is true of them is certain."""
+    """Return two exact operands, so that comparisons of them are certain."""
     one = maker.array(exact=True)
     if one is None:
         return None
@@ -296,7 +297,7 @@ def reduction(maker: Any) -> Statement | None:
     total = Exactness(x.bound * count, x.grain, x.error * count)
     if half:
         total = Exactness(x.bound * min(value.size, count), x.grain, x.error * count)
-        if total.bound / total.grain > 2000:  # rounded after each addition, in whichever order
+        if total.bound / total.grain > 2000:  # rounded after each addition, in any order
             total.error += total.bound * 2.0**-9
     if name == "cumsum":
         axis = axis if axis in ("None", "0", "-1") else "0"
@@ -374,7 +375,7 @@ def joined(maker: Any) -> Statement | None:
 
 
 def picked(maker: Any) -> Statement | None:
-    """Elements picked by numbers, all in bounds: numbers that nothing comes of are not looked at."""
+    """Gather elements by indices in bounds; the array's facts are those of its elements."""
     one, numbers = maker.array(), maker.array("iu", exact=True)
     if one is None or numbers is None or not maker.scope[one].ndim:
         return None

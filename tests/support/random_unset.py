@@ -1,6 +1,6 @@
-"""Random functions whose variables are set, deleted and read in random branches, loops and handlers.
+"""Random functions with variables set, deleted and read in random branches, loops and handlers.
 
-Plain Python raises UnboundLocalError in some calls of most of them, and none in others.
+Python raises UnboundLocalError in some calls of most of them, and none in others.
 """
 
 from random import Random
@@ -23,7 +23,7 @@ class Maker:
         self.budget = 14
 
     def text(self) -> str:
-        """A module with the function."""
+        """Return a module with the function."""
         for name in ("i", "j", "y", "z"):
             if self.random.random() < 0.5:
                 self.line(1, f"{name} = {self.value(name)}")
@@ -41,7 +41,7 @@ class Maker:
         return self.random.choice(texts)
 
     def test(self) -> str:
-        """A condition: some hold always or never, some of one array or number alone."""
+        """Return a condition: some hold always or never, some depend on one array or number alone."""
         count = self.pick("many", *self.counts, *self.counts)
         return self.pick(
             f"a[{count} % n] > x", f"a[{count} % n] < x", f"{count} > {self.pick('0', '2', '5')}", f"{count} == 3",

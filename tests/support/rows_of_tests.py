@@ -1,27 +1,27 @@
-"""Rows that tests declare for themselves: in the registry for as long as a test wants them, and no longer."""
+"""Rows that tests declare, in the registry only during the test."""
 
 import contextlib
 from collections.abc import Iterator
 
-from jitkernels import registry
-from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.kernel_types import KernelType
+from jitkernels.attrs.schema import registry
+from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.kernel_types import KernelType
 
 
 @contextlib.contextmanager
 def put_back(row: type[KernelAttr]) -> Iterator[None]:
-    """A row of tests in the registry inside the block; what is planted inside is gone afterwards."""
-    kept = dict(registry._implementations[row])
+    """Register a row of tests inside the block; remove it and its implementations afterwards."""
+    before = dict(registry._implementations[row])
     rows[row.kernel_type] = row
     KernelType._members[row.kernel_type.name] = row.kernel_type
     try:
         yield
     finally:
-        registry._implementations[row] = kept
+        registry._implementations[row] = before
         take_out(row)
 
 
 def take_out(row: type[KernelAttr]) -> None:
-    """A row out of the registry, but for its implementations."""
+    """Remove a row from the registry, except its implementations."""
     rows.pop(row.kernel_type)
     KernelType._members.pop(row.kernel_type.name)

@@ -1,13 +1,13 @@
-"""Functions whose rounds threads share, and such as look like them and run on one."""
-# as people write it
+"""Functions with parallel loops, and similar ones whose loops must stay serial."""
+# ordinary user style
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.scalar_programs import triple_loop
-from jitkernels.benchmark.whole_programs import mandelbrot
+from jitkernels.benchmarks.scalar_programs import triple_loop
+from jitkernels.benchmarks.whole_programs import mandelbrot
 
 
 def bodies(x: Any, v: Any, steps: Any) -> Any:

@@ -1,5 +1,5 @@
-"""Ways to write loops and choices in Python, each a small function; all of them become code."""
-# ruff: noqa: PERF401, E731  # as people write it
+"""Forms of loops and branches in Python, each a small function; all of them compile."""
+# ruff: noqa: PERF401, E731  # ordinary user style
 
 from collections.abc import Callable
 from typing import Any
@@ -362,4 +362,4 @@ FORMS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     rolled: (MATRIX, lambda: 20),
     flags: (VECTOR, lambda: "up", lambda: None),
 }  # fmt: skip
-"""Each with what makes its arguments."""
+"""Functions with their argument factories."""

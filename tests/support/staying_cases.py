@@ -1,4 +1,4 @@
-"""Expressions that rules may not change, and why: what `test_passes.py` holds the passes to."""
+"""Expressions that rewrite rules must not change, and why: the cases of `test_passes.py`."""
 
 import math
 from collections.abc import Callable
@@ -32,9 +32,9 @@ from rule_cases import (
     windows,
 )
 
-from jitkernels.graph import construct
-from jitkernels.graph.construct import elementwise as e
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import elementwise as e
+from jitkernels.compiler.ir.graph import Node
 
 STAYING: dict[str, Callable[[Given], Roots]] = {
     "-0.0 + 0.0 is 0.0": lambda g: e("add", g.x, 0.0),
@@ -90,10 +90,10 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "what takes long and is read": lambda g: also(exp(g.x), lambda v: e("sqrt", flip(v))),
     "two arrays that are read": lambda g: also(e("add", g.x, g.y), lambda v: e("sqrt", flip(v))),
     "cheap, but given back": lambda g: also(neg(g.x), flip),
-    "transposes of products": lambda g: matmul(construct.transpose(e("add", g.a, g.b)), g.a),
+    "transposes of products": lambda g: matmul(builder.transpose(e("add", g.a, g.b)), g.a),
     "reshapes of what is broadcast": lambda g: reduced("max", whole(e("add", g.a, g.r), (g.n * g.m,)), 0),
     "reshapes that are given back": lambda g: whole(exp(g.a), (g.n * g.m,)),
-    "reshapes of transposes": lambda g: reduced("max", whole(exp(construct.transpose(g.a)), (g.n * g.m,)), 0),
+    "reshapes of transposes": lambda g: reduced("max", whole(exp(builder.transpose(g.a)), (g.n * g.m,)), 0),
     "regions in part": lambda g: part(update(g.x, part(g.y, 0, 2), 1, 2), 2, 3),
     "updates in part": lambda g: update(update(g.x, part(g.y, 0, 2), 1, 2), part(g.z, 0, 2), 2, 2),
     "updates that are read": lambda g: also(
@@ -111,8 +111,8 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "reductions that are read": lambda g: also(reduced("max", g.a, 1), lambda v: reduced("max", v, 0)),
     "reductions of regions": lambda g: reduced("max", part(g.a, 1, 2), 0),
     "concatenations along others": lambda g: joined(sideways(g.a, g.b), sideways(g.b, g.a)),
-    "truths of extents": lambda g: cast(construct.extent(g.n), "bool"),
-    "extents that are small": lambda g: cast(construct.extent(g.n, "int8"), "int64"),
+    "truths of extents": lambda g: cast(builder.extent(g.n), "bool"),
+    "extents that are small": lambda g: cast(builder.extent(g.n, "int8"), "int64"),
     "constants that are written": lambda g: update(spread(c(0.0), g.n), g.s, 1, 2),
     "another choice": lambda g: e("where", e("logical_not", g.x), g.y, g.z),
     "a choice of numbers": lambda g: e("where", g.p, 1.0, 0.0),
@@ -134,7 +134,7 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "cheap of what is no input": lambda g: also(neg(exp(g.x)), lambda v: e("sqrt", flip(v))),
     "cheap, but reduced": lambda g: also(neg(g.x), lambda v: reduced("max", flip(v), 0)),
     "cheap, but transposed for a product": lambda g: also(
-        neg(g.w), lambda v: matmul(construct.transpose(v), g.a)
+        neg(g.w), lambda v: matmul(builder.transpose(v), g.a)
     ),
     "written windows": lambda g: windows(update_of(g.x, g.s, windows(g.x, 2)), 2),
     "written again and again": lambda g: again(update_of(g.x, part(g.y, 0, 3), again(g.x))),
@@ -161,14 +161,14 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "largest of products": lambda g: reduced("max", e("multiply", g.t, 3), 1),
     "products that are read": lambda g: also(e("multiply", g.t, 3), lambda v: reduced("sum", v, 1)),
     "sums of two products": lambda g: reduced(
-        "sum", e("multiply", g.t, construct.expand_dims(reduced("sum", g.t, 1), (1,))), 1
+        "sum", e("multiply", g.t, builder.expand_dims(reduced("sum", g.t, 1), (1,))), 1
     ),
     "different inputs": lambda g: e("subtract", exp(g.x), exp(g.y)),
     "different orders": lambda g: e("add", e("subtract", g.x, g.y), e("subtract", g.y, g.x)),
     "orders of extremes": lambda g: e("add", e("maximum", g.x, g.y), e("maximum", g.y, g.x)),
     "functions that are called": lambda g: e("add", called(g.x), called(g.x)),
 }
-"""Expressions that no rule may change unless `fast_math` is on, and why."""
+"""Expressions that rules must not change without `fast_math`, and why."""
 
 
 def sideways(*nodes: Node) -> Node:

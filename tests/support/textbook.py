@@ -1,6 +1,6 @@
-"""Algorithms as people write them: what they give, raise, and do to their arguments is that of the plain function.
+"""Textbook algorithms: results, exceptions and effects on arguments must be those of the interpreted function.
 
-`whole` are those that become code; why the others do not is what `left` says.
+`whole` registers those that compile; `left` registers the others with the reason of the fallback.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Program(NamedTuple):
-    """A function, arguments for a number of elements, and why it is left to NumPy: nothing where it is not."""
+    """A function, arguments for a number of elements, and why it falls back to NumPy: "" if it compiles."""
 
     function: Callable[..., Any]
     make: Callable[[int], tuple[Any, ...]]
@@ -23,12 +23,12 @@ PROGRAMS: list[Program] = []
 
 
 def whole(make: Callable[[int], tuple[Any, ...]]) -> Callable[[Any], Any]:
-    """What becomes code."""
+    """Register a function that compiles."""
     return left(make, "")
 
 
 def left(make: Callable[[int], tuple[Any, ...]], reason: str) -> Callable[[Any], Any]:
-    """What is left to NumPy."""
+    """Register a function that falls back to NumPy."""
 
     def keep(function: Any) -> Any:
         PROGRAMS.append(Program(function, make, reason))
@@ -78,7 +78,7 @@ def growing_cells(cells: Any, steps: Any) -> Any:
     return cells
 
 
-@left(lambda n: (matrix(n, n), 0.5), "differs from round to round")
+@left(lambda n: (matrix(n, n), 0.5), "differs between iterations")
 def neighbours(distances: Any, most: Any) -> Any:
     counts = np.zeros(len(distances), int)
     for i in range(len(distances)):
@@ -235,7 +235,7 @@ def breadth_first(adjacent: Any, start: Any) -> Any:
     return distance
 
 
-@whole(lambda n: (numbers(n * n, 3),))  # more than there is room for at first
+@whole(lambda n: (numbers(n * n, 3),))  # more than the initial capacity
 def run_lengths(x: Any) -> Any:
     values, lengths, pairs = [], [], []
     i = 0
@@ -269,7 +269,7 @@ def emptied(x: Any) -> Any:
         if value > 0.3:
             stack.append(value)
         else:
-            stack.pop()  # of an empty list for some numbers
+            stack.pop()  # an empty list for some numbers
     return stack[-1], stack[0]
 
 

@@ -1,7 +1,7 @@
-"""A row of another package, with one right implementation and wrong ones to plant.
+"""A row of another package, with one right implementation and faulty ones to register.
 
-Importing this module registers the row for the whole process, so tests get it through the fixture ``toy``,
-which takes it out of the registry again.
+Importing this module registers the row for the whole process, so tests use it through the fixture ``toy``,
+which removes it from the registry again.
 """
 
 import contextlib
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from rows_of_tests import put_back
 
-from jitkernels.attrs.base import Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.errors import DataIndexError
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray, Argument
 
 
 class ToyAttr(KernelAttr, kernel_type="TOY_TAKE"):
@@ -54,7 +54,7 @@ def refer(attr: ToyAttr, x: AnyArray, table: AnyArray, ids: AnyArray, y: AnyArra
 
 
 def nest(attr: ToyAttr, body: Callable[..., None], *, checked: bool = True) -> LoopNest:
-    """A loop nest of the row's arguments, with or without the check of the ids."""
+    """Return a loop nest over the row's arguments, with or without the check of the ids."""
 
     def check(x: Any, table: Any, ids: Any, y: Any, n: int, m: int) -> int:
         for i in range(n):
@@ -138,7 +138,7 @@ def drops_nan(attr: ToyAttr) -> LoopNest:
 
 
 def reads_late(attr: ToyAttr) -> LoopNest:
-    """Right unless y is x: the first output is written before the last one is computed from it."""
+    """Wrong if y is x: the first output is written before the last one is computed from it."""
 
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
@@ -167,6 +167,6 @@ OUTSIDE: dict[str, Callable[[ToyAttr], LoopNest]] = {
 
 @contextlib.contextmanager
 def registered() -> Iterator[type[ToyAttr]]:
-    """The row in the registry inside the block."""
+    """Register the row inside the block."""
     with put_back(ToyAttr):
         yield ToyAttr

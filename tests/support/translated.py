@@ -1,4 +1,4 @@
-"""Functions in the language of loop nests, made from text and called as machine code."""
+"""Functions in the kernel language, created from text and called as machine code."""
 
 import ctypes
 import itertools
@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native import load
-from jitkernels.native.ir import IRSource
-from jitkernels.native.language import loops
-from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.codegen.ir_source import IRSource
+from jitkernels.codegen.python import kernel_module
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.runtime.loading import loader
 
 Function = Callable[..., Any]
 NAMES = {"np": np, "inlined": inlined, "offset": offset, "vectors": vectors}
 
 
-def written(place: Path, text: str, **around: Any) -> dict[str, Any]:
-    """What a module of this text defines; it is a file, as the language reads files."""
-    place.write_text(text)
+def written(path: Path, text: str, **around: Any) -> dict[str, Any]:
+    """Return the names that a module of this text defines; it is a file, as the language reads source files."""
+    path.write_text(text)
     names = {**NAMES, **around}
-    exec(compile(text, str(place), "exec"), names)
+    exec(compile(text, str(path), "exec"), names)
     return names
 
 
@@ -33,26 +33,26 @@ def nothing() -> None:
 
 
 def built(name: str, functions: Mapping[str, tuple[Function, Sequence[str]]]) -> dict[str, Any]:
-    """Functions and the C types of their arguments, as one object without fast-math flags."""
-    program = loops.Program(name)
+    """Build functions with the C types of their arguments as one object without fast-math flags."""
+    program = kernel_module.Program(name)
     program.export("entry", nothing, (), ())
-    count = next(_built)  # a symbol has one meaning in a process
+    count = next(_built)  # symbols are unique within a process
     for symbol, (function, arguments) in functions.items():
         program.export(f"{symbol}_{count}", function, arguments, ())
-    addresses = load.functions_of(IRSource(name, program.text), tuple(f"{s}_{count}" for s in functions))
+    addresses = loader.functions_of(IRSource(name, program.text), tuple(f"{s}_{count}" for s in functions))
     kinds = ([_c_type(text) for text in arguments] for _, arguments in functions.values())
-    made = zip(functions, kinds, addresses.values(), strict=True)
-    return {symbol: ctypes.CFUNCTYPE(ctypes.c_int64, *kind)(address) for symbol, kind, address in made}
+    compiled = zip(functions, kinds, addresses.values(), strict=True)
+    return {symbol: ctypes.CFUNCTYPE(ctypes.c_int64, *kind)(address) for symbol, kind, address in compiled}
 
 
 def _c_type(text: str) -> Any:
     return ctypes.c_void_p if "*" in text else ctypes.c_int64
 
 
-def same(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where two arrays are equal to the sign of a zero; any NaN is like any other."""
-    alike: np.ndarray[Any, Any] = found == expected
-    if found.dtype.kind == "f":
-        signs = np.signbit(found) == np.signbit(expected)
-        alike = alike & signs | np.isnan(found) & np.isnan(expected)
-    return alike
+def same(result: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return where two arrays are equal including the sign of zeros; all NaN are equal."""
+    equal: np.ndarray[Any, Any] = result == expected
+    if result.dtype.kind == "f":
+        signs = np.signbit(result) == np.signbit(expected)
+        equal = equal & signs | np.isnan(result) & np.isnan(expected)
+    return equal

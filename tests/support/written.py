@@ -1,4 +1,4 @@
-"""Functions whose text a test writes: from files, as code is made from their text."""
+"""Functions with source text written by a test: in files, as the compiler reads source from files."""
 
 import importlib.util
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def function_of(text: str, name: str, folder: Path) -> Any:
-    """What is called ``function`` in a module of some text."""
+    """Return ``function`` of a module with some text."""
     file = folder / f"{name}.py"
     file.write_text(text)
     spec = importlib.util.spec_from_file_location(file.stem, file)

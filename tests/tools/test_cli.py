@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from jitkernels import tour
-from jitkernels.attrs.base import KernelAttr, custom
-from jitkernels.cli import explain, main
-from jitkernels.cli.explain import attr_of
-from jitkernels.cli.output import duration, size
+from jitkernels.attrs.schema.base import KernelAttr, custom
+from jitkernels.core.cpu_target import cpu_count
 from jitkernels.errors import AttrError
-from jitkernels.machine import cpu_count
+from jitkernels.tools import demo
+from jitkernels.tools.cli import explain, main
+from jitkernels.tools.cli.explain import attr_of
+from jitkernels.tools.cli.output import duration, size
 
 ESCAPE = "\x1b"
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -89,7 +89,7 @@ def test_tables_of_measurements(command: Command, tmp_path: Path) -> None:
     prints(command("tune", "sgd", "--tag", "ci", "--seconds", "0.001"))
     table = tmp_path / "table.json"
     assert "written to" in prints(command("tune", "--export", str(table)))
-    assert "0 refused" in prints(command("tune", "--import", str(table)))
+    assert "0 rejected" in prints(command("tune", "--import", str(table)))
     assert "expected a table" in refuses(command("tune", "--import", str(tmp_path / "nowhere.json")))
 
 
@@ -286,9 +286,9 @@ def test_tour(command: Command, tmp_path: Path) -> None:
     ("content", "message"),
     [
         (None, "No such file"),
-        (b"\xff\xfe\x00\x01", "not a text file"),
-        (b"", "no word"),
-        (b"12 + 3\n", "no word"),
+        (b"\xff\xfe\x00\x01", "expected a text file in UTF-8"),
+        (b"", "without words"),
+        (b"12 + 3\n", "without words"),
     ],
 )
 def test_tour_names_the_file_it_cannot_use(
@@ -310,13 +310,13 @@ def test_tour_needs_two_files(here: Command, tmp_path: Path) -> None:
 
 
 def test_tour_reads_the_standard_library() -> None:
-    words = tour.read_standard_library()
+    words = demo.read_standard_library()
     assert {"json.decoder", "json.encoder", "asyncio.tasks"} <= set(words)
     assert not [name for name in words if "test" in name.split(".")]
 
 
 def test_words_are_split_and_distinct() -> None:
-    assert tour.words_of("readLines READ_lines xs HTTPServer") == ["http", "lines", "read", "server"]
+    assert demo.words_of("readLines READ_lines xs HTTPServer") == ["http", "lines", "read", "server"]
 
 
 def test_colour_only_on_a_terminal_and_never_under_no_color(private_cache: Path) -> None:
@@ -369,7 +369,7 @@ def test_without_its_extra_it_says_what_to_install(private_cache: Path) -> None:
     code = (
         "import sys; sys.modules['rich'] = None; import importlib.util as u; real = u.find_spec; "
         "u.find_spec = lambda name, *more: None if name == 'rich' else real(name, *more); "
-        "from jitkernels.cli import main; main(['info'])"
+        "from jitkernels.tools.cli import main; main(['info'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "install jitkernels[cli]" in refuses(done)

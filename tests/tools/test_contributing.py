@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES, OPERATION_FILES = 3, 1, 6, 2
-FILE = "tests/test_values.py"
+ROOT = Path(__file__).parents[2]
+KERNEL_FILES, IMPLEMENTATION_FILES, REDUCTION_FILES, OPERATION_FILES, OPERATION_TABLES = 3, 1, 6, 2, 2
+FILE = "tests/attrs/test_values.py"
 """One of those that have tests of every row; to collect all of them takes as long as to run these."""
 CHECK = """
 import jitkernels as jk
-from jitkernels import testing
-from jitkernels.registry import implementations
+from jitkernels.tools import testing
+from jitkernels.attrs.schema.registry import implementations
 
 names = list(implementations(jk.VSquaredDifferenceAttr))
 for attr in testing.attrs_around(jk.VSquaredDifferenceAttr, sizes=(0, 1, 17, 64)):
@@ -26,7 +26,7 @@ print(*names, jk.vsquared_difference([1.0, 5.0], [3.0, 5.0]))
 """
 ORDINARY = """
 import jitkernels as jk
-from jitkernels.benchmark.suite import Settings, benchmarks
+from jitkernels.benchmarks.suite import Settings, benchmarks
 
 entry = benchmarks()["ordinary-calls"]
 print(entry.verdict(list(entry.run(Settings([jk.VSquaredDifferenceAttr], "ci", 1e-4, 1, False)))).text)
@@ -34,17 +34,66 @@ print(entry.verdict(list(entry.run(Settings([jk.VSquaredDifferenceAttr], "ci", 1
 
 CHECK_ROWS = """
 import sys
-sys.path.insert(0, "tests")
+sys.path.insert(0, "tests/support")
 import jitkernels as jk
 import oracles
-from jitkernels import testing
-from jitkernels.registry import implementations
+from jitkernels.tools import testing
+from jitkernels.attrs.schema.registry import implementations
 
 names = list(implementations(jk.RowSquareSumAttr))
 for attr in testing.attrs_around(jk.RowSquareSumAttr, sizes=(0, 1, 17, 64)):
     for name in names:
         testing.check(attr, name, oracles.expected)
 print(*names, jk.row_square_sum([[1.0, 2.0], [3.0, 0.0]], scale=2.0))
+"""
+CHECK_OPERATION = """
+import numpy as np
+import jitkernels as jk
+from jitkernels.compiler.ir.special_functions import softsign
+
+x = np.linspace(-3, 3, 5001)
+f = jk.jit(lambda x: softsign(x) * 2)
+assert np.allclose(f(x), 2 * x / (1 + np.abs(x)), 1e-15)
+wrong = jk.grad(lambda x: np.sum(softsign(x)))(x) - (1 + np.abs(x)) ** -2
+print(str(f.explain(x)).split(": ")[1].split(",")[0] + ",", "derivative within 1e-15" * bool(abs(wrong).max() < 1e-15))
+"""
+CHECK_FUNCTION = """
+import warnings
+import numpy as np
+import jitkernels as jk
+
+warnings.simplefilter("ignore")
+for given, end in ((np.linspace(0, 9, 5000) ** 2, None), (np.arange(5000), [7])):
+    f = jk.jit(lambda x: np.ediff1d(x, end) * 2)
+    assert np.array_equal(f(given), np.ediff1d(given, end) * 2)
+    print(str(f.explain(given)).count("NumPy: numpy.ediff1d"))
+"""
+CHECK_PASS = """
+import numpy as np
+import jitkernels as jk
+
+x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, -3.5] * 1000)
+for is_on in (True, False):
+    f = jk.jit(lambda x: np.hypot(x, 0.0), simplify_hypot=is_on)
+    assert np.array_equal(f(x), np.hypot(x, 0.0), equal_nan=True)
+    print(str(f.explain(x)).split("kernel: ")[1].split(";")[0])
+try:
+    jk.JitConfig(simplify_hypot=1)
+except jk.AttrError:
+    print("AttrError")
+"""
+CHECK_SCHEDULE = """
+import numpy as np
+import jitkernels as jk
+
+def of_ten(x):
+    y = x * x + 1
+    return tuple(y * k for k in range(2, 12))
+
+x = np.linspace(-2, 2, 5000)
+f = jk.jit(of_ten)
+assert all(np.allclose(one, other, 1e-15) for one, other in zip(f(x), of_ten(x)))
+print(str(f.explain(x)).split("writes ")[1].split(";")[0].count(": float64"), "outputs")
 """
 
 
@@ -56,6 +105,17 @@ def recipes() -> dict[str, list[tuple[str, str]]]:
         files = re.findall(r"```(?:python|c)\n(?:#|//) (\S+/[^\n]+)\n(.*?)```", section, re.DOTALL)
         found[section.splitlines()[0]] = files
     return found
+
+
+def differences_of(recipe: str) -> list[tuple[str, str]]:
+    """The `diff` blocks of a recipe: the file, and what changes in it."""
+    return re.findall(r"```diff\n# (\S+)\n(.*?)```", section_of(recipe), re.DOTALL)
+
+
+def section_of(recipe: str) -> str:
+    """The text of a recipe."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return text.split(f"\n## {recipe}\n")[1].split("\n## ")[0]
 
 
 class Copy:
@@ -90,6 +150,21 @@ class Copy:
             with (self.tree / path).open("a", encoding="utf-8") as file:
                 file.write(text)
 
+    def change(self, differences: list[tuple[str, str]]) -> None:
+        """Apply the `diff` blocks of a recipe; what they begin from must stand in their file once."""
+        for name, text in differences:
+            path = self.tree / name
+            for hunk in text.split("@@\n"):
+                lines = hunk.splitlines(keepends=True)
+                assert {line[0] for line in lines} <= {" ", "+", "-"}, f"{name}: {hunk}"
+                before = "".join(line[1:] for line in lines if line[0] != "+")
+                after = "".join(line[1:] for line in lines if line[0] != "-")
+                whole = path.read_text(encoding="utf-8")
+                assert whole.count(before) == 1, (
+                    f"{name}: expected once, got {whole.count(before)} times:\n{before}"
+                )
+                path.write_text(whole.replace(before, after), encoding="utf-8")
+
     def check_style(self, files: list[tuple[str, str]]) -> None:
         paths = [path for path in (name.partition(":")[0] for name, _ in files) if path.endswith(".py")]
         self.python("-m", "ruff", "check", "--no-cache", *paths)
@@ -107,7 +182,7 @@ def test_a_kernel_and_an_implementation(recipes: dict[str, list[tuple[str, str]]
     assert len(kernel) == KERNEL_FILES
     assert len(implementation) == IMPLEMENTATION_FILES
     copy.write(kernel)
-    assert copy.python("-c", CHECK) == "gen refer [4. 0.]\n"
+    assert copy.python("-c", CHECK) == "gen numba refer [4. 0.]\n"
     assert "## VSQUARED_DIFFERENCE" in copy.python("-m", "jitkernels", "docs")
     assert "def vsquared_difference(" in copy.python("-m", "jitkernels", "docs", "--stub")
     assert "VSQUARED_DIFFERENCE" in copy.python(
@@ -121,7 +196,7 @@ def test_a_kernel_and_an_implementation(recipes: dict[str, list[tuple[str, str]]
     assert "test_values[vsquared_difference]" in collected
 
     copy.write(implementation)
-    assert copy.python("-c", CHECK) == "gen intrinsic refer [4. 0.]\n"
+    assert copy.python("-c", CHECK) == "gen intrinsic numba refer [4. 0.]\n"
 
 
 def test_a_row_reduction(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
@@ -144,32 +219,72 @@ def test_every_python_block_is_run(recipes: dict[str, list[tuple[str, str]]]) ->
         compile(block, "CONTRIBUTING.md", "exec")
 
 
-def write_operation(files: list[tuple[str, str]], copy: Copy) -> list[tuple[str, str]]:
-    """Two files, and a line at the end of each of two tables; all the files."""
-    assert len(files) == OPERATION_FILES
-    copy.write(files)
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Add an operation\n")[1]
-    lines = re.findall(r"^# (\S+): ([A-Z]+)\n( +\S.*\n)", text, re.MULTILINE)
-    assert [name for _, name, _ in lines] == ["MODULES", "SCALARS"]
+def write_lines(recipe: str, copy: Copy) -> list[tuple[str, str]]:
+    """Enter each line of a recipe at the end of the table that it names; the files that have these."""
+    lines = re.findall(r"^# (\S+): ([A-Z]+)\n( +\S.*\n)", section_of(recipe), re.MULTILINE)
     for path, name, line in lines:
         before, table, after = (copy.tree / path).read_text(encoding="utf-8").partition(f"\n{name}: ")
         end = re.compile(r"^(    \)\n)?\}", re.MULTILINE).search(after)
         assert end is not None
         changed = before + table + after[: end.start()] + line + after[end.start() :]
         (copy.tree / path).write_text(changed, encoding="utf-8")
-    return [*files, *((path, "") for path, _, _ in lines)]
+    return [(path, "") for path, _, _ in lines]
 
 
-def test_an_operation(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
+def write_operation(files: list[tuple[str, str]], copy: Copy) -> list[tuple[str, str]]:
+    """Two files, a line in each of two tables, and the derivative; all the files."""
+    assert len(files) == OPERATION_FILES
+    copy.write(files)
+    changed = write_lines("Add an operation", copy)
+    assert len(changed) == OPERATION_TABLES
+    return [*files, *changed, *write_lines("Add a derivative", copy)]
+
+
+def test_an_operation_and_its_derivative(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
     write_operation(recipes["Add an operation"], copy)
-    done = copy.python("-m", "pytest", "-q", "tests/test_scalars.py", "-k", "softsign")
+    done = copy.python("-m", "pytest", "-q", "tests/compiler/codegen/test_scalars.py", "-k", "softsign")
     assert "3 passed" in done, done
+    assert copy.python("-c", CHECK_OPERATION) == "1 kernel, derivative within 1e-15\n"
+    gradients = "tests/compiler/autodiff/test_gradient_operations.py"
+    done = copy.python("-m", "pytest", "-q", gradients, "-k", "test_elementwise and softsign")
+    assert "1 passed" in done, done
+
+
+def test_a_numpy_function(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
+    """It is traced: NumPy is called before the recipe, and not after it, but for what it refuses."""
+    assert copy.python("-c", CHECK_FUNCTION).split() == ["1", "1"]
+    copy.write(recipes["Add a NumPy function"])
+    copy.change(differences_of("Add a NumPy function"))
+    assert copy.python("-c", CHECK_FUNCTION).split() == ["0", "1"]
+
+
+def test_a_pass_and_a_config_field(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
+    copy.write(recipes["Add a pass"])
+    copy.change(differences_of("Add a pass"))
+    assert copy.python("-c", CHECK_PASS).split() == ["absolute", "hypot", "AttrError"]
+    assert "hypot(x, 0)" in copy.python("-m", "jitkernels", "docs", "--rules")
+    done = copy.python("-m", "pytest", "-q", "tests/compiler/passes/test_passes.py", "-k", "hypot")
+    assert re.search(r"[2-9] passed", done), done
+
+
+def test_a_scheduling_rule(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
+    """What ten outputs read is written to memory once the rule is there, and not before; results stay."""
+    before = copy.python("-c", CHECK_SCHEDULE)
+    copy.write(recipes["Add a scheduling rule"])
+    copy.change(differences_of("Add a scheduling rule"))
+    assert (before, copy.python("-c", CHECK_SCHEDULE)) == ("10 outputs\n", "11 outputs\n")
 
 
 def test_recipes_are_in_style(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
     """All of them in one copy, since the type checker takes long to begin."""
     files = write_operation(recipes["Add an operation"], copy)
-    for recipe in ("Add a kernel", "Add a row reduction", "Add an implementation"):
+    others = [
+        one
+        for one in recipes
+        if one.startswith("Add ") and one not in ("Add an operation", "Add a derivative")
+    ]
+    for recipe in others:
         copy.write(recipes[recipe])
-        files += recipes[recipe]
+        copy.change(differences_of(recipe))
+        files += recipes[recipe] + differences_of(recipe)
     copy.check_style(files)

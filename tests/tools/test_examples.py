@@ -12,11 +12,11 @@ import pytest
 
 import jitkernels as jk
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL: dict[str, dict[str, Any]] = {
     "game_of_life": {"size": 40, "count": 30},
     "heat_equation": {"size": 30, "steps": (5, 40)},
-    "k_means": {"count": 200, "rounds": 5},
+    "k_means": {"count": 200, "iterations": 5},
     "kalman_filter": {"count": 100},
     "logistic_regression": {"steps": 40, "count": 500},
     "lstm_sequence": {"steps": 30},

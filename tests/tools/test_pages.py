@@ -16,7 +16,7 @@ import jitkernels as jk
 PAGES = ("index.md", "rules.md", "jit.md", "bundles.md", "gradients.md")
 
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def page(name: str) -> str:

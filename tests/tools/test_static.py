@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from jitkernels import settings
+from jitkernels.core import settings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CHECKS = {
     "ruff check": ("ruff", "check", "--no-cache"),
     "ruff format": ("ruff", "format", "--check", "--no-cache"),
     "mypy": ("mypy", "--strict"),
     "stub": ("jitkernels", "docs", "--stub", "--check", "jitkernels/__init__.pyi"),
     "docs": ("jitkernels", "docs", "--check", "docs/kernels.md"),
+    "rules": ("jitkernels", "docs", "--rules", "--check", "docs/rules.md"),
+    "architecture": ("jitkernels", "docs", "--architecture", "--check", "ARCHITECTURE.md"),
 }
 
 

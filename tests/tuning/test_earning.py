@@ -13,14 +13,16 @@ import pytest
 from picks import chosen, record
 
 import jitkernels as jk
-from jitkernels import earning, functions, ledger, locks, measuring
-from jitkernels.choosing import choose, choose_for_class, known_record
-from jitkernels.earning import Account, open_account
-from jitkernels.kernel import Kernel
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import implementation, implements
-from jitkernels.tuning import store
+from jitkernels.attrs.schema.registry import implementation, implements
+from jitkernels.core import fork_locks
+from jitkernels.dispatch import operators
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import records
+from jitkernels.selection.select import choose, choose_for_class, known_record
+from jitkernels.tuning import online_tuning, tune, tuning_budget
+from jitkernels.tuning.online_tuning import Account, open_account
 
 
 def processor_seconds() -> float:
@@ -85,7 +87,7 @@ def earned(attr: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is paid for almost at once."""
-    monkeypatch.setattr(earning, "_seconds_per_call", lambda attr, choice: 1.0)
+    monkeypatch.setattr(online_tuning, "_seconds_per_call", lambda attr, choice: 1.0)
 
 
 def test_nothing_is_measured_before_it_is_paid_for(earned: Any, fresh: Path) -> None:
@@ -96,7 +98,7 @@ def test_nothing_is_measured_before_it_is_paid_for(earned: Any, fresh: Path) -> 
     assert caller.settled == 0
     caller.call(1)
     assert caller.settled == 1
-    assert not list(store.files(fresh)), "one settlement of short calls pays for nothing but itself"
+    assert not list(records.files(fresh)), "one settlement of short calls pays for nothing but itself"
 
 
 def test_paid_candidates_are_all_measured(earned: Any, cheap: None, caplog: pytest.LogCaptureFixture) -> None:
@@ -108,7 +110,7 @@ def test_paid_candidates_are_all_measured(earned: Any, cheap: None, caplog: pyte
     assert found is not None
     assert found.complete
     labels = [measured.label for measured in found.candidates]
-    assert sorted(labels) == sorted(candidate.label for candidate in measuring.candidates(earned))
+    assert sorted(labels) == sorted(candidate.label for candidate in tune.candidates(earned))
     assert caller.account is None or caller.account.calls == 0
     assert open_account(earned, choose(earned)) is None
     lines = [line for line in caplog.records if "tuned TOY_TAKE" in line.getMessage()]
@@ -128,11 +130,11 @@ def test_tuning_costs_less_than_the_calls(fresh: Path, monkeypatch: pytest.Monke
 
 def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A class that has earned one build gets one, not all."""
-    monkeypatch.setattr(ledger.Ledger, "_cost", lambda self, candidate: 10.0)
-    monkeypatch.setattr(earning, "_seconds_per_call", lambda attr, choice: 1e-6)
+    monkeypatch.setattr(tuning_budget.TuningBudget, "_cost", lambda self, candidate: 10.0)
+    monkeypatch.setattr(online_tuning, "_seconds_per_call", lambda attr, choice: 1e-6)
     caller = Caller(earned)
     account: Any = caller.account
-    account._ledger.earned = ledger.SAFETY * 10.5
+    account._ledger.earned = tuning_budget.SAFETY * 10.5
     account.settle()
     found = known_record(earned)
     assert found is not None
@@ -144,7 +146,7 @@ def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.Monkey
 def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
     """Candidates of an incomplete record are not measured again but for the best, which has to be beaten."""
     begun = record("gen", "refer")
-    store.save(earned.tuning_class(), store.Record(begun.candidates, complete=False), get_num_threads())
+    records.save(earned.tuning_class(), records.Record(begun.candidates, complete=False), get_num_threads())
     caller = Caller(earned)
     assert choose(earned).rule == "measured"
     caller.pay(3)
@@ -159,7 +161,7 @@ def test_who_comes_later_is_measured_too(
     earned: Any, cheap: None, toy: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A package installed after a class was measured gets its chance, once, and only where it can be used."""
-    store.save(earned.tuning_class(), record("refer", "gen", "theirs"), get_num_threads())
+    records.save(earned.tuning_class(), record("refer", "gen", "theirs"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     implements(toy.ToyAttr, name="elsewhere", can_be_used=lambda attr: "not here")(toy.right)
     assert open_account(earned, choose(earned)) is None
@@ -188,7 +190,7 @@ def test_settling_while_another_measures_is_put_off(earned: Any, cheap: None) ->
     assert account is not None
     calls = account.calls
     answers: list[bool] = []
-    with locks.measuring:
+    with fork_locks.measuring:
         thread = threading.Thread(target=lambda: answers.append(account.settle()))
         thread.start()
         thread.join(30)
@@ -205,7 +207,7 @@ def test_other_modes_open_no_account(attr: Any, monkeypatch: pytest.MonkeyPatch,
 def test_no_account_for_what_is_not_measured(earned: Any) -> None:
     with jk.use(toy_take="theirs"):
         assert open_account(earned, choose(earned)) is None
-    store.save(earned.tuning_class(), record("gen", "theirs", "refer"), get_num_threads())
+    records.save(earned.tuning_class(), record("gen", "theirs", "refer"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     for attr in (jk.VMulAttr(n=0), jk.SoftmaxAttr(rows=0, n=5), jk.VMulAttr(n=1 << 40)):
         assert open_account(attr, choose(attr)) is None
@@ -213,7 +215,7 @@ def test_no_account_for_what_is_not_measured(earned: Any) -> None:
 
 def test_tuning_at_once(earned: Any) -> None:
     """`jk.tune` measures all, whatever is known; a kernel asked for again is the one that won."""
-    store.save(earned.tuning_class(), record("refer"), get_num_threads())
+    records.save(earned.tuning_class(), record("refer"), get_num_threads())
     before: Any = jk.get_default_best(earned)
     assert before.__self__.implementation == "refer"
     told = jk.tune(earned)
@@ -229,7 +231,7 @@ def test_tuning_that_would_not_be_used(attr: Any, fresh: Path) -> None:
     """The suite runs with measurements off."""
     with pytest.raises(jk.errors.NotUsableError, match="would not be used"):
         jk.tune(attr)
-    assert not list(store.files(fresh))
+    assert not list(records.files(fresh))
 
 
 def test_calls_of_any_size_count_as_the_smallest(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,10 +272,10 @@ def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) ->
     seen: list[int] = []
     kernel = KernelFuncs.cache().of_class(jk.VExpAttr(n=8))
     kernel.watch(100, noted(seen, 100))
-    functions._made["vexp"].forget()
+    operators._made["vexp"].forget()
     for _ in range(60):
         jk.vexp(x)
-    functions._made["vexp"].call(x)
+    operators._made["vexp"].call(x)
     assert not seen
     for _ in range(60):
         jk.vexp(x)
@@ -284,7 +286,7 @@ def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: 
     """Not for those after which its class is settled, and the other way round."""
     a = np.ones((7, 5), np.float32)
     jk.matmul(a, a.T)
-    holder = functions._made["matmul"]
+    holder = operators._made["matmul"]
     settled: list[int] = []
     made = 0
     looked: list[tuple[int, bool]] = []
@@ -298,7 +300,7 @@ def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: 
         settled.append(made)
         return 50
 
-    monkeypatch.setattr(functions.Everyday, "_specialise", look)
+    monkeypatch.setattr(operators.Everyday, "_specialise", look)
     kernel.watch(50, settle)
     holder.forget()
     holder.call(a, a.T)

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import measuring
-from jitkernels.attrs.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.kernel_types import KernelType
+from jitkernels.attrs.schema.registry import all_rows, implementations
 from jitkernels.attrs.vector import UnaryVectorAttr
-from jitkernels.choosing import choose_component
-from jitkernels.kernel_funcs import KernelFuncs
-from jitkernels.kernel_types import KernelType
-from jitkernels.native.threads import get_num_threads
-from jitkernels.registry import all_rows, implementations
-from jitkernels.tuning import pauses, store, timer, tuner
-from jitkernels.tuning.classes import LEAST_FOR_THREADS
-from jitkernels.tuning.store import Measured, Record
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import records
+from jitkernels.selection.records import Measured, Record
+from jitkernels.selection.select import choose_component
+from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS
+from jitkernels.tuning import thread_wakeup_cost, timer, tune, tuner
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
 
@@ -32,7 +32,7 @@ class Clock:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = self.slept = 0.0
         self.others = 0.0  # processor time of other threads of this process
-        for module in (timer, pauses, tuner):
+        for module in (timer, thread_wakeup_cost, tuner):
             for name in ("perf_counter", "process_time", "thread_time", "sleep"):
                 if hasattr(module, name):
                     patch.setattr(module, name, getattr(self, name))
@@ -178,7 +178,7 @@ def test_one_thread_measures_what_uses_one(row: type[KernelAttr], restored: int)
     labels = []
     for threads in (1, 2):
         jk.set_num_threads(threads)
-        labels.append([(c.implementation, dict(c.variant)) for c in measuring.candidates(attr)])
+        labels.append([(c.implementation, dict(c.variant)) for c in tune.candidates(attr)])
     alone, together = labels
     everything = [
         (found.name, dict(variant))
@@ -201,7 +201,7 @@ def test_price_is_that_of_the_worse_case(clock: Clock) -> None:
             name: partial(Counted(clock, timing.seconds, **after_a_pause if timing.threaded else {}), *arrays)
             for name, timing in timings.items()
         }
-        return pauses.price_of_threads(timings, calls, margin=margin)
+        return thread_wakeup_cost.thread_wakeup_price(timings, calls, margin=margin)
 
     assert price(after_a_pause=5e-4) == pytest.approx(6, rel=0.02)
     assert price() == pytest.approx(1, rel=0.02)
@@ -216,7 +216,7 @@ def test_threads_without_a_core_for_a_while_are_looked_at_again(clock: Clock) ->
     calls = {name: partial(call, *arrays) for name, call in (("threads", threads), ("serial", serial))}
     for lasts, least, most in ((0.3, 1.0, 1.2), (1e9, 5.5, 6.5)):
         threads.ends = clock.now + lasts
-        assert least <= pauses.price_of_threads(timings, calls, margin=1.25) <= most
+        assert least <= thread_wakeup_cost.thread_wakeup_price(timings, calls, margin=1.25) <= most
 
 
 def test_hidden_threads_are_noticed(clock: Clock) -> None:
@@ -311,7 +311,7 @@ def test_a_hit_meets_no_other_attr_with_a_hundred_rows(many_rows: list[type[Kern
     cache = KernelFuncs.cache()
     attrs = [row(n=64) for row in many_rows]
     assert len({hash(attr) for attr in attrs}) == 100
-    cache._found.update({attr._key: print for attr in attrs})
+    cache._selected.update({attr._key: print for attr in attrs})
     own, equal = attrs[-1], many_rows[-1](n=64)
     assert own == equal
     assert cache.at(own) is print
@@ -348,8 +348,8 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
     variant = {"unroll": 2, "vector_bytes": 32, "stream": False}
     parallel = record("gen", variant={**variant, "parallel": True}).candidates
     serial = record("intrinsic", "gen", variant={**variant, "parallel": False}).candidates
-    found = store.Record((*parallel, *record("mix", "refer").candidates, *serial))
-    store.save(attr.tuning_class(), found, get_num_threads())
+    found = records.Record((*parallel, *record("mix", "refer").candidates, *serial))
+    records.save(attr.tuning_class(), found, get_num_threads())
     choice = choose_component(attr)
     assert (choice.implementation.name, choice.rule) == ("gen", "measured")
     assert choice.variant == {**variant, "parallel": False}
@@ -361,9 +361,9 @@ def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPat
     """The code of `mix` changes with the measured kernel inside it."""
     from picks import record
 
+    from jitkernels.attrs.schema.registry import implementation
     from jitkernels.attrs.vector import VExpAttr
-    from jitkernels.loops.pieces import PIECE
-    from jitkernels.registry import implementation
+    from jitkernels.microkernels.chunking import PIECE
 
     def text() -> str:
         attr = jk.SoftmaxAttr(rows=3, n=5)
@@ -374,5 +374,5 @@ def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPat
     inner = VExpAttr(n=PIECE)
     other = implementation(VExpAttr, "gen").variants(inner)[-1]
     assert not other.get("parallel")
-    store.save(inner.tuning_class(), record("gen", variant=dict(other)), get_num_threads())
+    records.save(inner.tuning_class(), record("gen", variant=dict(other)), get_num_threads())
     assert text() != static

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jitkernels.cli import eta
-from jitkernels.cli.eta import Eta, in_words, shown
-from jitkernels.machine import cpu_count
+from jitkernels.core.cpu_target import cpu_count
+from jitkernels.tools.cli import eta
+from jitkernels.tools.cli.eta import Eta, in_words, shown
 
 VMUL = ("-m", "jitkernels", "tune", "vmul", "--tag", "ci", "--seconds", "0.1")
 
@@ -28,27 +28,27 @@ class Clock:
 def test_guesses_are_corrected_by_what_each_kind_of_work_has_taken() -> None:
     clock = Clock()
     told = Eta({"building": 100.0, "measuring": 100.0}, clock)
-    assert (told.left, told.share) == (200.0, 0.0)
+    assert (told.remaining, told.share) == (200.0, 0.0)
     shares = []
     for _ in range(50):
         clock.now += 4.0
         told.done("building", 2.0)
         shares.append(told.share)
-    assert told.left == 100.0  # of what was not begun nothing is known yet
+    assert told.remaining == 100.0  # of what was not begun nothing is known yet
     for _ in range(10):
         clock.now += 1.0
         told.done("measuring", 5.0)
         shares.append(told.share)
-    assert told.left == pytest.approx(50.0 * 12 / 52)
+    assert told.remaining == pytest.approx(50.0 * 12 / 52)
     for _ in range(10):
         clock.now += 1.0
         told.done("measuring", 5.0)
         shares.append(told.share)
-    assert told.left == 0.0
+    assert told.remaining == 0.0
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     told.expect("measuring again", 30.0)
-    assert told.left == 30.0
+    assert told.remaining == 30.0
 
 
 def test_times_as_people_say_them() -> None:
@@ -85,7 +85,7 @@ def test_interrupted_it_keeps_what_there_is_and_goes_on_there(private_cache: Pat
     os.killpg(process.pid, signal.SIGINT)
     printed, said = process.communicate(timeout=60)
     assert (process.returncode, printed) == (130, "")
-    assert said.splitlines()[-1] == "jitkernels: interrupted; what was measured so far is kept"
+    assert said.splitlines()[-1] == "jitkernels: interrupted; the measurements so far are stored"
     assert "Traceback" not in said
     before = len(list(private_cache.glob("*/tuning/*.json")))
     built = {path: path.stat().st_mtime_ns for path in private_cache.glob("*/objects/*.o")}

@@ -10,11 +10,11 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels.frontends import tuning
-from jitkernels.frontends.times import KernelTime
-from jitkernels.graph import whole
-from jitkernels.measuring import keep
-from jitkernels.tuning.store import Measured, Record
+from jitkernels.compiler.diagnostics import autotune
+from jitkernels.compiler.diagnostics.profile_report import KernelTime
+from jitkernels.compiler.lowering import autotune_program
+from jitkernels.selection.records import Measured, Record
+from jitkernels.tuning.tune import keep
 
 
 def mixed(x: Any, w: Any) -> Any:
@@ -137,7 +137,7 @@ def test_what_no_kernel_is_by_itself_is_measured_in_its_place(replay: Path) -> N
 
 
 def test_what_computes_something_else_is_out(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "CONFIGS", ({}, {"fast_math": True}))
+    monkeypatch.setattr(autotune, "CONFIGS", ({}, {"fast_math": True}))
     compiled = jk.jit(lambda x: (x - x) + 1.0)
     with np.errstate(all="ignore"):
         *_, told = compiled.tune(np.full(100, np.inf), seconds=0.1)
@@ -167,7 +167,7 @@ def test_time_that_is_none(replay: Path) -> None:
 @pytest.mark.parametrize("others_first", [True, False])
 def test_code_for_exact_sizes_serves_these_alone(replay: Path, others_first: bool) -> None:
     compiled = jk.jit(smoothed, opt_level=2 + others_first)
-    call = tuning.Call(
+    call = autotune.Call(
         smoothed, compiled._structure((np.arange(50.0), 5), {})[0], [np.arange(50.0), 5], compiled.config
     )
     keep(call.row, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
@@ -204,7 +204,7 @@ def test_a_pick_is_said_once_for_all_nests_or_for_one() -> None:
     class Anything:
         variant = ""
 
-    how = whole.Picked(jk.JitConfig(), {"nests": "1 x 32", "nest1": "4 x 16"}, None)
+    how = autotune_program.Picked(jk.JitConfig(), {"nests": "1 x 32", "nest1": "4 x 16"}, None)
     nest: Any = Anything()
     nest.cost = 1
     picks = [how(nest, {}, None, 1.0, 2) for _ in range(3)]  # type: ignore[arg-type]

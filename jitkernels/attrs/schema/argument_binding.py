@@ -1,18 +1,18 @@
-"""Everyday calls bound to rows: from what a user passes to the fields, the arrays and the result shapes of a kernel.
+"""Bind everyday calls to rows: from a user's arguments to the fields, input arrays and result shapes of a kernel.
 
-All of it follows from the arrays that a row declares. This is the plain Python of it, which raises every error and
-serves whatever the compiled dispatcher (`jitkernels.native.dispatch`) leaves to it; both follow the same rules:
+All of it follows from the arrays that a row declares. This is the Python version, which raises every error and is the
+fallback of the compiled dispatcher (`jitkernels.dispatch.native`); both follow the same rules:
 
-* inputs without a dtype of their own are taken as float32 if that holds them all, else as float64; integers and
-  booleans count as float64 beside nothing narrower, Python numbers take the dtype of the arrays;
-* bfloat16 of another package, such as ml_dtypes, stays so where the row stores it and NumPy would keep it, and is
-  taken as float32 elsewhere; arrays of uint16 are integers;
+* inputs without a dtype of their own are cast to float32 if that holds them all, else to float64; integers and
+  booleans count as float64 beside nothing narrower, Python scalars take the dtype of the arrays;
+* bfloat16 of another package, such as ml_dtypes, stays bfloat16 where the row stores it and NumPy would keep it, and
+  is cast to float32 elsewhere; arrays of uint16 are integers;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
-* a number (the shape ``1``) may have no dimension;
-* where a row has trailing dimensions (``n *remain``), ``axis`` says which one the last extent before them is, so that
-  nothing is moved; elsewhere it is moved to the end, and back in the results;
-* a transposed matrix is taken as it lies;
-* where there are no inputs, ``shape`` tells the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
+* a scalar (the shape ``1``) may have no dimension;
+* where a row has trailing dimensions (``n *remain``), ``axis`` selects the last extent before them, so that no data is
+  moved; elsewhere the axis is moved to the end, and back in the results;
+* a transposed matrix is passed without a copy;
+* where there are no inputs, ``shape`` sets the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
 """
 
 import math
@@ -22,36 +22,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels import bfloat16
-from jitkernels.attrs.roles import DTYPE, SHAPE, inputs_of, outputs_of, spread_of, trailing_of, wholes_of
-from jitkernels.attrs.shaping import (
+from jitkernels.attrs.schema.schema_queries import (
+    DTYPE,
+    SHAPE,
+    inputs_of,
+    integer_options_of,
+    outputs_of,
+    spread_of,
+    trailing_of,
+)
+from jitkernels.attrs.schema.shape_inference import (
     extents_of,
     flat,
-    given_shape,
     lead_of,
     lies_turned,
     moved_axis,
+    requested_shape,
     result_shape,
     trail_of,
 )
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.core import bfloat16
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError, WorkspaceError
-from jitkernels.records import record
-from jitkernels.signature import AnyArray, Argument
 
 if TYPE_CHECKING:
-    from jitkernels.attrs.base import KernelAttr
+    from jitkernels.attrs.schema.base import KernelAttr
 
 WEAK = (bool, int, float)
-"""Python's numbers, which have no dtype of their own."""
+"""Python's scalar types, which have no dtype of their own."""
 
 
 @record
 class Call:
-    """An everyday call in terms of a kernel: its attr, its input arrays, and what the caller gets back.
+    """An everyday call in terms of a kernel: its attr, its input arrays, and the shapes of the caller's results.
 
-    `shapes` are the shapes of the results as the caller sees them, in the memory order of the kernel's
-    outputs. `finish`, if given, has for each of them what turns a result of that shape into the caller's (a view with
-    axes moved). `narrow`, if given, is the caller's own dtype of bfloat16, whose bits the inputs are.
+    `shapes` are the shapes of the results as the caller sees them, in the memory order of the kernel's outputs.
+    `finish`, if not empty, has for each result a function that turns an array of that shape into the caller's (a view
+    with axes moved). `narrow`, if not None, is the caller's own bfloat16 dtype, whose bits the inputs are.
     """
 
     attr: "KernelAttr"
@@ -63,10 +71,10 @@ class Call:
 
 @record
 class Form:
-    """An everyday call but for its values: the attr, the inputs that are given as they came, what comes back.
+    """An everyday call without its values: the attr, the inputs that are present, unconverted, and the results.
 
-    `lead` and `trail` are the leading and trailing dimensions, `behind` is what moves the axis of a result back, if it
-    was moved. `results` are the outputs, with their shapes. `missing` are symbols whose extents an input left out.
+    `lead` and `trail` are the leading and trailing dimensions; `behind` moves the axis of a result back, if it was
+    moved. `results` are the outputs with their shapes. `missing` are the symbols whose extents an input omitted.
     """
 
     attr: "KernelAttr"
@@ -80,71 +88,83 @@ class Form:
 
 
 def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> Call:
-    """The call of a kernel that an everyday call stands for."""
+    """The kernel call that an everyday call stands for."""
     kernel = row.kernel_type.name.lower()
-    form = form_of(row, given_values(row, arguments, named))
+    form = form_of(row, arguments_by_name(row, arguments, named))
     attr, arrays = form.attr, form.arrays
-    wanted = {array.name: array for array in attr.signature().arrays}
+    declared = {array.name: array for array in attr.signature().arrays}
     inputs = [
-        flat(kernel, a, arrays[a.name], form.lead, wanted[a.name], len(form.trail)) for a in form.present
+        flat(kernel, a, arrays[a.name], form.lead, declared[a.name], len(form.trail)) for a in form.present
     ]
     is_narrow = attr.fields().get(DTYPE) == bfloat16.NAME
     narrow = bfloat16.foreign_among(arrays.values()) if is_narrow else None
     shapes = [shape for _, shape in form.results]
-    behind = form.behind
-    finishes = [behind if argument.fixed else np.asarray for argument, _ in form.results] if behind else ()
+    restore_axis = form.behind
+    finishes = (
+        [restore_axis if argument.fixed else np.asarray for argument, _ in form.results]
+        if restore_axis
+        else ()
+    )
     return Call(attr, inputs, shapes, finishes, narrow)
 
 
-def given_values(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of an everyday call by name, with defaults for those that are not given."""
+def arguments_by_name(
+    row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments of an everyday call by parameter name, defaults included."""
     try:
-        given = row.parameters().bind(*arguments, **named)
+        bound_arguments = row.parameters().bind(*arguments, **named)
     except TypeError as error:
         raise ArgumentTypeError(f"{row.kernel_type.name.lower()}{row.parameters()}: {error}") from None
-    given.apply_defaults()
-    return given.arguments
+    bound_arguments.apply_defaults()
+    return bound_arguments.arguments
 
 
 def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
-    """What the parameters of a call tell; no array of floats is copied for it, but for masks that are repeated."""
+    """Infer fields and shapes from the arguments; no float array is copied, except masks that broadcast."""
     kernel = row.kernel_type.name.lower()
     present = _present(kernel, row, values)
     known = row.known_fields()
     arrays, dtype = _arrays(kernel, row, present, values)
-    kinds = _told_dtypes(row, present, arrays, values)
+    kinds = _inferred_dtypes(row, present, arrays, values)
     arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
-    arrays |= {a.name: _along(a, arrays, present) for a in present if a.along is not None}
-    told = {name: known[name].canonical(known[name].label, values[name]) for name in wholes_of(row)}
-    options = {name: values[name] for name in row.options if name in known and name not in told}
+    arrays |= {a.name: _broadcast_along(a, arrays, present) for a in present if a.along is not None}
+    integer_options = {
+        name: known[name].canonical(known[name].label, values[name]) for name in integer_options_of(row)
+    }
+    options = {name: values[name] for name in row.options if name in known and name not in integer_options}
     if DTYPE in options:
         dtype = "float64" if options[DTYPE] is None else options[DTYPE]
         del options[DTYPE]
     flags: dict[str, Any] = {a.when: a in present for a in inputs_of(row) if a.when is not None}
     trail: tuple[int, ...] = ()
     if trailing_of(row) is None:
-        moved, behind = moved_axis(kernel, row, arrays, values)
+        moved, restore_axis = moved_axis(kernel, row, arrays, values)
     else:
-        moved, behind, trail = arrays, None, trail_of(kernel, row, present, arrays, values)
+        moved, restore_axis, trail = arrays, None, trail_of(kernel, row, present, arrays, values)
     lead = (
-        given_shape(kernel, values[SHAPE])
+        requested_shape(kernel, values[SHAPE])
         if SHAPE in row.options
         else lead_of(kernel, present, moved, len(trail))
     )
-    extents, missing = extents_of(kernel, row, present, moved, lead, trail, told)
-    asked = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
-    results = tuple((argument, result_shape(argument, extents, lead, missing, trail)) for argument in asked)
-    looks = any(a.spreads and isinstance(a.domain[1], str) for a in present)  # at each index, results or none
-    if all(0 in shape for _, shape in results) and not looks:
+    extents, missing = extents_of(kernel, row, present, moved, lead, trail, integer_options)
+    requested = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
+    results = tuple(
+        (argument, result_shape(argument, extents, lead, missing, trail)) for argument in requested
+    )
+    checks_indices = any(
+        a.spreads and isinstance(a.domain[1], str) for a in present
+    )  # every index is checked, even if there are no results
+    if all(0 in shape for _, shape in results) and not checks_indices:
         extents |= dict.fromkeys(spread_of(row), 0)
-    lying = {a.turned: lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
+    transposed = {a.turned: lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
     options |= {name: kinds[name] for name in kinds if name in known}
-    attr = row(**extents, **options, **flags, **lying, **({DTYPE: dtype} if DTYPE in known else {}))
-    return Form(attr, tuple(present), moved, lead, trail, results, frozenset(missing), behind)
+    attr = row(**extents, **options, **flags, **transposed, **({DTYPE: dtype} if DTYPE in known else {}))
+    return Form(attr, tuple(present), moved, lead, trail, results, frozenset(missing), restore_axis)
 
 
 def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> list[Argument]:
-    """The inputs that are given; those of one flag come together or not at all."""
+    """The inputs that are not None. Raises ArgumentError if some but not all inputs of one flag are."""
     for flag in dict.fromkeys(a.when for a in inputs_of(row) if a.when is not None):
         group = [a.name for a in inputs_of(row) if a.when == flag]
         if len({values[name] is None for name in group}) > 1:
@@ -152,11 +172,11 @@ def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> li
     return [a for a in inputs_of(row) if a.when is None or values[a.name] is not None]
 
 
-def _told_dtypes(
+def _inferred_dtypes(
     row: "type[KernelAttr]", present: Sequence[Argument], arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> dict[str, str]:
-    """The dtypes that inputs tell of by their own, where a field says which of some it is and no option does."""
-    found: dict[str, str] = {}
+    """The values of dtype fields that the dtype of an input determines, unless an option of that name does."""
+    inferred: dict[str, str] = {}
     known = row.known_fields()
     for argument in present:
         name = argument.dtype or ""
@@ -169,35 +189,39 @@ def _told_dtypes(
             own = default
             if array.size and array.dtype.kind == "i" and int(array.max()) > int(np.iinfo(default).max):
                 own = next(str(v) for v in field.values if v != default)
-        found.setdefault(name, own)
+        inferred.setdefault(name, own)
     options = [name for name in row.options if name in known and known[name].values and name != DTYPE]
-    return found | {name: known[name].canonical(known[name].label, values[name]) for name in options}
+    return inferred | {name: known[name].canonical(known[name].label, values[name]) for name in options}
 
 
-def _narrowed(kernel: str, argument: Argument, array: AnyArray, told: dict[str, str]) -> AnyArray:
-    """Integers as those that a row takes. Raises ArgumentError for those that are none of them."""
+def _narrowed(kernel: str, argument: Argument, array: AnyArray, inferred: dict[str, str]) -> AnyArray:
+    """Cast integers to the dtype that the row declares. Raises ArgumentError for values out of its range."""
     if argument.dtype is None or argument.dtype == "int64":
         return array
-    wanted = np.dtype(told.get(argument.dtype, argument.dtype))
+    wanted = np.dtype(inferred.get(argument.dtype, argument.dtype))
     if array.dtype == wanted or not array.size:
         return array.astype(wanted, copy=False)
     limits = np.iinfo(wanted)
     least, most = int(array.min()), int(array.max())
     if least < limits.min or most > limits.max:
-        came = least if least < limits.min else most
+        value = least if least < limits.min else most
         raise ArgumentError(
-            f"{kernel}: {argument.name}: expected integers from {limits.min} to {limits.max} ({wanted}), got {came}"
+            f"{kernel}: {argument.name}: expected integers from {limits.min} to {limits.max} ({wanted}), got {value}"
         )
     return array.astype(wanted)
 
 
-def _along(argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> AnyArray:
-    """An array in the dimensions of its shape, where it may have had others that broadcast to another's.
+def _broadcast_along(
+    argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]
+) -> AnyArray:
+    """Broadcast an array to the dimensions of the input it follows (`Argument.along`), then flatten its leading ones.
 
-    Extents that other inputs tell broadcast, too. What does not broadcast stays as it is, for the row to refuse.
+    Extents that other inputs have broadcast, too. What does not broadcast stays as it is, for the row to reject.
     """
     array, other = arrays[argument.name], arrays[argument.along or ""]
-    own = tuple(_told(extent.symbols[0], argument, arrays, present) for extent in argument.fixed[1:])
+    own = tuple(
+        _extent_of_others(extent.symbols[0], argument, arrays, present) for extent in argument.fixed[1:]
+    )
     try:
         array = np.broadcast_to(array, np.broadcast_shapes(array.shape, own))
         lead = array.shape[: -len(own)]
@@ -209,11 +233,15 @@ def _along(argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Ar
     return array.reshape(math.prod(lead), *array.shape[-len(own) :])
 
 
-def _told(symbol: str, argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> int:
+def _extent_of_others(
+    symbol: str, argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]
+) -> int:
     """An extent as the other inputs have it; 1, which broadcasts to any, where none has."""
-    for one in present:
-        names = [extent.symbols[0] for extent in one.fixed if extent.is_plain] if one is not argument else []
-        shape = arrays[one.name].shape
+    for other in present:
+        names = (
+            [extent.symbols[0] for extent in other.fixed if extent.is_plain] if other is not argument else []
+        )
+        shape = arrays[other.name].shape
         if symbol in names and len(shape) >= len(names):
             return int(shape[names.index(symbol) - len(names)])
     return 1
@@ -222,7 +250,7 @@ def _told(symbol: str, argument: Argument, arrays: dict[str, AnyArray], present:
 def _arrays(
     kernel: str, row: "type[KernelAttr]", present: Sequence[Argument], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], str]:
-    """Every input as an ndarray of numbers, and the dtype of those that have none of their own."""
+    """Every input as a numeric ndarray, and the common dtype of those that declare none."""
     arrays = {a.name: _array(kernel, a, values[a.name]) for a in present}
     floating = [a.name for a in present if a.dtype is None]
     weak = [values[name] if type(values[name]) in WEAK else arrays[name].dtype for name in floating]
@@ -234,9 +262,9 @@ def _arrays(
 
 
 def _common(kinds: Sequence[Any]) -> "np.dtype[Any]":
-    """What NumPy promotes them to; bfloat16 counts as float32 beside integers and floats that it refuses to join.
+    """NumPy's promotion of dtypes; bfloat16 counts as float32 beside dtypes that it does not promote with.
 
-    Python's numbers say nothing beside bfloat16, where NumPy takes a float for a double.
+    Python scalars are ignored beside bfloat16, where NumPy takes a float for a double.
     """
     own = [kind for kind in kinds if isinstance(kind, np.dtype)]
     if not any(map(bfloat16.is_foreign, own)):
@@ -263,8 +291,8 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
     if argument.dtype is None and bfloat16.is_foreign(array.dtype):
         return array.reshape(1) if argument.is_number and array.ndim == 0 else array
     if array.dtype.kind not in ("iu" if argument.dtype else "fiub") or array.dtype.itemsize > 8:
-        came = f"{type(value).__name__} of " if array.dtype == object else ""
-        raise ArgumentTypeError(f"{label}, got {came}dtype {array.dtype}")
+        got = f"{type(value).__name__} of " if array.dtype == object else ""
+        raise ArgumentTypeError(f"{label}, got {got}dtype {array.dtype}")
     if argument.is_number and array.ndim == 0:
         array = array.reshape(1)
     if argument.dtype == "int64" and array.dtype == np.uint64 and array.size:
@@ -275,5 +303,5 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether it is an array with a mask; where nobody has imported these there are none, and it takes 10 ms."""
+    """Whether `value` is a masked array, without importing `numpy.ma`, which takes 10 ms."""
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)

@@ -1,4 +1,4 @@
-"""What every row has: the base class of attrs, and the small types that rows answer with."""
+"""The base class of attrs (op schemas), and the small types of their declarations."""
 
 import functools
 import inspect
@@ -8,10 +8,10 @@ from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from dataclasses import Field as DataclassField
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from jitkernels.attrs import __name__ as attrs_package
-from jitkernels.attrs import binding, declaration, import_all, import_family, roles
-from jitkernels.attrs.binding import Call
-from jitkernels.attrs.fields import (
+from jitkernels.attrs.schema import argument_binding, families, schema_check, schema_queries
+from jitkernels.attrs.schema.argument_binding import Call
+from jitkernels.attrs.schema.families import import_all, import_family
+from jitkernels.attrs.schema.fields import (
     FLOATS,
     MOST_BYTES,
     NARROW,
@@ -25,11 +25,11 @@ from jitkernels.attrs.fields import (
     stored,
     whole,
 )
+from jitkernels.attrs.schema.kernel_types import KernelType
+from jitkernels.attrs.schema.signature import AnyArray, Argument, Signature
+from jitkernels.core.fork_locks import making
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
-from jitkernels.kernel_types import KernelType
-from jitkernels.locks import making
-from jitkernels.records import record
-from jitkernels.signature import AnyArray, Argument, Signature
 
 __all__ = [
     "FLOATS", "NARROW", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real",
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class _Rows(dict[KernelType, "type[KernelAttr]"]):
-    """The rows by their kernels. Whoever goes through them gets those of all families, which are imported first."""
+    """The rows by kernel type. Iteration imports the modules of all families first."""
 
     def __iter__(self) -> Iterator[KernelType]:
         self._complete()
@@ -61,12 +61,12 @@ class _Rows(dict[KernelType, "type[KernelAttr]"]):
         return super().items()
 
     def known(self) -> list["type[KernelAttr]"]:
-        """Those that were imported."""
+        """The rows that are imported so far."""
         return list(super().values())
 
     @staticmethod
     def _complete() -> None:
-        with making:  # a fork waits for what is imported
+        with making:  # a fork waits for the imports
             import_all()
 
 
@@ -75,13 +75,13 @@ rows = _Rows()
 
 @record
 class Tolerance:
-    """How far a result may be from the true one, whatever finite numbers the arguments hold.
+    """The error bound of a result for any finite inputs.
 
-    `ulp` units in the last place of the true result, plus `terms` times the dtype's precision (from 1 to the
-    next number) times the sum of the absolute terms that the result is made of: `KernelAttr.absolute_terms`
-    computes that from the data. Where such a sum overflows, nothing is promised.
+    `ulp` units in the last place of the exact result, plus `terms` times the dtype's precision (from 1 to the next
+    number) times the sum of the absolute terms of the result: `KernelAttr.absolute_terms` computes that from the data.
+    Where such a sum overflows, there is no bound.
 
-    Both are of the dtype that a kernel computes in: results of bfloat16 are such of float32, rounded once more.
+    Both refer to the dtype that a kernel computes in: results of bfloat16 are results of float32, rounded once more.
     """
 
     ulp: float
@@ -89,16 +89,16 @@ class Tolerance:
 
 
 def sum_error(count: int) -> float:
-    """The `terms` of a sum of so many: a tree of nodes that each add up to 16 in a row, and 16 roundings more.
+    """The `terms` of a blocked sum of `count` numbers: 16 additions per accumulator, and one per doubling of these.
 
-    Every addition loses half a unit at most, so it is 2 for each doubling; one long chain loses far more.
+    Every addition loses half a unit at most; one serial chain loses far more.
     """
-    return 8.0 + 2.0 * math.log2(max(count, 1))
+    return (16.0 + math.log2(max(count, 1))) / 2
 
 
 @record
 class Case:
-    """A named attr of a sweep; "ci" cases run everywhere, "full" ones where there is time."""
+    """A named attr of a sweep; cases tagged "ci" always run, those tagged "full" only in full runs."""
 
     name: str
     attr: "KernelAttr"
@@ -109,18 +109,18 @@ class Case:
     frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, stored, whole)
 )
 class KernelAttr:
-    """Base of all attrs: a frozen value that names one kernel and all that it is specialised by.
+    """Base of all attrs: an immutable value that names one kernel and every parameter it is specialised by.
 
-    A subclass written ``class VMulAttr(VectorAttr, kernel_type="VMUL")`` becomes a row of the registry and a
-    frozen keyword-only dataclass. Raises AttrError when a field has a wrong type or value.
+    A subclass written ``class VMulAttr(VectorAttr, kernel_type="VMUL")`` becomes a row of the registry and a frozen
+    keyword-only dataclass. Raises AttrError when a field has a wrong type or value.
 
-    arrays: what the kernel takes, inputs first. floats: float fields that the C function takes after the
-    integers (all int fields), as ``const double *``. options: what the everyday function takes after its
-    arrays: fields by name, ``axis``, or ``shape`` where no input tells the leading dimensions. beyond: an array, how
-    many dimensions of it this row has room for, and the row whose everyday function serves calls with more.
-    implemented_as: the class whose implementations serve this one too, where rows are made when they are met.
-    streams: extents of attrs that are told by what memory gives, of a row where that is not plain from their number.
-    singles: extents for which the implementation made of the reference has code of its own where they are 1.
+    arrays: the array arguments of the kernel, inputs first. floats: float fields that the C function takes after the
+    integers (all int fields), as ``const double *``. options: parameters of the everyday function after its arrays:
+    fields by name, ``axis``, or ``shape`` where no input determines the leading dimensions. beyond: an array, the most
+    dimensions of it that this row supports, and the row whose everyday function serves calls with more.
+    implemented_as: the class whose implementations serve this one too, for rows that are created on demand. streams:
+    extents of attrs whose speed is bound by memory bandwidth, of a row where their number does not show it. singles:
+    extents for which the implementation compiled from the reference has specialised code where they are 1.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -132,51 +132,51 @@ class KernelAttr:
     streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
     singles: ClassVar[tuple[str, ...]] = ()
     __signature__: ClassVar[Any]
-    _needed: ClassVar[frozenset[str]]
-    _given: ClassVar[dict[str, Any]]
+    _required: ClassVar[frozenset[str]]
+    _defaults: ClassVar[dict[str, Any]]
     _key: tuple[Any, ...]
     _hash: int
     _signature: Signature
 
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
-        # All that it would compile from text, which takes long for so many classes, is below.
+        # `dataclass` would compile these methods from text, which is slow for so many classes: they are below.
         dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
         cls.__signature__ = _Fields()
-        cls._needed, cls._given = _by_default(fields(cls))  # type: ignore[arg-type]  # it is one now
+        cls._required, cls._defaults = _by_default(fields(cls))  # type: ignore[arg-type]  # it is a dataclass now
         if kernel_type is None:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
-        declaration.check_declaration(cls)
-        if not cls.__module__.startswith(f"{attrs_package}."):
-            import_family(kernel_type)  # if there is one of ours it stays
+        schema_check.check_declaration(cls)
+        if not cls.__module__.startswith(f"{families.PACKAGE}."):
+            import_family(kernel_type)  # a row of ours of that name takes precedence
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
             raise RegistrationError(
                 f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}"
             )
 
-    def __init__(self, *arguments: Any, **given: Any) -> None:
-        if arguments or not self._needed <= given.keys() <= self._needed | self._given.keys():
-            self._refuse(arguments, given)
-        self.__dict__.update(self._given)
-        self.__dict__.update(given)
+    def __init__(self, *arguments: Any, **values: Any) -> None:
+        if arguments or not self._required <= values.keys() <= self._required | self._defaults.keys():
+            self._refuse(arguments, values)
+        self.__dict__.update(self._defaults)
+        self.__dict__.update(values)
         self.__post_init__()
 
-    def _refuse(self, arguments: Sequence[Any], given: Mapping[str, Any]) -> NoReturn:
-        """Raise ArgumentTypeError where fields are missing, unknown or not given by name."""
+    def _refuse(self, arguments: Sequence[Any], values: Mapping[str, Any]) -> NoReturn:
+        """Raise ArgumentTypeError for missing, unknown or positional fields."""
         known = inspect.signature(type(self))
         listed = ", ".join(
             p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in known.parameters.values()
         )
         try:
-            known.bind(*arguments, **given)
+            known.bind(*arguments, **values)
         except TypeError as error:
             raise ArgumentTypeError(f"{type(self).__name__}: expected {listed}, by name: {error}") from None
         raise AssertionError("fields that are neither missing nor unknown")
 
     def __post_init__(self) -> None:
-        """Make all values what they are for good, and all that follows from them. Raises AttrError for a wrong one."""
+        """Canonicalize all values and derive the signature and key. Raises AttrError for a wrong value."""
         values = self.__dict__
         known = self.known_fields()
         for name, field in known.items():
@@ -207,21 +207,21 @@ class KernelAttr:
     def __eq__(self, other: object) -> bool:
         """Of the same class and equal in every field."""
         try:
-            return self._key == other._key  # type: ignore[attr-defined,no-any-return]  # if it has one
+            return self._key == other._key  # type: ignore[attr-defined,no-any-return]  # else AttributeError
         except AttributeError:
             return NotImplemented
 
     def __hash__(self) -> int:
-        """Computed once: attrs are looked up at each call, and attrs of other classes differ in it."""
+        """Computed once, as every call looks an attr up; attrs of different classes have different hashes."""
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is made anew from its fields: hashes hold in one process only."""
-        return _remade, (type(self), self.fields())
+        """A copy is rebuilt from its fields: hashes are valid in one process only."""
+        return _rebuild, (type(self), self.fields())
 
     @classmethod
     def known_fields(cls) -> Mapping[str, Field]:
-        """How each field is checked and stored, by name."""
+        """The checks and canonical forms of the fields, by name."""
         return _fields(cls)  # type: ignore[arg-type]  # a class is hashable
 
     @property
@@ -234,41 +234,40 @@ class KernelAttr:
         return self._signature
 
     def tolerance(self) -> Tolerance:
-        """How far from the true result an implementation may be."""
+        """The error bound of every implementation."""
         raise NotImplementedError
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """For each output, element by element, the sum of the absolute terms that rounding is relative to.
+        """For each output, elementwise, the sum of the absolute terms that rounding errors are relative to.
 
-        `arrays` are those of a call, in double, an inout one before it. Only rows whose `Tolerance` has
-        `terms` need this. Infinite where too large a number on the way spoils the result, NaN where an
-        infinite one does.
+        `arrays` are the arguments of a call as float64, inout arrays as before the call. Only rows whose `Tolerance`
+        has `terms` need this. Infinite where an intermediate overflows, NaN where an infinite one does.
         """
         raise NotImplementedError
 
     def operations(self) -> float:
-        """Arithmetic operations of one call, a transcendental function counted as 16."""
+        """Arithmetic operations of one call; a transcendental function counts as 16."""
         raise NotImplementedError
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
-        """The attrs that tests, benchmarks and the tuner go through."""
+        """The attrs that tests, benchmarks and the tuner iterate over."""
         raise NotImplementedError
 
     @property
     def without_extents(self) -> tuple[Any, ...]:
-        """The values of those fields that are no sizes."""
-        return tuple([self.__dict__[name] for name in _others(type(self))])  # type: ignore[arg-type]  # a class is hashable
+        """The values of the fields that are not sizes."""
+        return tuple([self.__dict__[name] for name in _non_size_names(type(self))])  # type: ignore[arg-type]  # a class is hashable
 
     def extents(self) -> dict[str, int]:
-        """Those fields that are sizes."""
+        """The fields that are sizes, by name."""
         values = self.fields()
         return {name: values[name] for name, field in self.known_fields().items() if field.is_size}
 
     def tuning_class(self) -> Self:
-        """The attr that is measured on behalf of this one: sizes at the next power of two, usual numbers.
+        """The attr that stands for this one in measurements: sizes rounded up to powers of two, default numbers.
 
-        Every other field is kept, and a float that is 0 stays 0, as that may be another computation.
+        Every other field stays, and a float that is 0 stays 0, as that may be another computation.
         """
         changed = self.fields()
         for name, field in self.known_fields().items():
@@ -283,19 +282,19 @@ class KernelAttr:
 
     @classmethod
     def call(cls, *arguments: Any, **named: Any) -> Call:
-        """An everyday call in terms of the kernel; its parameters are `parameters`.
+        """Bind an everyday call to the kernel; its parameters are `parameters`.
 
-        Raises ArgumentTypeError, ArgumentError or AttrError naming the argument, what was expected and what came.
+        Raises ArgumentTypeError, ArgumentError or AttrError that names the argument, expected and got.
         """
-        return binding.bound(cls, arguments, named)
+        return argument_binding.bound(cls, arguments, named)
 
     @classmethod
     def parameters(cls) -> inspect.Signature:
-        """Parameters of the everyday function, but for ``out``: arrays, then options."""
+        """Parameters of the everyday function without ``out``: arrays, then options."""
         return _parameters(cls)  # type: ignore[arg-type]  # a class is hashable
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
-        """Raise DataIndexError if the values in the arrays point outside others."""
+        """Raise DataIndexError if indices in the arrays are out of bounds."""
 
     def text(self) -> str:
         """Fields as ``n=1024, dtype=float32``."""
@@ -314,7 +313,7 @@ class KernelAttr:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """The attr that `to_json` was called on; raises AttrError where that cannot be."""
+        """The inverse of `to_json`; raises AttrError for invalid content."""
         known = cls.known_fields()
         if content.get("kernel") != cls.kernel_type.name or {*content} != {"kernel", *known}:
             raise AttrError(f"{cls.__name__}: expected kernel and fields {', '.join(known)}, got {content!r}")
@@ -325,14 +324,14 @@ class KernelAttr:
 
 
 def _by_default(known: "Sequence[DataclassField[Any]]") -> tuple[frozenset[str], dict[str, Any]]:
-    """The fields without a default, and those that have one, which never changes."""
+    """The names of fields without a default, and the defaults of the others."""
     defaults = {field.name: _default(field) for field in known}
     needed = frozenset(name for name, value in defaults.items() if value is inspect.Parameter.empty)
     return needed, {name: value for name, value in defaults.items() if name not in needed}
 
 
 class _Fields:
-    """``__signature__`` of a class: its fields by name, worked out for the few who ask."""
+    """``__signature__`` of a class: its fields as parameters, computed on access."""
 
     def __get__(self, instance: Any, owner: type[Any]) -> inspect.Signature:
         kind = inspect.Parameter.KEYWORD_ONLY
@@ -347,7 +346,7 @@ def _default(field: "DataclassField[Any]") -> Any:
     return inspect.Parameter.empty if field.default_factory is MISSING else field.default_factory()
 
 
-def _remade(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:
+def _rebuild(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:
     return attr_class(**fields)
 
 
@@ -357,13 +356,13 @@ def _fields(attr_class: type[KernelAttr]) -> dict[str, Field]:
 
 
 @functools.cache
-def _others(attr_class: type[KernelAttr]) -> tuple[str, ...]:
+def _non_size_names(attr_class: type[KernelAttr]) -> tuple[str, ...]:
     return tuple(name for name, field in attr_class.known_fields().items() if not field.is_size)
 
 
 @functools.cache
 def _parameters(attr_class: type[KernelAttr]) -> inspect.Signature:
-    return roles.parameters(attr_class)
+    return schema_queries.parameters(attr_class)
 
 
 def power_of_two(extent: int) -> int:
@@ -372,7 +371,7 @@ def power_of_two(extent: int) -> int:
 
 
 def cases(attrs: Iterable[KernelAttr], *, ci: Iterable[KernelAttr] = ()) -> list[Case]:
-    """Cases named after their fields: all tagged "full", those also in `ci` tagged "ci" too."""
+    """Cases named after their fields: all are tagged "full", those in `ci` also "ci"."""
     everywhere = dict.fromkeys(ci)
     ordered = dict.fromkeys([*everywhere, *attrs])
     tags = {True: frozenset({"ci", "full"}), False: frozenset({"full"})}

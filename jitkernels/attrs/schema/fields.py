@@ -1,7 +1,7 @@
-"""The fields of attrs: for every type of field its canonical value, and the JSON form of that.
+"""The fields of attrs: canonical values per field type, and their JSON form.
 
-Equal attrs must be equal values, since they are keys of dictionaries and of files. So ``n=np.int64(8)`` becomes
-8, a dtype its name, and a float the nearest number of the attr's dtype, which is all that a kernel can see of it.
+Equal attrs must be equal values, since they are keys of dictionaries and of files. So ``n=np.int64(8)`` becomes 8, a
+dtype its name, and a float the nearest number of the attr's dtype, as a kernel sees no more of it.
 """
 
 import ctypes
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
+from jitkernels.core import dtypes
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import AttrError, RegistrationError, shown
-from jitkernels.records import record
 
 FLOATS = ("float32", "float64")
 NARROW = (*FLOATS, "bfloat16")
-"""What arrays of floats may be stored in where a row takes bfloat16 too."""
+"""Dtypes of float arrays where a row supports bfloat16 too."""
 MOST_BYTES = 1 << 62
 LEAST_SINGLE = 2.0**-149
 MOST_WHOLE = (1 << 63) - 1
@@ -31,10 +31,9 @@ Canonical = Callable[[str, Any], Any]
 class Field:
     """How one field is checked, stored and read back.
 
-    label: what messages call it, with its class. canonical: from a label and any value to the canonical one;
-    raises AttrError. to_json and from_json: to plain JSON values and back. values: all that the field may be, if
-    they are few. least and most: the ends of what numbers it may be. is_size: whether the work of a call hangs on how
-    large it is. dtypes: all that a dtype may be.
+    label: its name in messages, with its class. canonical: from a label and any value to the canonical value; raises
+    AttrError. to_json and from_json: to plain JSON values and back. values: all allowed values, if they are few. least
+    and most: the limits of a number. is_size: whether the work of a call depends on it. dtypes: all allowed dtypes.
     """
 
     label: str
@@ -50,7 +49,7 @@ class Field:
 
     @property
     def is_integer(self) -> bool:
-        """Whether C functions take it as one of their integers."""
+        """Whether C functions take it as an integer argument."""
         return self.kind in ("int", "whole")
 
 
@@ -60,19 +59,22 @@ def choice(*values: str, default: str) -> Any:
 
 
 def stored(*names: str, default: str) -> Any:
-    """A field of dtypes that arrays may be stored in, where these are not `FLOATS`."""
+    """A field whose value is a storage dtype, where these are not `FLOATS`."""
     return dataclasses.field(default=default, metadata={"dtypes": names})
 
 
 def real(
     *, default: float, least: float = -math.inf, most: float = math.inf, samples: tuple[float, ...] = ()
 ) -> Any:
-    """A field that takes finite floats from `least` to `most`; tests try `samples` beside the default.
+    """A field that takes finite floats from `least` to `most`; tests use `samples` beside the default.
 
-    `most` is a number of more than 0 that every dtype has, or rounding could go beyond it.
+    Limits must be exact in every dtype, or rounding could exceed them. Raises RegistrationError for other limits, and
+    for a default or sample outside them.
     """
-    if not 0 < most == float(np.float32(most)):
-        raise RegistrationError(f"most: expected a number of more than 0 that float32 can hold, got {most!r}")
+    for name, limit in (("least", least), ("most", most)):
+        if limit != float(np.float32(limit)):
+            raise RegistrationError(f"{name}: expected a number that float32 can hold, got {limit!r}")
+    _refuse_outside(least, most, default, *samples)
     return dataclasses.field(default=default, metadata={"least": least, "most": most, "samples": samples})
 
 
@@ -84,14 +86,25 @@ def whole(
     is_size: bool = True,
     samples: tuple[int, ...] = (),
 ) -> Any:
-    """A field that takes ints of `least` to `most` which no input tells: calls name them, as in ``topk(x, k=5)``.
+    """A field that takes ints from `least` to `most` that no input determines, as in ``topk(x, k=5)``.
 
-    Shapes may have it, as those of results that are so long. `is_size` says that a call's work hangs on how large it
-    is, so that it is measured by powers of two, as extents are; one seed is as good as another. Tests try `samples`
-    beside the default; they are needed where there is none.
+    Shapes may refer to it, as that of a result of `k` elements. `is_size` says that a call's work depends on its
+    value, so that it is measured at powers of two, as extents are; one seed is as good as another. Tests use `samples`
+    beside the default; they are required where there is no default. Raises RegistrationError for a default or sample
+    outside the limits.
     """
+    _refuse_outside(least, most, *([] if default is dataclasses.MISSING else [default]), *samples)
     metadata = {"least": least, "most": most, "is_size": is_size, "samples": samples}
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def _refuse_outside(least: float, most: float, *values: float) -> None:
+    """Raise RegistrationError for a declared value outside the declared limits."""
+    for value in values:
+        if not least <= value <= most:
+            raise RegistrationError(
+                f"expected a default and samples from {least:g} to {most:g}, got {value!r}"
+            )
 
 
 def custom(
@@ -101,13 +114,13 @@ def custom(
     from_json: Callable[[Any], Any] = lambda value: value,
     **more: Any,
 ) -> Any:
-    """A field of any other type: `canonical` gives its hashable value or raises ValueError or TypeError."""
+    """A field of any other type: `canonical` returns its hashable value or raises ValueError or TypeError."""
     metadata = {"canonical": canonical, "to_json": to_json, "from_json": from_json}
     return dataclasses.field(metadata=metadata, **more)
 
 
 def fields_of(attr_class: type) -> dict[str, Field]:
-    """The fields of an attr class by name. Raises RegistrationError for a type that has no canonical form."""
+    """The fields of an attr class by name. Raises RegistrationError for a type without a canonical form."""
     hints = typing.get_type_hints(attr_class)
     return {
         field.name: _field(attr_class, field, hints[field.name])
@@ -116,28 +129,28 @@ def fields_of(attr_class: type) -> dict[str, Field]:
 
 
 def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Field:
-    given = field.metadata
+    metadata = field.metadata
     origin = typing.get_origin(hint)
     label = f"{attr_class.__name__}: {field.name}"
-    if "canonical" in given:
-        check = _from_function(given["canonical"])
-        return Field(label, "custom", check, given["to_json"], given["from_json"])
-    if "values" in given:
-        return Field(label, "choice", _one_of(given["values"]), values=given["values"])
+    if "canonical" in metadata:
+        check = _from_function(metadata["canonical"])
+        return Field(label, "custom", check, metadata["to_json"], metadata["from_json"])
+    if "values" in metadata:
+        return Field(label, "choice", _one_of(metadata["values"]), values=metadata["values"])
     if hint is str and (field.name == "dtype" or field.name.endswith("_dtype")):
-        known = given.get("dtypes", FLOATS)
+        known = metadata.get("dtypes", FLOATS)
         return Field(label, "dtype", _dtype(known), dtypes=known)
     if hint is bool:
         return Field(label, "bool", _bool, values=(False, True))
-    if hint is int and "is_size" in given:
-        least, most = given["least"], given["most"]
+    if hint is int and "is_size" in metadata:
+        least, most = metadata["least"], metadata["most"]
         check = _integer(least, most)
-        return Field(label, "whole", check, least=least, most=most, is_size=given["is_size"])
+        return Field(label, "whole", check, least=least, most=most, is_size=metadata["is_size"])
     if hint is int:
         return Field(label, "int", _integer(0, MOST_BYTES), is_size=True)
     if hint is float:
-        least = given.get("least", -math.inf)
-        most = given.get("most", math.inf)
+        least = metadata.get("least", -math.inf)
+        most = metadata.get("most", math.inf)
         return Field(label, "float", _float(least, most), least=least, most=most)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return Field(label, "choice", _member(hint), lambda m: m.name, lambda n: hint[n], tuple(hint))
@@ -150,9 +163,9 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
 
 
 def in_dtype(label: str, value: float, dtype: str) -> float:
-    """The nearest number of what arrays of a dtype are computed in; raises AttrError where there is none.
+    """Round a number to the dtype that arrays of `dtype` are computed in; raises AttrError on overflow.
 
-    What is not 0 does not become it, as that may be another computation, or what a quotient is kept from.
+    A nonzero value never becomes 0: that may be another computation, or an epsilon that guards a division.
     """
     nearest = value if dtypes.named(dtype).computed == "float64" else ctypes.c_float(value).value
     if nearest == 0 != value:
@@ -163,7 +176,7 @@ def in_dtype(label: str, value: float, dtype: str) -> float:
 
 
 def in_words(value: Any, dtype: object) -> str:
-    """A field's value as text: floats as short as their dtype allows."""
+    """A field's value as text: floats in the shortest form that their dtype allows."""
     if isinstance(value, float) and dtype in ("float32", "bfloat16"):
         return str(np.float32(value))
     return value.name if isinstance(value, enum.Enum) else str(value)
@@ -172,18 +185,18 @@ def in_words(value: Any, dtype: object) -> str:
 def _from_function(canonical: Callable[[Any], Any]) -> Canonical:
     def check(label: str, value: Any) -> Any:
         try:
-            found = canonical(value)
-            hash(found)
+            result = canonical(value)
+            hash(result)
         except (ValueError, TypeError) as error:
             raise AttrError(f"{label}: {error}") from error
-        return found
+        return result
 
     return check
 
 
 def _one_of(values: tuple[str, ...]) -> Canonical:
     def check(label: str, value: Any) -> str:
-        text = str.__str__(value) if isinstance(value, str) else None  # whatever a derived type says
+        text = str.__str__(value) if isinstance(value, str) else None  # ignores overrides of derived types
         if text not in values:
             raise AttrError(f"{label}: expected one of {', '.join(values)}, got {shown(value)}")
         return text
@@ -213,7 +226,7 @@ def _float(least: float, most: float) -> Canonical:
         real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         try:
             number = float(value) if real else math.nan
-        except Exception:  # noqa: BLE001  # an int that is too large, and whatever a derived type raises
+        except Exception:  # noqa: BLE001  # overflowing ints, and any error of a derived type
             number = math.nan
         if not math.isfinite(number):
             raise AttrError(f"{label}: expected a finite number, got {shown(value)}")
@@ -248,7 +261,7 @@ def _dtype(known: tuple[str, ...]) -> Canonical:
             name = (
                 dtype.name if dtype.isnative and value is not None else dtype.str
             )  # None would mean float64
-        except Exception:  # noqa: BLE001  # np.dtype raises what the strange object raises
+        except Exception:  # noqa: BLE001  # np.dtype passes on any error of the object
             name = shown(value)
         if name not in known:
             raise AttrError(f"{label}: expected one of {', '.join(known)}, got {shown(value)}")
@@ -258,7 +271,7 @@ def _dtype(known: tuple[str, ...]) -> Canonical:
 
 
 def _tuple(label: str, value: Any) -> tuple[Any, ...]:
-    """Tuples of ints, floats, strings, bools, None and such tuples; lists and arrays are taken as tuples."""
+    """Tuples of ints, floats, strings, bools, None and nested tuples; lists and arrays are converted to tuples."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, tuple | list):

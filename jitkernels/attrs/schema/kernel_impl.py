@@ -1,7 +1,7 @@
-"""One way to compute a kernel, and what its author must hold to.
+"""One implementation of a kernel, and the contract of its author.
 
-A mistake is a RegistrationError that names the kernel, the implementation, the argument and the cure. It is found
-where the answer of an author's function is used, so that the order in which modules are imported does not matter.
+A violation is a RegistrationError that names the kernel, the implementation, the argument and the fix. It is raised
+where the author's answer is used, so that the order of imports does not matter.
 """
 
 import functools
@@ -10,44 +10,45 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from jitkernels import handlers
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.core import cffi_values, signal_exceptions
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import NotUsableError, RegistrationError
-from jitkernels.records import record
 
 PLAIN = frozenset({int, float, str, bool})
-"""Types of what stands in a variant; types derived from them will do as well."""
+"""Types of the values of a variant; derived types are allowed as well."""
 Variant = Mapping[str, Any]
 Usable = Callable[[Any], bool | str]
 Variants = Callable[[Any], Sequence[Variant]]
 
 
-_choices: list[None] = []
-_made: dict[Hashable, Any] = {}
+source_of_c_function: list[Callable[[str, tuple[str, ...], Any], Any]] = []
+"""The factory of sources of C functions of cffi: (name, C arguments, function). `jitkernels.runtime` appends it."""
+_open_caches: list[None] = []
+_cached_sources: dict[Hashable, Any] = {}
 
 
 @contextmanager
-def sources_made_once() -> Iterator[None]:
-    """While this lasts, a source that is asked for again is the one that was made: choosing looks at several.
+def sources_cached() -> Iterator[None]:
+    """Cache sources inside the block: selection asks for the same one several times.
 
-    Only one thread at a time may be in it.
+    Only one thread at a time may be inside.
     """
-    _choices.append(None)
+    _open_caches.append(None)
     try:
         yield
     finally:
-        _choices.pop()
-        if not _choices:
-            _made.clear()
+        _open_caches.pop()
+        if not _open_caches:
+            _cached_sources.clear()
 
 
 @record
 class Implementation:
-    """One way to compute a kernel.
+    """One implementation of a kernel.
 
-    For ``refer``, `function(attr, *arrays)` is the plain NumPy computation. For all others
-    `function(attr, **variant)` gives a source, and `variants(attr)` the variants worth measuring, the static
-    choice first.
+    For ``refer``, `function(attr, *arrays)` is the NumPy computation. For all others `function(attr, **variant)`
+    returns a source, and `variants(attr)` the variants worth measuring, the static choice first.
     """
 
     name: str
@@ -61,11 +62,11 @@ class Implementation:
         return self.name == "refer"
 
     def reason_against(self, attr: KernelAttr) -> str | None:
-        """Why it is not correct or not available for this attr here, or None."""
+        """Why the implementation is incorrect or unavailable for this attr here, or None."""
         try:
             answer = self.can_be_used(attr)
-        except Exception as error:  # such as a library that is not there
-            if handlers.have_raised(error):
+        except Exception as error:  # such as a missing library
+            if signal_exceptions.raised_by_signal_handler(error):
                 raise
             return f"can_be_used raised {type(error).__name__}: {error}"
         if answer is True:
@@ -77,29 +78,36 @@ class Implementation:
         return answer
 
     def demand(self, attr: KernelAttr) -> None:
-        """Raise NotUsableError with the reason if it cannot be used for this attr here."""
+        """Raise NotUsableError with the reason if the implementation cannot be used for this attr here."""
         reason = self.reason_against(attr)
         if reason is not None:
             kernel = f"{attr.kernel_type.name}({attr.text()})"
             raise NotUsableError(f"{kernel}: {self.name} cannot be used: {reason}")
 
     def source(self, attr: KernelAttr, variant: Variant) -> Any:
-        """What `function` gives for a variant: a source of the C function that the row declares."""
+        """The source of the row's C function for a variant, as `function` returns it."""
         key = self, attr._key, *variant.items()
-        if not _choices or key not in _made:
-            made = self._source(attr, variant)
-            if not _choices:
-                return made
-            _made[key] = made
-        return _made[key]
+        if not _open_caches or key not in _cached_sources:
+            source = self._source(attr, variant)
+            if not _open_caches:
+                return source
+            _cached_sources[key] = source
+        return _cached_sources[key]
 
     def _source(self, attr: KernelAttr, variant: Variant) -> Any:
-        made = self.function(attr, **variant)
-        own = getattr(made, "__dict__", ())  # `text` itself may take long to make
-        if not all(name in own or hasattr(type(made), name) for name in ("name", "text", "externals")):
-            raise self._mistake("the function", attr, "a source such as a LoopNest or a CSource", made)
+        source = self.function(attr, **variant)
+        if cffi_values.is_function(source):
+            source = self._source_of_c(attr, source)
+        own = getattr(source, "__dict__", ())  # the property `text` itself may be expensive
+        if not all(name in own or hasattr(type(source), name) for name in ("name", "text", "externals")):
+            raise self._mistake(
+                "the function",
+                attr,
+                "a source such as a LoopNest or a CSource, or a cffi function",
+                source,
+            )
         expected = attr.signature().c_arguments
-        arguments = tuple(getattr(made, "arguments", expected))
+        arguments = tuple(getattr(source, "arguments", expected))
         if arguments != expected:
             raise self._mistake(
                 "the source's arguments",
@@ -107,32 +115,43 @@ class Implementation:
                 f"attr.signature().c_arguments, which are {_listed(expected)}",
                 _Text(_listed(arguments)),
             )
-        if inspect.isfunction(body := getattr(made, "body", None)):
-            self._check_body(attr, body, getattr(made, "own_arguments", ("begin", "end")))
-        return made
+        if inspect.isfunction(body := getattr(source, "body", None)):
+            self._check_body(attr, body, getattr(source, "own_arguments", ("begin", "end")))
+        return source
+
+    def _source_of_c(self, attr: KernelAttr, function: Any) -> Any:
+        expected = attr.signature().c_arguments
+        reason = cffi_values.reason_against(function, expected)
+        if reason is not None:
+            wanted, _, got = reason.removeprefix("expected ").partition(", got ")
+            raise self._mistake("the C function", attr, wanted, _Text(got))
+        return source_of_c_function[0](f"{attr.name}_{self.name}", expected, function)
 
     def _check_body(self, attr: KernelAttr, body: Callable[..., None], own: Sequence[str]) -> None:
         signature = attr.signature()
         arguments = (*signature.integers, *signature.floats)
         expected = [array.name for array in signature.arrays] + [name for name, _ in arguments]
         expected += own
-        given = inspect.getargs(body.__code__)
-        taken = [*given.args, *(name for name in (given.varargs, given.varkw) if name)]
-        if len(taken) != len(expected):
+        code_arguments = inspect.getargs(body.__code__)
+        names = [
+            *code_arguments.args,
+            *(name for name in (code_arguments.varargs, code_arguments.varkw) if name),
+        ]
+        if len(names) != len(expected):
             wanted = f"the {len(expected)} parameters ({', '.join(expected)})"
             raise self._mistake(
-                "the body of the loop nest", attr, wanted, _Text(f"{len(taken)}: ({', '.join(taken)})")
+                "the body of the loop nest", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})")
             )
 
     def check_reference(self, attr: KernelAttr) -> None:
         """Raise RegistrationError unless `function` takes the attr and every array."""
         names = [array.name for array in attr.signature().arrays]
-        given = inspect.signature(self.function)
+        parameters = inspect.signature(self.function)
         try:
-            given.bind(attr, *names)
+            parameters.bind(attr, *names)
         except TypeError:
             wanted = f"the parameters (attr, {', '.join(names)})"
-            raise self._mistake("the function", attr, wanted, _Text(str(given))) from None
+            raise self._mistake("the function", attr, wanted, _Text(str(parameters))) from None
 
     def _mistake(self, what: str, attr: KernelAttr, expected: str, got: object) -> RegistrationError:
         return _mistake(self.attr_class, self.name, f"{what} for {attr}", expected, got)
@@ -141,38 +160,38 @@ class Implementation:
 def checked_variants(
     attr_class: type[KernelAttr], name: str, function: Callable[..., Any], variants: Variants
 ) -> Variants:
-    """`variants`, but what it answers is looked at."""
+    """Wrap `variants` with a check of its result."""
     parameters = inspect.signature(function).parameters.values()
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    taken = [parameter.name for parameter in parameters][1:]
-    allowed = frozenset(taken)
+    names = [parameter.name for parameter in parameters][1:]
+    allowed = frozenset(names)
 
     @functools.wraps(variants)
     def checked(attr: KernelAttr) -> Sequence[Variant]:
         def mistake(expected: str, got: object) -> RegistrationError:
             return _mistake(attr_class, name, f"variants({attr})", expected, got)
 
-        found = variants(attr)
-        if (type(found) is not list and not isinstance(found, Sequence)) or not found:
-            raise mistake("at least one variant, such as [{}]", found)
-        for variant in found:
+        result = variants(attr)
+        if (type(result) is not list and not isinstance(result, Sequence)) or not result:
+            raise mistake("at least one variant, such as [{}]", result)
+        for variant in result:
             known = type(variant) is dict and (takes_all or allowed.issuperset(variant))
             if known and PLAIN.issuperset(map(type, variant.values())):
-                continue  # nearly always, and at each new size class
+                continue  # the common case, once per size class
             if not isinstance(variant, Mapping):
                 raise mistake("dictionaries of keyword arguments", variant)
             for key, value in variant.items():
-                if not takes_all and key not in taken:
-                    raise mistake(f"parameters of the function, which are {', '.join(taken) or 'none'}", key)
+                if not takes_all and key not in names:
+                    raise mistake(f"parameters of the function, which are {', '.join(names) or 'none'}", key)
                 if not isinstance(value, tuple(PLAIN)):
-                    raise mistake(f"an int, float, str or bool for {key}, as they are kept in files", value)
-        return found
+                    raise mistake(f"an int, float, str or bool for {key}, as files store them", value)
+        return result
 
     return checked
 
 
 class _Text(str):
-    """What came, in words."""
+    """A description of the value that an error reports as got."""
 
     __slots__ = ()
 

@@ -1,15 +1,15 @@
-"""The names of the kernels. Each row of the registry adds its own, so nothing here lists them."""
+"""The names of the kernels. Each row of the registry adds its own; no list exists elsewhere."""
 
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from typing import ClassVar
+
+from jitkernels.core import hooks
 
 
 class _Members(type):
-    """Makes ``KernelType.VMUL``, ``KernelType["VMUL"]``, iteration and ``len`` work on the class."""
+    """The metaclass of ``KernelType.VMUL``, ``KernelType["VMUL"]``, iteration and ``len``."""
 
     _members: dict[str, "KernelType"]
-    look_further: "Callable[[], None]"
 
     def __getattr__(cls, name: str) -> "KernelType":
         if not name.startswith("_") and cls._knows(name):
@@ -24,41 +24,33 @@ class _Members(type):
         return item in cls._members.values()
 
     def __iter__(cls) -> Iterator["KernelType"]:
-        cls.look_further()
+        hooks.discover_rows()
         return iter(list(cls._members.values()))
 
     def __len__(cls) -> int:
-        cls.look_further()
+        hooks.discover_rows()
         return len(cls._members)
 
     def _knows(cls, name: str) -> bool:
-        """Whether there is a member of that name, in another package if not here."""
+        """Whether a member of that name exists, plug-ins included."""
         if name not in cls._members:
-            cls.look_further()
+            hooks.discover_rows()
         return name in cls._members
 
 
-def _registry() -> None:
-    """Import the registry, which makes the rows and takes this over, unless that is what is under way."""
-    import_module("jitkernels.registry")
-    if KernelType.look_further is not _registry:
-        KernelType.look_further()
-
-
 class KernelType(metaclass=_Members):
-    """The name of a kernel, like an enum member, made by the row (attr class) it belongs to.
+    """The name of a kernel, like an enum member, created by the row (attr class) it belongs to.
 
-    look_further: what imports the rows of other packages; the registry, which lies above, sets it.
+    `hooks.discover_rows`, which the registry provides, imports the members of plug-ins.
     """
 
     __slots__ = ("name",)
     _members: ClassVar[dict[str, "KernelType"]] = {}
-    look_further: ClassVar[Callable[[], None]] = staticmethod(_registry)
     name: str
 
     @classmethod
     def add(cls, name: str) -> "KernelType":
-        """The member of that name, made if it does not exist."""
+        """The member of that name, created if it does not exist."""
         if name not in cls._members:
             member = super().__new__(cls)
             member.name = name
@@ -67,18 +59,18 @@ class KernelType(metaclass=_Members):
 
     @classmethod
     def unlisted(cls, name: str) -> "KernelType":
-        """One that is no member: of rows that are made when they are met."""
-        found = super().__new__(cls)
-        found.name = name
-        return found
+        """A kernel type that is not a member: for rows that are created on demand."""
+        kernel_type = super().__new__(cls)
+        kernel_type.name = name
+        return kernel_type
 
     @classmethod
     def remove(cls, name: str) -> None:
-        """Forget a member, after its row is gone."""
+        """Delete a member after its row is removed."""
         cls._members.pop(name, None)
 
     def __new__(cls, name: str) -> "KernelType":  # noqa: PYI034  # nobody derives from it
-        """The existing member of that name; raises ValueError for another."""
+        """The existing member of that name; raises ValueError for another name."""
         if not cls._knows(name):
             raise ValueError(f"{name!r} is not a kernel type; known: {', '.join(cls._members)}")
         return cls._members[name]

@@ -1,10 +1,9 @@
-"""The implementations of each row: how one is registered, and in which order they stand.
+"""The registry of implementations: registration, lookup, and their static order.
 
-A reference that can be compiled makes the ``gen`` of its row where none is written by hand.
-The order is static: ``gen``, then the folders of ``more`` as `MORE` has them, then those of other packages,
-then ``refer``. Implementations of a family are imported when the family is first asked for; so are other packages
-when a name is unknown or everything is asked for. Nothing depends on the order of imports: what an author owes is
-asked for at the look-up.
+A reference that can be compiled becomes the ``gen`` of its row where none is written by hand. The order is static:
+``gen``, then the folders of ``more`` in the order of `MORE`, then plug-ins, then ``refer``. The implementations of a
+family are imported on first use; plug-ins are imported when a name is unknown or everything is listed. Nothing depends
+on the order of imports: the contract of an author is checked at lookup.
 """
 
 import importlib
@@ -14,27 +13,40 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jitkernels import plugins
-from jitkernels.attrs import import_all, import_family
-from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.disk import say_once
+from jitkernels.attrs.schema import plugins
+from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.families import PACKAGE, import_all, import_family
+from jitkernels.attrs.schema.kernel_impl import Implementation, Usable, Variant, Variants, checked_variants
+from jitkernels.attrs.schema.kernel_types import KernelType
+from jitkernels.core import cffi_values, hooks
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.fork_locks import making
 from jitkernels.errors import RegistrationError, UnknownNameError
-from jitkernels.implementation import Implementation, Usable, Variant, Variants, checked_variants
-from jitkernels.kernel_types import KernelType
-from jitkernels.locks import making
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "MORE", "Implementation", "Variant", "all_rows", "implementation", "implementations", "implements", "known_row",
+    "MORE",
+    "Implementation",
+    "Variant",
+    "all_rows",
+    "find_row",
+    "implementation",
+    "implementations",
+    "implements",
     "row",
 ]  # fmt: skip
 
-MORE = ("mkl", "openblas", "onednn", "intrinsic", "mix")
+MORE = ("mkl", "openblas", "onednn", "intrinsic", "mix", "numba")
+UNEARNED = frozenset({"numba"})
+"""Implementations that calls do not pay for: each takes some tenths of a second to build and seldom wins.
+
+`jk.tune` and the command line measure them like all others, and what they win is chosen from then on.
+"""
 FOLDERS = ("refer", "gen", *(f"more.{library}" for library in MORE))
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", re.ASCII)
-"""Of an implementation: what can stand in ``JITKERNELS_USE`` and in the name of a file."""
+"""The name of an implementation: allowed in ``JITKERNELS_USE`` and in file names."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,10 +61,10 @@ def _single(attr: KernelAttr) -> Sequence[Variant]:
 
 _implementations: dict[type[KernelAttr], dict[str, Implementation]] = {}
 _compiled: dict[type[KernelAttr], Callable[..., None]] = {}
-_beside: dict[type[KernelAttr], tuple[frozenset[str], Implementation]] = {}
+_by_hand_for_dtypes: dict[type[KernelAttr], tuple[frozenset[str], Implementation]] = {}
 _discovered: set[str] = set()
 _being_discovered: set[str] = set()
-_looked_for: set[str] = set()
+_imported_modules: set[str] = set()
 
 
 def implements(
@@ -63,27 +75,26 @@ def implements(
     variants: Variants = _single,
     compiles: bool = False,
     dtypes: Sequence[str] = (),
+    compiler: str | None = None,
 ) -> Callable[[Function], Function]:
     """Register the decorated function as an implementation of a row.
 
-    `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never
-    faster; it answers True or the reason why not. `compiles` promises of a reference that its NumPy text can be
-    compiled as one loop nest, as ``gen``; where a function is registered for `dtypes`, it is the ``gen`` of these, and
-    the compiled reference that of the others. Raises RegistrationError if the row already has that name, or for what
-    cannot be an implementation.
+    `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never faster; it
+    returns True or the reason why not. `compiles` declares that the NumPy text of a reference can be compiled as one
+    loop nest, as ``gen``; where a function is registered for `dtypes`, it is the ``gen`` of these, and the compiled
+    reference that of the others.
+
+    Instead of a Python function, a C function of cffi (``lib.name``) with the C signature of the row can be
+    registered; it needs a `name`. With ``compiler="numba"`` the function takes the arrays of the kernel, writes its
+    outputs, and is compiled by numba, or is a ``@cfunc`` of the row's C signature. Raises RegistrationError if the row
+    already has that name, or for an object that cannot be an implementation.
     """
-    if not _is_row(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
-        shown = getattr(attr_class, "__name__", repr(attr_class))
-        raise RegistrationError(
-            f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
-        )
-    for what, given in (("can_be_used", can_be_used), ("variants", variants)):
-        if not callable(given):
-            raise RegistrationError(
-                f"@implements({attr_class.__name__}): {what}: expected a function of an attr, got {given!r}"
-            )
+    _check_registration(attr_class, can_be_used, variants, compiler)
 
     def register(function: Function) -> Function:
+        if compiler is not None or cffi_values.is_function(function):
+            _register_c_function(attr_class, name, function, can_be_used, is_by_numba=compiler is not None)
+            return function
         chosen = name or function.__module__.rpartition(".")[0].rpartition(".")[2]
         if not isinstance(chosen, str) or not NAME.fullmatch(chosen):
             raise RegistrationError(
@@ -92,7 +103,7 @@ def implements(
             )
         if compiles and chosen != "refer":
             raise RegistrationError(
-                f"@implements({attr_class.__name__}): compiles: expected it of a reference, got it for {chosen!r}"
+                f"@implements({attr_class.__name__}): compiles: expected a reference, got the implementation {chosen!r}"
             )
         known = _implementations.setdefault(attr_class, {})
         if chosen in known and known[chosen].function.__code__ != function.__code__:
@@ -100,26 +111,75 @@ def implements(
                 f"{attr_class.__name__} already has an implementation {chosen!r}, from "
                 f"{known[chosen].function.__module__}: give the one of {function.__module__} another name"
             )
-        listed = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
+        checked = (
+            variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
+        )
         if compiles:
             _compiled[attr_class] = function
         if dtypes:
-            made = Implementation(chosen, attr_class, function, can_be_used, listed)
-            _beside[attr_class] = frozenset(dtypes), made
+            own = Implementation(chosen, attr_class, function, can_be_used, checked)
+            _by_hand_for_dtypes[attr_class] = frozenset(dtypes), own
             return function
-        known[chosen] = Implementation(chosen, attr_class, function, can_be_used, listed)
+        known[chosen] = Implementation(chosen, attr_class, function, can_be_used, checked)
         return function
 
     return register
 
 
+def _check_registration(
+    attr_class: type[KernelAttr], can_be_used: Usable, variants: Variants, compiler: str | None
+) -> None:
+    """Raise RegistrationError for invalid arguments of `implements`."""
+    if not _is_row(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
+        shown = getattr(attr_class, "__name__", repr(attr_class))
+        raise RegistrationError(
+            f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
+        )
+    for what, function in (("can_be_used", can_be_used), ("variants", variants)):
+        if not callable(function):
+            raise RegistrationError(
+                f"@implements({attr_class.__name__}): {what}: expected a function of an attr, got {function!r}"
+            )
+    if compiler not in (None, "numba"):
+        raise RegistrationError(
+            f"@implements({attr_class.__name__}): compiler: expected 'numba', got {compiler!r}"
+        )
+
+
+def _register_c_function(
+    attr_class: type[KernelAttr], name: str | None, function: Any, can_be_used: Usable, *, is_by_numba: bool
+) -> None:
+    """Register a cffi function, or a function for numba to compile, under a new name."""
+    label = f"@implements({attr_class.__name__})"
+    if name is None:
+        raise RegistrationError(f"{label}: expected a name=... for a compiled function")
+    known = _implementations.get(attr_class, {})
+    if name in known:
+        raise RegistrationError(
+            f"{attr_class.__name__} already has an implementation {name!r}, from "
+            f"{known[name].function.__module__}: give the compiled function another name"
+        )
+
+    def reason_against(attr: KernelAttr) -> str | None:
+        return cffi_values.reason_against(function, attr.signature().c_arguments)
+
+    def factory(attr: KernelAttr) -> Any:
+        return function
+
+    if is_by_numba:
+        factory, reason_against = hooks.implement_by_numba(attr_class, function)
+    implements(attr_class, name=name, can_be_used=lambda attr: reason_against(attr) or can_be_used(attr))(
+        factory
+    )
+
+
 def is_compiled(attr_class: type[KernelAttr]) -> bool:
-    """Whether the ``gen`` of a row is what its reference becomes."""
+    """Whether the ``gen`` of a row is compiled from its reference."""
     return attr_class in _compiled and "gen" in implementations(attr_class)
 
 
 def _is_row(attr_class: object) -> bool:
-    return any(found is attr_class for found in rows.known())
+    return any(known is attr_class for known in rows.known())
 
 
 def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
@@ -141,20 +201,27 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
     return {n: known[n] for n in names}
 
 
+def why_without(attr_class: type[KernelAttr], name: str) -> str:
+    """Why a row of ours has no implementation of that name, as the folder of the name says; nothing if it does not."""
+    folder = importlib.import_module(f"jitkernels.more.{name}" if name in MORE else f"jitkernels.{name}")
+    reasons: Mapping[str, str] = getattr(folder, "WITHOUT", {})
+    return reasons.get(attr_class.kernel_type.name, "")
+
+
 def one_by_one(attr_class: type[KernelAttr]) -> Iterator[Implementation]:
-    """As `implementations`; the modules of each are imported when those before it were not what was looked for."""
+    """As `implementations`, lazily: each module is imported only when the iteration reaches it."""
     attr_class = attr_class.implemented_as or attr_class
     seen = set()
     for name in ("gen", *MORE) if _is_ours(attr_class) else ():
-        found = _of_folder(attr_class, name)
-        if found is not None:
+        candidate = _of_folder(attr_class, name)
+        if candidate is not None:
             seen.add(name)
-            yield found
-    yield from (found for name, found in implementations(attr_class).items() if name not in seen)
+            yield candidate
+    yield from (candidate for name, candidate in implementations(attr_class).items() if name not in seen)
 
 
 def find_implementation(attr_class: type[KernelAttr], name: str) -> Implementation | None:
-    """One implementation by name, or None; of those of ours no other is imported."""
+    """One implementation by name, or None; of our own implementations only that one is imported."""
     attr_class = attr_class.implemented_as or attr_class
     if _is_ours(attr_class) and name in ("refer", "gen", *MORE):
         return _of_folder(attr_class, name)
@@ -162,76 +229,82 @@ def find_implementation(attr_class: type[KernelAttr], name: str) -> Implementati
 
 
 def implementation(attr_class: type[KernelAttr], name: str) -> Implementation:
-    """One implementation by name; raises UnknownNameError with the names that exist."""
-    found = find_implementation(attr_class, name)
-    if found is None:
+    """One implementation by name; raises UnknownNameError that lists the existing names."""
+    match = find_implementation(attr_class, name)
+    if match is None:
         known = ", ".join(implementations(attr_class))
         raise UnknownNameError(
             f"{attr_class.kernel_type.name} has no implementation {name!r}; it has {known}"
         )
-    return found
+    return match
 
 
 def _of_folder(attr_class: type[KernelAttr], name: str) -> Implementation | None:
-    """The implementation that a folder of ours has of a row of ours, or that the row's reference makes."""
+    """The implementation that one of our folders, or the row's compiled reference, provides for one of our rows."""
     with making:
         _import_from(f"more.{name}" if name in MORE else name, attr_class)
-        if name == "gen" and name not in _implementations.get(attr_class, {}):
+        if name in ("gen", "numba") and name not in _implementations.get(attr_class, {}):
             _import_from("refer", attr_class)
             _compile_reference(attr_class)
     return _implementations.get(attr_class, {}).get(name)
 
 
 def _compile_reference(attr_class: type[KernelAttr]) -> None:
-    """Register the ``gen`` that the reference of a row makes, if it compiles and none is written by hand."""
-    if "gen" not in _implementations.get(attr_class, {}) and attr_class in _compiled:
-        made = importlib.import_module("jitkernels.from_reference")
-        made.register(attr_class, _compiled[attr_class], *_beside.get(attr_class, ()))
+    """Register ``gen`` and ``numba`` as the reference of a row makes them, where they are not written by hand."""
+    if attr_class not in _compiled:
+        return
+    known = _implementations.get(attr_class, {})
+    if "gen" not in known:
+        hooks.compile_reference(attr_class, _compiled[attr_class], *_by_hand_for_dtypes.get(attr_class, ()))
+    if "numba" not in known:
+        hooks.compile_reference_by_numba(
+            attr_class, _compiled[attr_class], _by_hand_for_dtypes.get(attr_class, (frozenset(),))[0]
+        )
 
 
 def row(name: str) -> type[KernelAttr]:
-    """The row of a kernel by name in any case; raises UnknownNameError with the names that exist."""
-    found = known_row(name.upper())
-    if found is None:
+    """The row of a kernel by name in any case; raises UnknownNameError that lists the existing names."""
+    match = find_row(name.upper())
+    if match is None:
         known = ", ".join(kernel_type.name.lower() for kernel_type in rows)
         raise UnknownNameError(f"no kernel {name!r}; there are {known}")
-    return found
+    return match
 
 
-def known_row(name: str) -> type[KernelAttr] | None:
-    """The row whose kernel type has that name, which may be of another package, or None."""
-    return _found(name, lambda row: row.kernel_type.name == name)
+def find_row(name: str) -> type[KernelAttr] | None:
+    """The row of that kernel type, plug-ins included, or None."""
+    return _find_row(name, lambda row: row.kernel_type.name == name)
 
 
-def named_row(name: str) -> type[KernelAttr] | None:
-    """The row of that name itself, which may be of another package, or None."""
-    return _found(name, lambda row: row.__name__ == name)
+def find_row_by_class_name(name: str) -> type[KernelAttr] | None:
+    """The row class of that name, plug-ins included, or None."""
+    return _find_row(name, lambda row: row.__name__ == name)
 
 
-def _found(name: str, fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
-    """A row: its family is imported if that is known, else all families, and other packages where it is in none."""
-    for look in (lambda: None, partial(import_family, name), import_all, _load_plugins):
-        with making:  # a fork waits for what is imported
-            look()
-        for found in rows.known():
-            if fits(found):
-                return found
+def _find_row(name: str, fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
+    """The row that `fits`: first among imported rows, then in its family, in all families, and in plug-ins."""
+    for load in (lambda: None, partial(import_family, name), import_all, _load_plugins):
+        with making:  # a fork waits for the imports
+            load()
+        for candidate in rows.known():
+            if fits(candidate):
+                return candidate
     return None
 
 
 def all_rows() -> list[type[KernelAttr]]:
-    """All rows, those of other packages included."""
+    """All rows, plug-ins included."""
     _load_plugins()
     return list(rows.values())
 
 
 def _discover(attr_class: type[KernelAttr]) -> None:
-    """Import the modules that bear the family name of a row in each folder of implementations."""
+    """Import the modules named like a row's family from each folder of implementations."""
     if attr_class.__module__ in _discovered:
         return
     with making:
         if attr_class.__module__ in _being_discovered:
-            return  # by a signal handler meanwhile: what it was called from goes on
+            return  # called by a signal handler: the interrupted discovery continues
         _being_discovered.add(attr_class.__module__)
         try:
             for folder in FOLDERS:
@@ -243,25 +316,25 @@ def _discover(attr_class: type[KernelAttr]) -> None:
 
 
 def _is_ours(attr_class: type[KernelAttr]) -> bool:
-    """Whether modules of ours that bear the name of a row's family have its implementations."""
-    return attr_class.__module__.startswith("jitkernels.attrs.")
+    """Whether our own folders hold the implementations of a row."""
+    return attr_class.__module__.startswith(f"{PACKAGE}.")
 
 
 def _import_from(folder: str, attr_class: type[KernelAttr]) -> None:
-    """Import the module of a row's family in one folder, if there is one; rows of other packages have none."""
+    """Import the module of a row's family from one folder, if it exists; rows of plug-ins have none."""
     package, _, family = attr_class.__module__.rpartition(".")
     module = f"jitkernels.{folder}.{family}"
-    if package != "jitkernels.attrs" or module in _looked_for:
+    if package != PACKAGE or module in _imported_modules:
         return
     if importlib.util.find_spec(module) is not None:
         importlib.import_module(module)
-    _looked_for.add(module)
+    _imported_modules.add(module)
 
 
 def _load_plugins() -> None:
-    """Import what other packages register in the entry-point group, once.
+    """Import the plug-ins, once.
 
-    One that fails is one warning and leaves nothing behind: half of a package could compute anything.
+    One that fails is one warning and leaves nothing registered: half of a package could compute anything.
     """
     with making:
         if plugins.GROUP in _discovered:
@@ -273,24 +346,24 @@ def _load_plugins() -> None:
         own = set(rows.known())
         for entry_point in entry_points:
             _load(entry_point)
-        for found in {found for found in rows.known() if not _is_ours(found)} - own:
-            if "refer" not in _implementations.get(found, {}):
-                say_once(
-                    f"row {found.__name__}",
-                    f"{found.__module__}: the kernel {found.kernel_type.name} is left out: it has no implementation "
-                    "'refer'",
+        for attr_class in {attr_class for attr_class in rows.known() if not _is_ours(attr_class)} - own:
+            if "refer" not in _implementations.get(attr_class, {}):
+                warn_once(
+                    f"row {attr_class.__name__}",
+                    f"{attr_class.__module__}: the kernel {attr_class.kernel_type.name} is ignored: it has no "
+                    "implementation 'refer'",
                 )
-                _remove(found)
+                _remove(attr_class)
 
 
 def _load(entry_point: "EntryPoint") -> None:
     before = {attr_class: dict(_implementations.get(attr_class, {})) for attr_class in rows.known()}
     try:
         entry_point.load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever is wrong there, it breaks nothing here
-        say_once(
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # an error of a plug-in must not break this package
+        warn_once(
             f"plugin {entry_point.name}",
-            f"the kernels of {entry_point.value} are left out: {type(error).__name__}: {error}",
+            f"the kernels of {entry_point.value} are ignored: {type(error).__name__}: {error}",
         )
         for attr_class in set(rows.known()) - set(before):
             if not _is_ours(attr_class):
@@ -304,21 +377,18 @@ def _remove(attr_class: type[KernelAttr]) -> None:
     KernelType.remove(attr_class.kernel_type.name)
     _implementations.pop(attr_class, None)
     _compiled.pop(attr_class, None)
-    _beside.pop(attr_class, None)
+    _by_hand_for_dtypes.pop(attr_class, None)
 
 
 def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Implementation]) -> None:
-    """Take out what came meanwhile, but for modules of ours that were imported on the way."""
+    """Remove the implementations that a failed plug-in added, except modules of ours imported on the way."""
     for name in set(known) - set(before):
         if not known[name].function.__module__.startswith("jitkernels."):
             del known[name]
 
 
-def _look_further() -> None:
-    """Import every row there is."""
+def import_all_rows() -> None:
+    """Import every row."""
     with making:
         import_all()
     _load_plugins()
-
-
-KernelType.look_further = _look_further

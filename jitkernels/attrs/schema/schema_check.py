@@ -1,20 +1,20 @@
-"""What a row declares, checked when its class is made: arrays, fields and options that fit one another."""
+"""Check what a row declares when its class is created: arrays, fields and options must be consistent."""
 
 from typing import TYPE_CHECKING
 
-from jitkernels.attrs.roles import AXIS, DTYPE, SHAPE, inputs_of, outputs_of
+from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, outputs_of
+from jitkernels.attrs.schema.signature import Argument
 from jitkernels.errors import RegistrationError
-from jitkernels.signature import Argument
 
 if TYPE_CHECKING:
-    from jitkernels.attrs.base import KernelAttr
+    from jitkernels.attrs.schema.base import KernelAttr
 
 
 def check_declaration(row: "type[KernelAttr]") -> None:
-    """Raise RegistrationError for arrays and options that do not fit the fields of a row."""
+    """Raise RegistrationError for arrays and options that are inconsistent with the fields of a row."""
     fields = row.known_fields()
 
-    def wanted(what: str, name: str, *kinds: str) -> None:
+    def require(what: str, name: str, *kinds: str) -> None:
         if name not in fields or fields[name].kind not in kinds:
             raise RegistrationError(
                 f"{row.__name__}: {what}: expected the name of a field of type {kinds[0]}, got {name!r}"
@@ -27,28 +27,28 @@ def check_declaration(row: "type[KernelAttr]") -> None:
         label = f"array {argument.name}"
         for extent in argument.extents:
             for symbol in extent.symbols:
-                wanted(label, symbol, "int", "whole")
+                require(label, symbol, "int", "whole")
         for flag in (argument.when, argument.turned):
             if flag is not None:
-                wanted(label, flag, "bool")
-        asked = {None, *(a.when for a in inputs_of(row)), *row.options}
-        if argument.role == "out" and argument.when not in asked:
+                require(label, flag, "bool")
+        flags = {None, *(a.when for a in inputs_of(row)), *row.options}
+        if argument.role == "out" and argument.when not in flags:
             raise RegistrationError(
                 f"{row.__name__}: {label}: when: expected the flag of an input or an option, got {argument.when!r}"
             )
         if argument.read is not None:
-            wanted(label, argument.read, "float")
+            require(label, argument.read, "float")
         if argument.dtype is None or argument.unless is not None:
-            wanted(label, "dtype", "dtype")
+            require(label, "dtype", "dtype")
         if argument.unless is not None:
-            wanted(label, argument.unless, "bool")
+            require(label, argument.unless, "bool")
         if argument.picks is not None:
             _check_picks(row, argument)
     if outputs_of(row) and outputs_of(row)[0].when is not None:
-        raise RegistrationError(f"{row.__name__}: arrays: expected a first result that is always there")
+        raise RegistrationError(f"{row.__name__}: arrays: expected a first output that is always present")
     _check_spread(row)
     for name in row.floats:
-        wanted("floats", name, "float")
+        require("floats", name, "float")
     for name in row.options:
         if name not in fields and name not in (AXIS, SHAPE):
             raise RegistrationError(f"{row.__name__}: options: expected fields or 'axis', got {name!r}")
@@ -61,10 +61,10 @@ def check_declaration(row: "type[KernelAttr]") -> None:
 
 
 def _check_spread(row: "type[KernelAttr]") -> None:
-    """Raise RegistrationError unless a call tells which dimensions are leading ones and which are trailing."""
+    """Raise RegistrationError unless a call can distinguish leading from trailing dimensions."""
     for argument in row.arrays:
-        places = [i for i, extent in enumerate(argument.extents) if extent.spread]
-        if any(i not in (0, len(argument.extents) - 1) for i in places):
+        positions = [i for i, extent in enumerate(argument.extents) if extent.spread]
+        if any(i not in (0, len(argument.extents) - 1) for i in positions):
             raise RegistrationError(
                 f"{row.__name__}: array {argument.name}: expected '*' at the first and the last extent alone, got "
                 f"{argument.shape!r}"
@@ -91,7 +91,7 @@ def _check_spread(row: "type[KernelAttr]") -> None:
 
 
 def _check_picks(row: "type[KernelAttr]", argument: Argument) -> None:
-    """Raise RegistrationError unless the numbers of an array can name rows of the other that it picks from."""
+    """Raise RegistrationError unless an index array can index the rows of the input that `picks` names."""
     picked = [a for a in inputs_of(row) if a.name == argument.picks and a is not argument]
     rows = picked[0].extents[0] if picked else None
     uses = [e for a in row.arrays for e in a.extents if rows and set(rows.symbols) & set(e.symbols)]

@@ -1,4 +1,4 @@
-"""The shapes of everyday calls: extents from those of arrays, leading and trailing dimensions, axes and results."""
+"""Shape inference of everyday calls: extents, leading and trailing dimensions, axes and result shapes."""
 
 import math
 import operator
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels import bfloat16
-from jitkernels.attrs.roles import AXIS, inputs_of, spread_of, trailing_of
+from jitkernels.attrs.schema.schema_queries import AXIS, inputs_of, spread_of, trailing_of
+from jitkernels.attrs.schema.signature import AnyArray, Argument, Array
+from jitkernels.core import bfloat16
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError, shown
-from jitkernels.signature import AnyArray, Argument, Array
 
 if TYPE_CHECKING:
-    from jitkernels.attrs.base import KernelAttr
+    from jitkernels.attrs.schema.base import KernelAttr
 
 MOST_DIMENSIONS = 64
-"""Of NumPy's arrays."""
+"""The most dimensions of a NumPy array."""
 
 
 def trail_of(
@@ -27,7 +27,7 @@ def trail_of(
     arrays: dict[str, AnyArray],
     values: dict[str, Any],
 ) -> tuple[int, ...]:
-    """The trailing dimensions, which all inputs that may have some have alike."""
+    """The trailing dimensions, which must be equal in all inputs that have them."""
     first, *others = [a for a in present if a.trailing is not None]
     shape: tuple[int, ...] = arrays[first.name].shape
     if AXIS in row.options:
@@ -36,17 +36,17 @@ def trail_of(
         count = max(len(shape) - len(first.fixed), 0)
     trail = shape[len(shape) - count :]
     for other in others:
-        came = arrays[other.name].shape
-        if len(came) < count or came[len(came) - count :] != trail:
+        got = arrays[other.name].shape
+        if len(got) < count or got[len(got) - count :] != trail:
             raise ArgumentError(
-                f"{kernel}: {other.name}: expected the last dimensions {trail}, as {first.name} has them, got {came}"
+                f"{kernel}: {other.name}: expected the last dimensions {trail}, as {first.name} has them, got {got}"
             )
     return trail
 
 
-def from_end(kernel: str, name: str, dimensions: int, given: Any) -> int:
+def from_end(kernel: str, name: str, dimensions: int, axis_argument: Any) -> int:
     """An axis of an array, counted from the end."""
-    axis = _index(kernel, given)
+    axis = _index(kernel, axis_argument)
     if dimensions == 0:
         raise ArgumentError(f"{kernel}: {name}: expected at least 1 dimension, got 0")
     if not -dimensions <= axis < dimensions:
@@ -55,53 +55,51 @@ def from_end(kernel: str, name: str, dimensions: int, given: Any) -> int:
 
 
 def _index(kernel: str, axis: Any) -> int:
-    why: Exception | None = None
+    cause: Exception | None = None
     if not isinstance(axis, bool):
         try:
             return operator.index(axis)
-        except Exception as error:  # noqa: BLE001  # whatever an object that is asked for its number raises
-            why = error
-    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {shown(axis)}") from why
+        except Exception as error:  # noqa: BLE001  # any error of the object's __index__
+            cause = error
+    raise ArgumentTypeError(f"{kernel}: axis: expected an int, got {shown(axis)}") from cause
 
 
-def given_shape(kernel: str, given: Any) -> tuple[int, ...]:
-    """The leading dimensions that a call names: an int, or several."""
-    extents = given if isinstance(given, tuple | list) else (given,)
-    found = []
+def requested_shape(kernel: str, shape: Any) -> tuple[int, ...]:
+    """The leading dimensions that a call passes as ``shape``: an int or a tuple of ints."""
+    extents = shape if isinstance(shape, tuple | list) else (shape,)
+    result = []
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
             raise ArgumentTypeError(
-                f"{kernel}: shape: expected an int or a tuple of ints, got {shown(given)}"
+                f"{kernel}: shape: expected an int or a tuple of ints, got {shown(shape)}"
             )
         if extent < 0 or len(extents) > MOST_DIMENSIONS:
             raise ArgumentError(
-                f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(given)}"
+                f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(shape)}"
             )
-        found.append(int(extent))
-    most_bytes = 8 * math.prod(max(extent, 1) for extent in found)
-    if most_bytes > sys.maxsize:  # NumPy makes none such, empty or not
-        raise ArgumentError(f"{kernel}: shape: expected one that memory can have, got {shown(given)}")
-    return tuple(found)
+        result.append(int(extent))
+    most_bytes = 8 * math.prod(max(extent, 1) for extent in result)
+    if most_bytes > sys.maxsize:  # NumPy rejects such shapes even if they are empty
+        raise ArgumentError(f"{kernel}: shape: expected at most {sys.maxsize} bytes, got {shown(shape)}")
+    return tuple(result)
 
 
 def moved_axis(
     kernel: str, row: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], Callable[[AnyArray], AnyArray] | None]:
-    """The arrays with their axis at the end, and what moves it back in a result (None if it was there)."""
+    """The arrays with their axis moved to the end, and the function that moves it back in a result, or None."""
     if AXIS not in row.options:
         return arrays, None
-    turned = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
-    place = from_end(kernel, turned[0], arrays[turned[0]].ndim, values[AXIS])
-    if place == -1:
+    names = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
+    axis = from_end(kernel, names[0], arrays[names[0]].ndim, values[AXIS])
+    if axis == -1:
         return arrays, None
-    shifted = {
-        n: np.moveaxis(arrays[n], place, -1) if arrays[n].ndim >= -place else arrays[n] for n in turned
-    }
-    return arrays | shifted, lambda result: np.moveaxis(result, -1, place)
+    shifted = {n: np.moveaxis(arrays[n], axis, -1) if arrays[n].ndim >= -axis else arrays[n] for n in names}
+    return arrays | shifted, lambda result: np.moveaxis(result, -1, axis)
 
 
 def fixed_of(argument: Argument, array: Any) -> int:
-    """How many of an array's dimensions, or a node's, are neither leading nor trailing ones."""
+    """How many dimensions of an array, or of an IR node, are neither leading nor trailing."""
     own = argument.fixed
     short = own and own[-1].optional and not argument.spreads and array.ndim == len(own) - 1
     return len(own) - 1 if short else len(own)
@@ -118,9 +116,9 @@ def lead_of(
         if array.ndim < fixed or (array.ndim > fixed and not spreads):
             fixed = len(argument.fixed)
             spreads = spreads or argument.trailing is not None
-            many = f"{'at least ' if spreads else ''}{fixed} dimension{'s' * (fixed != 1)}"
+            expected = f"{'at least ' if spreads else ''}{fixed} dimension{'s' * (fixed != 1)}"
             raise ArgumentError(
-                f"{kernel}: {argument.name}: expected {many} {argument.symbols}, got {array.ndim}"
+                f"{kernel}: {argument.name}: expected {expected} {argument.symbols}, got {array.ndim}"
             )
         if spreads:
             shapes[argument.name] = array.shape[: array.ndim - fixed]
@@ -145,7 +143,7 @@ def extents_of(
     trail: tuple[int, ...],
     told: dict[str, int],
 ) -> tuple[dict[str, int], set[str]]:
-    """The value of each symbol, some of which options told, and the symbols whose extents an array left out."""
+    """The value of each symbol, those of `told` by options, and the symbols whose extents an array omitted."""
     values = dict(told)
     missing: set[str] = set()
     for plain in (True, False):  # plain symbols first, so that the others are checked against them
@@ -178,7 +176,7 @@ def extents_of(
 
 
 def behind_of(argument: Argument, behind: int) -> int:
-    """How many trailing dimensions an array has where a call has so many."""
+    """How many of a call's `behind` trailing dimensions an array has."""
     return behind if argument.trailing is not None else 0
 
 
@@ -201,7 +199,7 @@ def result_shape(
 
 
 def lies_turned(argument: Argument, array: AnyArray, lead: tuple[int, ...]) -> bool:
-    """Whether matrices lie in memory as the transposes of C-contiguous ones, which needs no copy."""
+    """Whether matrices are stored transposed, as transposes of C-contiguous ones, which needs no copy."""
     if array.flags.c_contiguous or array.ndim < 2:
         return False
     if array.ndim > 2 and (len(argument.fixed) < 2 or array.shape[:-2] != lead):
@@ -210,28 +208,26 @@ def lies_turned(argument: Argument, array: AnyArray, lead: tuple[int, ...]) -> b
 
 
 def flat(
-    kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], wanted: Array, behind: int
+    kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], declared: Array, behind: int
 ) -> AnyArray:
-    """An input in the kernel's own shape: contiguous, aligned, of its dtype; the caller's memory if possible."""
-    turned = argument.turned is not None and lies_turned(
-        argument, array, lead
-    )  # as it came, before it is repeated
+    """Convert an input to the kernel's shape: contiguous, aligned, of its dtype; without a copy if possible."""
+    transposed = argument.turned is not None and lies_turned(argument, array, lead)  # before it is broadcast
     if argument.spreads:
         fixed = fixed_of(argument, array) + behind_of(argument, behind)
-        whole = lead + array.shape[array.ndim - fixed :]
-        array = array if array.shape == whole else np.broadcast_to(array, whole)
-    if turned:
+        full = lead + array.shape[array.ndim - fixed :]
+        array = array if array.shape == full else np.broadcast_to(array, full)
+    if transposed:
         array = array.swapaxes(-1, -2)
-    if array.size != math.prod(wanted.shape):
-        return np.empty(wanted.shape, wanted.numpy)  # no result has an element, so nobody reads it
-    if wanted.dtype == bfloat16.NAME:
+    if array.size != math.prod(declared.shape):
+        return np.empty(declared.shape, declared.numpy)  # all results are empty, so it is never read
+    if declared.dtype == bfloat16.NAME:
         array = array.view(np.uint16) if bfloat16.is_foreign(array.dtype) else bfloat16.stored(array)
-    if array.dtype == wanted.numpy and array.flags.c_contiguous and array.flags.aligned:
-        return array.reshape(wanted.shape)
+    if array.dtype == declared.numpy and array.flags.c_contiguous and array.flags.aligned:
+        return array.reshape(declared.shape)
     try:
         with np.errstate(all="ignore"):
-            return np.require(array, wanted.numpy, ["C", "A"]).reshape(wanted.shape)
-    except (MemoryError, ValueError) as error:  # as many bytes as no machine has are a ValueError
+            return np.require(array, declared.numpy, ["C", "A"]).reshape(declared.shape)
+    except (MemoryError, ValueError) as error:  # NumPy raises ValueError for absurd sizes
         raise WorkspaceError(
-            f"{kernel}: {argument.name}: no memory for {wanted.describe()}: {error}"
+            f"{kernel}: {argument.name}: no memory for {declared.describe()}: {error}"
         ) from None

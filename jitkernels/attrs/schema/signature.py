@@ -1,7 +1,7 @@
-"""The arguments of a kernel as data: what every launcher, test, benchmark and C header reads from a row.
+"""The arguments of a kernel as data, which launchers, tests, benchmarks and C headers read from a row.
 
-A row declares each array once, as an `Argument` with a symbolic shape; an attr binds the symbols and gives a
-`Signature` of `Array`s with numbers.
+A row declares each array once, as an `Argument` with a symbolic shape; an attr binds the symbols and has a `Signature`
+of `Array`s with concrete extents.
 """
 
 import math
@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jitkernels import bfloat16, dtypes
+from jitkernels.core import bfloat16, dtypes
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
-from jitkernels.kept import kept_property
-from jitkernels.records import record
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
 @record
 class Extent:
-    """One extent of a symbolic shape: a number times symbols and a number more, or a number alone.
+    """One extent of a symbolic shape: ``factor * symbols + more``, or a number.
 
     `spread` (written ``*rows``) stands for any number of leading or trailing dimensions and their product; `optional`
     (written ``?n``) may be missing in an everyday call and is 1 then.
@@ -33,7 +33,7 @@ class Extent:
     more: int = 0
 
     def value(self, fields: Mapping[str, Any]) -> int:
-        """The number for given values of the symbols."""
+        """The extent for concrete values of the symbols."""
         number = self.factor
         for symbol in self.symbols:
             number *= int(fields[symbol])
@@ -41,7 +41,7 @@ class Extent:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a symbol alone."""
+        """Whether it is a single symbol."""
         return len(self.symbols) == self.factor == 1 and self.more == 0
 
     def __str__(self) -> str:
@@ -54,22 +54,20 @@ class Extent:
 class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
-    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, one of these and a
-    number more, such as ``tag+2``, or a number. The shape ``1`` is that of a number, for which everyday calls may
-    give one of Python's, or an array of no dimensions. A leading ``*`` lets everyday calls give any number of
-    dimensions there (none counts as 1), before the others or, where it is not the first, behind them (kernels take
-    an array without it where it is 1); a leading ``?`` lets them leave that one out. dtype: the attr's own if None;
-    the name of a field says it. unless: a flag with which it is the attr's own all the same. domain: as in `Array`;
-    its ends may name fields.
-    when: a bool field without which the array is not there; that of an output is an input's as well, or an
-    option's, and the first output has none. turned: a bool field that says that the last two extents are exchanged in
-    memory. read: a field that makes an output an input as well unless it is 0.
-    along: an input whose dimensions, but for the last, these broadcast to in everyday calls that give more than the
-    shape has; those before the shape's are one with its first then. Where there are fewer they are 1.
-    picks: an input of which these numbers name rows, so that a kernel may get those rows alone and their places
-    as numbers; nothing else of the row may tell how many rows that input has.
-    moves: the row's only input, whose elements an output has as they are: at the same places along extents of the same
-    names, again and again along others.
+    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, one of these plus a
+    number, such as ``tag+2``, or a number. The shape ``1`` is that of a scalar, for which everyday calls accept a
+    Python number or an array of no dimensions. A leading ``*`` lets everyday calls pass any number of dimensions there
+    (none counts as 1), before the others or, where it is not the first, after them (kernels take an array without it
+    where it is 1); a leading ``?`` makes that extent optional. dtype: the attr's own if None; else a dtype or the name
+    of a field that holds it. unless: a flag with which it is the attr's own all the same. domain: as in `Array`; its
+    ends may name fields. when: a bool field without which the array is absent; that of an output is also an input's,
+    or an option's, and the first output has none. turned: a bool field that says that the last two extents are
+    transposed in memory. read: a field that makes an output an input as well unless it is 0. along: an input to whose
+    dimensions, but for the last, this array broadcasts in everyday calls that pass more than the shape has; those
+    before the shape's are then flattened into its first. Where there are fewer they are 1. picks: an input whose rows
+    these indices select, so that a kernel may receive those rows alone and their positions as indices; nothing else of
+    the row may determine how many rows that input has. moves: the row's only input, whose elements an output copies
+    unchanged: at the same index along extents of the same names, broadcast along others.
     """
 
     name: str
@@ -86,35 +84,35 @@ class Argument:
     along: str | None = None
     moves: str | None = None
 
-    @kept_property
+    @unlocked_cached_property
     def extents(self) -> tuple[Extent, ...]:
-        """The shape, parsed. Raises RegistrationError if it is not one."""
+        """The shape, parsed. Raises RegistrationError for invalid syntax."""
         return tuple(_extent(self, word) for word in self.shape.split())
 
-    @kept_property
+    @unlocked_cached_property
     def fixed(self) -> tuple[Extent, ...]:
-        """The extents but for the leading and trailing ones, of which there may be any number."""
+        """The extents without leading and trailing dimensions, whose number varies."""
         return tuple(extent for extent in self.extents if not extent.spread)
 
-    @kept_property
+    @unlocked_cached_property
     def spreads(self) -> bool:
-        """Whether there may be leading dimensions."""
+        """Whether it may have leading dimensions."""
         return bool(self.extents) and self.extents[0].spread
 
-    @kept_property
+    @unlocked_cached_property
     def trailing(self) -> str | None:
-        """The symbol of the trailing dimensions, if there may be any."""
-        behind = [extent.symbols[0] for extent in self.extents[1:] if extent.spread]
-        return behind[0] if behind else None
+        """The symbol of the trailing dimensions, or None."""
+        symbols = [extent.symbols[0] for extent in self.extents[1:] if extent.spread]
+        return symbols[0] if symbols else None
 
-    @kept_property
+    @unlocked_cached_property
     def _sizes(self) -> tuple[str | Extent, ...]:
-        """The extents; those that are a symbol alone by its name, as every attr asks for their values."""
+        """The extents; single symbols by name, as every attr evaluates them."""
         return tuple(e.symbols[0] if e.is_plain else e for e in self.extents)
 
-    @kept_property
+    @unlocked_cached_property
     def is_number(self) -> bool:
-        """Whether it is an array of one element whatever the fields are."""
+        """Whether it is a scalar: one element whatever the fields are."""
         return self.extents == (Extent(()),)
 
     @property
@@ -123,13 +121,13 @@ class Argument:
         return f"[{', '.join(map(str, self.extents))}]"
 
     def dtype_in(self, fields: Mapping[str, Any]) -> str:
-        """Its dtype for given values of all fields."""
+        """Its dtype for concrete values of all fields."""
         if self.dtype is None or (self.unless is not None and fields[self.unless]):
             return str(fields["dtype"])
         return str(fields.get(self.dtype, self.dtype))
 
     def array(self, fields: Mapping[str, Any]) -> "Array | None":
-        """The array for given values of all fields, or None where it is not there."""
+        """The array for concrete values of all fields, or None where it is absent."""
         if self.when is not None and not fields[self.when]:
             return None
         shape = [fields[size] if isinstance(size, str) else size.value(fields) for size in self._sizes]
@@ -174,9 +172,9 @@ def _extent(argument: Argument, word: str) -> Extent:
 class Array:
     """One array argument, C-contiguous and aligned.
 
-    `in_place` on an input and an output means that both may be the very same memory. `domain` is the range
-    that inputs are drawn from when a test, a benchmark or the tuner needs some; for integers the upper end
-    is excluded. `alone`: there are no trailing dimensions, where the row has some.
+    `in_place` on an input and an output means that both may alias exactly. `domain` is the range of random inputs in
+    tests, benchmarks and the tuner; for integers the upper end is excluded. `alone`: there are no trailing dimensions,
+    where the row has some.
     """
 
     name: str
@@ -188,11 +186,11 @@ class Array:
     alone: bool = False
 
     def as_declared(self, array: AnyArray) -> AnyArray:
-        """An array with all dimensions that the row declares: what references, oracles and tolerances are about."""
+        """The array with all dimensions that the row declares, as references, oracles and tolerances expect them."""
         return array[..., np.newaxis] if self.alone else array
 
     def as_given(self, array: AnyArray) -> AnyArray:
-        """One with all declared dimensions as callers have it."""
+        """The inverse of `as_declared`: the array in the caller's shape."""
         return array.reshape(self.shape) if self.alone else array
 
     @property
@@ -201,7 +199,7 @@ class Array:
 
     @property
     def c_type(self) -> str:
-        """The C type of the pointer; ``restrict`` unless another argument may be the same memory."""
+        """The C type of the pointer; ``restrict`` unless another argument may alias it."""
         return f"{dtypes.named(self.dtype).c}*{'' if self.in_place else ' restrict'}"
 
     @property
@@ -212,7 +210,7 @@ class Array:
         return size
 
     def sample(self, generator: "np.random.Generator") -> AnyArray:
-        """An array drawn from the domain; outputs are filled with NaN to show what was not written."""
+        """An array of random numbers from the domain; outputs are filled with NaN to reveal what was not written."""
         if self.role == "out":
             return self.stored(np.full(self.shape, np.nan if self.is_float else 77))
         if not self.is_float:
@@ -226,19 +224,19 @@ class Array:
 
     @property
     def numpy(self) -> "np.dtype[Any]":
-        """The dtype of its arrays, which of bfloat16 is that of their bits."""
+        """The dtype of its arrays; for bfloat16 that of the bits."""
         return dtypes.named(self.dtype).numpy
 
     def takes(self, dtype: "np.dtype[Any]") -> bool:
-        """Whether arrays of a dtype are of this one; those of another package's bfloat16 have the same bits."""
+        """Whether arrays of `dtype` can be passed; another package's bfloat16 has the same bits as ours."""
         return dtype == self.numpy or (self.dtype == bfloat16.NAME and bfloat16.is_foreign(dtype))
 
     def numbers(self, array: AnyArray) -> AnyArray:
-        """The values that an array holds."""
+        """The values of an array, bfloat16 decoded to float32."""
         return bfloat16.numbers(array) if self.dtype == bfloat16.NAME else array
 
     def stored(self, values: Any) -> AnyArray:
-        """An array of this dtype that holds the values nearest to these."""
+        """An array of this dtype with the values rounded to nearest."""
         return (
             bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
         )
@@ -251,8 +249,8 @@ class Array:
 class Signature:
     """All arguments of a kernel: arrays (inputs, then outputs), then integers, then floats.
 
-    Python callers pass the arrays alone. The C function takes the arrays, the integers as ``int64_t`` and
-    each float as ``const double *``.
+    Python callers pass the arrays only. The C function takes the arrays, the integers as ``int64_t`` and each float as
+    ``const double *``.
     """
 
     arrays: tuple[Array, ...]
@@ -275,20 +273,20 @@ class Signature:
 
     def as_declared(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
         """The arrays of a call with all dimensions that the row declares."""
-        return [one.as_declared(array) for one, array in zip(self.arrays, arrays, strict=True)]
+        return [parameter.as_declared(array) for parameter, array in zip(self.arrays, arrays, strict=True)]
 
     def outputs_as_given(self, results: Sequence[AnyArray]) -> list[AnyArray]:
-        """Something for each output, of declared dimensions, as callers have it."""
-        return [one.as_given(result) for one, result in zip(self.outputs, results, strict=True)]
+        """One array per output, of declared dimensions, in the caller's shapes."""
+        return [parameter.as_given(result) for parameter, result in zip(self.outputs, results, strict=True)]
 
     def through_numbers(self, function: Callable[..., None], arrays: Sequence[AnyArray]) -> None:
-        """Call a function of NumPy's arrays; bfloat16, which NumPy lacks, it sees as float32."""
+        """Call a function of NumPy arrays; it sees bfloat16, which NumPy lacks, as float32."""
         narrow = [array.dtype == bfloat16.NAME for array in self.arrays]
-        held = [p.numbers(a) for p, a in zip(self.arrays, arrays, strict=True)] if any(narrow) else arrays
-        function(*self.as_declared(held))
-        for parameter, is_narrow, array, values in zip(self.arrays, narrow, arrays, held, strict=True):
+        values = [p.numbers(a) for p, a in zip(self.arrays, arrays, strict=True)] if any(narrow) else arrays
+        function(*self.as_declared(values))
+        for parameter, is_narrow, array, numbers in zip(self.arrays, narrow, arrays, values, strict=True):
             if is_narrow and parameter.output:
-                array.view(np.uint16)[...] = bfloat16.stored(values)
+                array.view(np.uint16)[...] = bfloat16.stored(numbers)
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""
@@ -305,10 +303,9 @@ class Signature:
         return [array.sample(generator) for array in self.arrays]
 
     def check(self, kernel: str, arguments: Sequence[object]) -> None:
-        """Raise for the first argument that does not fit, naming it, what was expected and what came.
+        """Raise for the first argument that does not match, naming it, expected and got.
 
-        Raises ArgumentTypeError for a wrong count, type or dtype, ArgumentError for a wrong shape, layout
-        or overlap.
+        Raises ArgumentTypeError for a wrong count, type or dtype, ArgumentError for a wrong shape, layout or overlap.
         """
         names = ", ".join(array.name for array in self.arrays)
         if len(arguments) != len(self.arrays):
@@ -321,12 +318,12 @@ class Signature:
 
     def _check_overlap(self, kernel: str, values: Sequence[AnyArray]) -> None:
         for i, (array, value) in enumerate(zip(self.arrays, values, strict=True)):
-            for j, (other, against) in enumerate(zip(self.arrays, values, strict=True)):
-                if i == j or not array.output or not np.may_share_memory(value, against):
+            for j, (other, other_value) in enumerate(zip(self.arrays, values, strict=True)):
+                if i == j or not array.output or not np.may_share_memory(value, other_value):
                     continue
                 may_be_same = array.in_place and other.in_place and not other.output
-                same = may_be_same and value.ctypes.data == against.ctypes.data
-                if not same and value.size and against.size:
+                same = may_be_same and value.ctypes.data == other_value.ctypes.data
+                if not same and value.size and other_value.size:
                     allowed = "may only be the same array" if may_be_same else "must not overlap"
                     raise ArgumentError(
                         f"{kernel}: {array.name} and {other.name} {allowed}, but share memory"

@@ -1,9 +1,9 @@
-"""A contest of compilers: how long a function takes, and how far its answer is from the truth.
+"""A contest of compilers: run times of a task, and the error of its result.
 
-Two decorators measure any function, whoever compiled it, and leave its answer as it is:
+Two decorators measure any function, whoever compiled it, and return its result unchanged:
 
 >>> import math
->>> from jitkernels.contest import accuracy, timed
+>>> from jitkernels.benchmarks.contest import accuracy, timed
 >>> @timed
 ... @accuracy(math.pi)
 ... def pi(samples):
@@ -12,10 +12,10 @@ Two decorators measure any function, whoever compiled it, and leave its answer a
 >>> len(pi.seconds), len(pi.errors)
 (2, 2)
 
-``jitkernels bench --contest`` lets NumPy, Numba, JAX, torch.compile, TensorFlow, Triton and jitkernels do four tasks,
-as far as they are installed; `tasks` has their programs.
+``jitkernels bench --contest`` runs four tasks in NumPy, Numba, JAX, torch.compile, TensorFlow, Triton and jitkernels,
+as far as they are installed; `tasks` contains their programs.
 """
 
-from jitkernels.contest.measures import accuracy, timed
+from jitkernels.benchmarks.contest.measures import accuracy, timed
 
 __all__ = ["accuracy", "timed"]

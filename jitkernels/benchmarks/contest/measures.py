@@ -1,4 +1,4 @@
-"""The two measures of the contest as decorators: seconds of each call, and the error of each answer."""
+"""The two measurements of the contest as decorators: seconds of each call, and the error of each result."""
 
 import functools
 import logging
@@ -8,77 +8,77 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer", covariant=True)
 log = logging.getLogger("jitkernels.contest")
 
 
-class Timed(Protocol[Given, Answer]):
-    """A function that keeps in `seconds` how long each call took, the first one with what it compiled."""
+class Timed(Protocol[Arguments, Answer]):
+    """A function that records in `seconds` the duration of each call; the first one includes compilation."""
 
     seconds: list[float]
 
-    def __call__(self, *arguments: Given.args, **named: Given.kwargs) -> Answer: ...
+    def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer: ...
 
 
-class Judged(Protocol[Given, Answer]):
-    """A function that keeps in `errors` how far each answer was from the truth."""
+class Judged(Protocol[Arguments, Answer]):
+    """A function that records in `errors` the difference between each result and the true one."""
 
     errors: list[float]
 
-    def __call__(self, *arguments: Given.args, **named: Given.kwargs) -> Answer: ...
+    def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer: ...
 
 
-def timed(function: Callable[Given, Answer]) -> Timed[Given, Answer]:
-    """Measure each call of a function: its seconds are added to the list ``seconds`` and logged at level INFO.
+def timed(function: Callable[Arguments, Answer]) -> Timed[Arguments, Answer]:
+    """Measure each call of a function: its seconds are appended to the list ``seconds`` and logged at level INFO.
 
-    A call ends when its answer is there: what some libraries compute later (objects with ``block_until_ready``) is
-    waited for. A call that raises is not counted.
+    A call ends when its result is complete: asynchronous results (objects with ``block_until_ready``) are awaited. A
+    call that raises is not counted.
     """
 
     @functools.wraps(function)
-    def measured(*arguments: Given.args, **named: Given.kwargs) -> Answer:
+    def measured(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         begin = perf_counter()
         answer = function(*arguments, **named)
         wait = getattr(answer, "block_until_ready", None)
         if wait is not None:
             wait()
         seconds = perf_counter() - begin
-        found.seconds.append(seconds)
+        wrapper.seconds.append(seconds)
         log.info("%s took %.3g s", measured.__name__, seconds)
         return answer
 
-    found = cast("Timed[Given, Answer]", measured)
-    found.seconds = []
-    return found
+    wrapper = cast("Timed[Arguments, Answer]", measured)
+    wrapper.seconds = []
+    return wrapper
 
 
-def accuracy(truth: Any) -> Callable[[Callable[Given, Answer]], Judged[Given, Answer]]:
-    """Measure each answer of a function: its error is added to the list ``errors`` and logged at level INFO.
+def accuracy(truth: Any) -> Callable[[Callable[Arguments, Answer]], Judged[Arguments, Answer]]:
+    """Measure each result of a function: its error is appended to the list ``errors`` and logged at level INFO.
 
-    truth: the right answer, or a function of the same arguments that gives it. The error is the largest absolute
-    difference of any element, NaN where one of both is NaN alone. Raises ValueError if the shapes do not broadcast.
+    truth: the true result, or a function that computes it from the same arguments. The error is the largest absolute
+    difference of any element, NaN where exactly one of both is NaN. Raises ValueError if the shapes do not broadcast.
     """
 
-    def judge(function: Callable[Given, Answer]) -> Judged[Given, Answer]:
+    def judge(function: Callable[Arguments, Answer]) -> Judged[Arguments, Answer]:
         @functools.wraps(function)
-        def judged(*arguments: Given.args, **named: Given.kwargs) -> Answer:
+        def judged(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
             answer = function(*arguments, **named)
             right = truth(*arguments, **named) if callable(truth) else truth
             error = distance(answer, right)
-            found.errors.append(error)
+            wrapper.errors.append(error)
             log.info("%s is off by %.3g", judged.__name__, error)
             return answer
 
-        found = cast("Judged[Given, Answer]", judged)
-        found.errors = []
-        return found
+        wrapper = cast("Judged[Arguments, Answer]", judged)
+        wrapper.errors = []
+        return wrapper
 
     return judge
 
 
 def distance(answer: Any, right: Any) -> float:
-    """The largest absolute difference of any element, in the wider of both types."""
+    """Return the largest absolute difference of any element, in the wider of both types."""
     got, expected = np.asarray(answer), np.asarray(right)
     wide = np.result_type(got.dtype, expected.dtype, np.float64)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What a task of the contest is: sizes, the truth, and for each contestant a function that makes its program."""
+"""The definition of a contest task: sizes, true results, and for each contestant a function that builds its program."""
 
 import importlib
 import importlib.util
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Program = Callable[[int], Any]
-"""Of a size, the answer."""
+"""Computes the result for a size."""
 
 NEEDS = {
     "numpy": "numpy",
@@ -19,15 +19,15 @@ NEEDS = {
     "triton": "triton",
     "jitkernels": "jitkernels",
 }
-"""The contestants, in the order in which they are told, and the module that each needs."""
+"""The contestants in display order, and the module that each needs."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task: `error` says how far the answer for a size is from the truth.
+    """One task: `error` computes the error of the result for a size.
 
-    `programs`: for each contestant a function that imports it and gives its program, everything prepared but
-    compiled nothing yet. `unit` is what sizes count.
+    `programs`: for each contestant a function that imports it and returns its program, prepared but not yet compiled.
+    `unit` names what sizes count.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Task:
     programs: dict[str, Callable[[], Program]] = field(default_factory=dict)
 
     def contestant(self, name: str) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
-        """Register the decorated function as the one that makes the program of a contestant."""
+        """Register the decorated function as the program builder of a contestant."""
 
         def register(make: Callable[[], Program]) -> Callable[[], Program]:
             self.programs[name] = make
@@ -49,18 +49,18 @@ class Task:
 
 
 def all_tasks() -> dict[str, Task]:
-    """The tasks by name."""
-    from jitkernels.contest import tasks
+    """Return the tasks by name."""
+    from jitkernels.benchmarks.contest import tasks
 
     modules = [
-        importlib.import_module(f"{tasks.__name__}.{one.name}")
-        for one in pkgutil.iter_modules(tasks.__path__)
+        importlib.import_module(f"{tasks.__name__}.{entry.name}")
+        for entry in pkgutil.iter_modules(tasks.__path__)
     ]
     return {module.TASK.name: module.TASK for module in modules}
 
 
-def reason_to_miss(name: str) -> str:
-    """Why a contestant cannot take part here, or nothing."""
+def reason_unavailable(name: str) -> str:
+    """Return why a contestant cannot take part here, or ""."""
     if importlib.util.find_spec(NEEDS[name]) is None:
         return f"{NEEDS[name]} is not installed"
     if name == "triton":
@@ -69,11 +69,11 @@ def reason_to_miss(name: str) -> str:
 
 
 def _without_processor_of_triton() -> str:
-    """Triton compiles for the processor that its driver finds, which on most machines is a GPU."""
+    """Return why Triton has no target: it compiles for the processor of its driver, on most machines a GPU."""
     from triton.runtime import driver
 
     try:
         driver.active.get_current_target()
-    except Exception as error:  # noqa: BLE001  # whatever it raises where there is no driver
-        return f"triton finds no processor that it compiles for: {error}"
+    except Exception as error:  # noqa: BLE001  # without a driver it raises errors of any type
+        return f"triton finds no supported processor: {error}"
     return ""

@@ -1,7 +1,7 @@
-"""The process of one contestant in one task: asked line by line, so that all of them can take turns.
+"""The process of one contestant in one task: it serves requests line by line, so that contestants can be interleaved.
 
-Each line is ``{"size": n, "calls": k}``; the answer has the seconds of so many calls, the error of the last one, and
-what the process holds at most. Whatever a library prints goes to stderr.
+Each request is ``{"size": n, "calls": k}``; the reply has the seconds of the calls, the error of the last one, and
+the peak memory of the process. Whatever a library prints goes to stderr.
 """
 
 import json
@@ -12,12 +12,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
 
-from jitkernels.contest.measures import timed
-from jitkernels.contest.task import Program, all_tasks
+from jitkernels.benchmarks.contest.measures import timed
+from jitkernels.benchmarks.contest.task import Program, all_tasks
 
 
 def main(task_name: str, contestant: str) -> None:
-    """Answer until nobody asks any more."""
+    """Serve requests until stdin ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     task = all_tasks()[task_name]
@@ -26,15 +26,16 @@ def main(task_name: str, contestant: str) -> None:
     program = task.programs[contestant]()
     say(answers, {"importing": perf_counter() - begin, "bytes": peak() - before})
     for line in sys.stdin:
-        asked = json.loads(line)
-        seconds, value = calls(program, asked["size"], asked["calls"])
+        request = json.loads(line)
+        seconds, value = calls(program, request["size"], request["calls"])
         say(
-            answers, {"seconds": seconds, "error": task.error(asked["size"], value), "bytes": peak() - before}
+            answers,
+            {"seconds": seconds, "error": task.error(request["size"], value), "bytes": peak() - before},
         )
 
 
 def calls(program: Program, size: int, count: int) -> tuple[list[float], Any]:
-    """The seconds of each call, and the last answer."""
+    """Return the seconds of each call, and the last result."""
     measured, value = timed(program), None
     for _ in range(count):
         value = measured(size)
@@ -42,7 +43,7 @@ def calls(program: Program, size: int, count: int) -> tuple[list[float], Any]:
 
 
 def peak() -> int:
-    """The most bytes of memory that this process has held; what the system counts for it includes its parent's."""
+    """Return the peak memory of this process in bytes, without the parent's share that getrusage includes."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", status)[1])  # type: ignore[index]  # Linux has that line
 

@@ -1,1 +1,1 @@
-"""The benchmarks of the suite, one module each; `jitkernels.benchmark.suite` imports them all."""
+"""The benchmarks of the suite, one module each; `jitkernels.benchmarks.suite` imports them all."""

@@ -1,4 +1,4 @@
-"""``jitkernels bench at-hit``: what looking up a remembered kernel costs where many rows share field values."""
+"""``jitkernels bench at-hit``: cost of a kernel cache hit when many rows share field values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.vector import VMulAttr
-from jitkernels.benchmark.processes import run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import time_calls
-from jitkernels.registry import implements
+from jitkernels.benchmarks.processes import run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import time_calls
 from jitkernels.tuning.timer import Timing
 
 ROWS = 100
@@ -22,7 +22,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     (line,) = lines
     slowest = max(timing.seconds for timing in line.timings.values())
     return Verdict(
-        f"at(attr) on a hit takes at most {slowest * 1e9:.0f} ns with {ROWS} rows more "
+        f"at(attr) on a hit takes at most {slowest * 1e9:.0f} ns with {ROWS} more rows "
         f"(promised: {LIMIT * 1e9:.0f} ns)",
         slowest <= LIMIT,
     )
@@ -31,12 +31,12 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("at-hit", verdict=verdict)
 def at_hit(settings: Settings) -> Iterator[Line]:
     """KernelFuncs.cache().at(attr) on a hit, before and after 100 rows of equal fields."""
-    found = run(__name__, "child", settings.seconds, JITKERNELS_TUNE="off")
-    yield Line("at-hit", "n = 8", {name: Timing(*values) for name, values in found.items()})
+    measurements = run(__name__, "child", settings.seconds, JITKERNELS_TUNE="off")
+    yield Line("at-hit", "n = 8", {name: Timing(*values) for name, values in measurements.items()})
 
 
 def child(seconds: float) -> dict[str, tuple[float, float]]:
-    """Time and spread of a hit without other rows, and of the first and the last of a hundred with them."""
+    """Return time and spread of a hit without other rows, and of the first and the last of a hundred with them."""
     at = jk.KernelFuncs.cache().at
     attr = jk.VMulAttr(n=8)
     at(attr)
@@ -54,10 +54,10 @@ def child(seconds: float) -> dict[str, tuple[float, float]]:
 
 
 def _row(number: int) -> Callable[..., Any]:
-    """A row like VMUL, in this process only."""
+    """Create a row like VMUL, in this process only."""
 
     class RowAttr(VMulAttr, kernel_type=f"ROW{number}"):
-        """z = x * y once more."""
+        """A copy of VMUL: z = x * y."""
 
     def refer(attr: Any, x: Any, y: Any, z: Any) -> None:
         np.multiply(x, y, z)

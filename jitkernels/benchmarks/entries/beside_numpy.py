@@ -1,7 +1,7 @@
-"""``jitkernels bench beside-numpy``: single operations that are compiled against NumPy's own, however arrays lie.
+"""``jitkernels bench beside-numpy``: single compiled operations against NumPy's, for all memory layouts.
 
-Programs of several operations are what compiling is for. Of a single one NumPy's is often a copy of rows, a search that
-ends early or a loop for just that layout: nobody should have to know for which a compiled function would be slower.
+Compilation pays off for programs of several operations. For a single one NumPy often copies rows, stops a search
+early or has a loop for exactly that layout: users should not have to know when a compiled function would be slower.
 """
 
 import warnings
@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean, settled, time_calls
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean, settled, time_calls
 
 DTYPES = ("bool", "uint8", "int64", "float32")
 SIZES = (8, 1000, 100_000)
 SECONDS = 0.1
-"""Share of the seconds of a line that an operation gets: there are thousands, all short."""
+"""Share of a line's seconds for an operation: there are thousands, all short."""
 LEAST = 1.0
 
 
 def _written(change: Callable[[Any], None]) -> Callable[[Any], Any]:
-    """A function that changes its argument and gives it back."""
+    """Return a function that modifies its argument and returns it."""
 
     def written(x: Any) -> Any:
         change(x)
@@ -101,23 +101,23 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
 SHAPES = (
     (3, 5, 8), (2, 3, 600), (600, 2, 200), (3, 600, 200), (64, 17, 200), (8, 64, 600), (3000, 5, 17), (200, 200, 64),
 )  # fmt: skip
-"""Rows and columns of products, and what is summed: thin ones, for which libraries have ways of their own."""
+"""Rows, columns and summed extent of products: skinny shapes, for which BLAS libraries have special kernels."""
 
 
 def layouts(dtype: str, elements: int) -> Iterator[tuple[str, AnyArray]]:
-    """Arrays of about so many elements, by how they lie; of bools none is true, which is when searches end late."""
+    """Return arrays of about `elements` elements by layout; bools are all False, where searches end last."""
     numbers = np.random.default_rng(0).integers(1, 100, 4 * elements + 16)
-    given = np.zeros(numbers.shape, dtype) if dtype == "bool" else numbers.astype(dtype)
+    array = np.zeros(numbers.shape, dtype) if dtype == "bool" else numbers.astype(dtype)
     side, few = max(int(elements**0.5), 2), max(elements // 3, 2)
-    yield "whole", given[:elements]
-    yield "square", given[: side * side].reshape(side, side)
-    yield "transposed", given[: side * side].reshape(side, side).T
-    yield "a part of each row", given[: 2 * side * side].reshape(side, 2 * side)[:, :side]
-    yield "reversed", given[:elements][::-1]
-    yield "every second", given[: 2 * elements : 2]
-    yield "three columns", given[: 3 * few].reshape(few, 3)
-    yield "three columns reversed", given[: 3 * few].reshape(few, 3)[:, ::-1]
-    yield "three rows transposed", given[: 3 * few].reshape(3, few).T
+    yield "whole", array[:elements]
+    yield "square", array[: side * side].reshape(side, side)
+    yield "transposed", array[: side * side].reshape(side, side).T
+    yield "a part of each row", array[: 2 * side * side].reshape(side, 2 * side)[:, :side]
+    yield "reversed", array[:elements][::-1]
+    yield "every second", array[: 2 * elements : 2]
+    yield "three columns", array[: 3 * few].reshape(few, 3)
+    yield "three columns reversed", array[: 3 * few].reshape(few, 3)[:, ::-1]
+    yield "three rows transposed", array[: 3 * few].reshape(3, few).T
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -134,9 +134,10 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("beside-numpy", verdict=verdict, against="numpy")
 def beside_numpy(settings: Settings) -> Iterator[Line]:
-    """Single operations, compiled and by NumPy: dtypes, layouts, 8 to 100,000 elements; products of thin matrices."""
-    yield from lines_of(OPERATIONS, DTYPES, SIZES, settings.seconds)
-    yield from lines_of_products(PRODUCTS, SHAPES, settings.seconds)
+    """Single operations, compiled and in NumPy: dtypes, layouts, 8 to 100,000 elements; products of thin matrices."""
+    some = settings.limited
+    yield from lines_of(dict(some(OPERATIONS.items())), some(DTYPES), some(SIZES), settings.seconds)
+    yield from lines_of_products(dict(some(PRODUCTS.items())), some(SHAPES), settings.seconds)
 
 
 def lines_of_products(
@@ -144,15 +145,15 @@ def lines_of_products(
     shapes: Sequence[tuple[int, int, int]],
     seconds: float,
 ) -> Iterator[Line]:
-    """The lines of some products, each of which has one code for all shapes."""
+    """Yield the lines of matrix products, each with one compiled function for all shapes."""
     compiler, generator = own_compiler(), np.random.default_rng(0)
     for name, operation in operations.items():
         for dtype in ("float32", "float64"):
             compiled = compiler(operation)
             for m, n, k in shapes:
                 left, right = (k, m) if "y.T" in name else (m, k), (n, k) if "v.T" in name else (k, n)
-                given = [generator.standard_normal(shape).astype(dtype) for shape in (left, right)]
-                calls = {"jitkernels": partial(compiled, *given), "numpy": partial(operation, *given)}
+                operands = [generator.standard_normal(shape).astype(dtype) for shape in (left, right)]
+                calls = {"jitkernels": partial(compiled, *operands), "numpy": partial(operation, *operands)}
                 case = f"{m} x {n} of {k} {dtype}"
                 yield settled(partial(_line, name, case, calls, SECONDS * seconds), "numpy")
 
@@ -163,19 +164,19 @@ def lines_of(
     sizes: Sequence[int],
     seconds: float,
 ) -> Iterator[Line]:
-    """The lines of some operations; each has code of its own for each layout, made from the smallest array on."""
+    """Yield the lines of operations; each layout has its own compiled function, built at the smallest array."""
     compiler = own_compiler()
     for name, operation in operations.items():
         for dtype in dtypes:
-            made: dict[str, Callable[[Any], Any]] = {}
+            functions: dict[str, Callable[[Any], Any]] = {}
             for elements in sizes:
                 for layout, array in layouts(dtype, elements):
-                    compiled = made.setdefault(layout, compiler(operation))
+                    compiled = functions.setdefault(layout, compiler(operation))
                     with warnings.catch_warnings(), np.errstate(all="ignore"):
                         warnings.simplefilter("ignore")
                         try:
                             operation(array)
-                        except TypeError:  # which NumPy has no loop for
+                        except TypeError:  # NumPy has no loop for this dtype
                             continue
                         calls = {"jitkernels": partial(compiled, array), "numpy": partial(operation, array)}
                         case = f"{elements} {dtype}, {layout}"
@@ -184,5 +185,5 @@ def lines_of(
 
 def _line(
     name: str, case: str, calls: Mapping[str, partial[Any]], seconds: float, turn: int
-) -> Line:  # the arrays are those of the call
+) -> Line:  # the call binds its arrays
     return Line(name, case, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")

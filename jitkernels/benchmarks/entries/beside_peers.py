@@ -1,33 +1,33 @@
-"""``jitkernels bench beside-peers [KERNEL ...]``: the pick against NumPy and the best of others, at sizes people use.
+"""``jitkernels bench beside-peers [KERNEL ...]``: the selection against NumPy and the best peer at common sizes.
 
-Of each row, dtype and set of options the attrs of the sweep are timed that lie nearest to a tiny, a small, a middle
-and a large size; what comes out near or behind the best is looked at again, with arrays elsewhere in memory. Libraries
-that are implementations of ours count among the others as well. Run `jitkernels tune` before.
+For each row, dtype and set of options, the sweep's attrs nearest to a tiny, a small, a middle and a large size are
+timed; results near or behind the best are measured again, with arrays elsewhere in memory. Libraries wrapped as
+implementations also count as peers. Run `jitkernels tune` before.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 
-from jitkernels.attrs.base import Case, KernelAttr
-from jitkernels.benchmark import table
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.peers import threads
+from jitkernels.attrs.schema.base import Case, KernelAttr
+from jitkernels.benchmarks import table
+from jitkernels.benchmarks.peers import threads
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 
-ELEMENTS = {"ci": (8,), "full": (8, 1000, 100_000, 1_000_000)}
-"""Of all arrays of an attr together."""
+ELEMENTS = {TINY: (8,), "ci": (8,), "full": (8, 1000, 100_000, 1_000_000)}
+"""Total of all arrays of an attr."""
 FAR = 6
-"""Times that a case may be smaller or larger than the size it stands for."""
+"""Largest ratio, in either direction, of a case to the size it represents."""
 LIBRARIES = ("mkl", "openblas", "onednn")
 OVER_NUMPY, BEHIND = 4.0, 1.1
-"""What is promised over NumPy, as a mean, and how many times slower than the best other a pick may be."""
+"""Promised mean speedup over NumPy, and the promised largest slowdown against the best peer."""
 MOST_OPERATIONS = 4e9
 
 
 def behind(lines: Sequence[Line]) -> list[tuple[float, Line]]:
-    """The picks that are behind the best other by more than is promised, and how far, the worst first."""
+    """Return the selections slower than the best peer beyond the promised margin, with their ratios, worst first."""
     ratios = ((line.speed_over(line.best_other), line) for line in lines)
     late = ((ratio, line) for ratio, line in ratios if ratio is not None and ratio < 1 / BEHIND)
-    return sorted(late, key=lambda one: one[0])
+    return sorted(late, key=lambda entry: entry[0])
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -35,7 +35,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     for line in lines:
         if (speed := line.speed_over("numpy")) is not None:
             rows.setdefault(line.group, []).append(speed)
-    of_rows = {name: table.geometric_mean(found) for name, found in rows.items()}
+    of_rows = {name: table.geometric_mean(ratios) for name, ratios in rows.items()}
     mean = table.geometric_mean([*of_rows.values()])
     late = behind(lines)
     ahead = [ratio for line in lines if (ratio := line.speed_over(line.best_other)) is not None]
@@ -53,15 +53,15 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("beside-peers", verdict=verdict, against="numpy")
 def beside_peers(settings: Settings) -> Iterator[Line]:
-    """Every row at 8 to 10^6 elements (tag ci: 8 only): the pick, NumPy and all others that are installed."""
+    """Every row at 8 to 10^6 elements (tag ci: 8 only): the selection, NumPy and all installed peers."""
     threads.limit(settings.threads)
     for row in settings.rows:
-        for case in spread(row, ELEMENTS[settings.tag]):
+        for case in settings.limited(spread(row, ELEMENTS[settings.tag])):
             yield table.settled(_Looks(case, settings.seconds), None)
 
 
 def spread(row: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
-    """The cases of the sweep nearest to these sizes, for each set of extents that are 1 and of fields that are none."""
+    """Return the sweep's cases nearest to these sizes, for each set of unit extents and of non-size fields."""
     groups: dict[tuple[object, ...], dict[Case, float]] = {}
     for case in row.sweep():
         elements = sum(math.prod(array.shape) for array in case.attr.signature().arrays)
@@ -71,7 +71,7 @@ def spread(row: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
     chosen: dict[Case, None] = {}
     for group in groups.values():
         for size in sizes:
-            distances = {case: abs(found - math.log(size)) for case, found in group.items()}
+            distances = {case: abs(mean_log - math.log(size)) for case, mean_log in group.items()}
             nearest = min(distances, key=lambda case: distances[case])
             if distances[nearest] <= math.log(FAR):
                 chosen[nearest] = None
@@ -79,7 +79,7 @@ def spread(row: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
 
 
 class _Looks:
-    """Lines of a case, one for each turn; peers that were far behind in the first take part in no other."""
+    """Repeated measurements of a case; peers that are far behind in the first one are not measured again."""
 
     def __init__(self, case: Case, seconds: float) -> None:
         self._case, self._seconds = case, seconds

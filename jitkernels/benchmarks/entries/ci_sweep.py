@@ -1,5 +1,6 @@
-"""``jitkernels bench ci-sweep``: what it costs to build every attr that CI tries, from an empty cache."""
+"""``jitkernels bench ci-sweep``: cost of building every attr that CI tests, from an empty cache."""
 
+import itertools
 import multiprocessing
 import resource
 from collections.abc import Iterator, Sequence
@@ -7,18 +8,18 @@ from concurrent.futures import ProcessPoolExecutor
 from time import perf_counter, process_time
 from typing import Any
 
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.kernel_funcs import get_all_candidates
-from jitkernels.machine import cpu_count
-from jitkernels.registry import row
+from jitkernels.attrs.schema.registry import row
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.core.cpu_target import cpu_count
+from jitkernels.dispatch.kernel_cache import get_all_candidates
 from jitkernels.tuning.timer import Timing
 
 CORES = 2
 LIMIT = 90.0
-"""Seconds that are promised for all rows on so many cores."""
+"""Promised seconds for all rows on CORES cores."""
 SLOWEST = 5
-"""Rows that are named."""
+"""Number of rows that the verdict names."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -36,31 +37,30 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("ci-sweep", verdict=verdict)
 def ci_sweep(settings: Settings) -> Iterator[Line]:
     """Building all implementations of every attr tagged "ci" from an empty cache, by a process on each core."""
-    names = [found.kernel_type.name.lower() for found in settings.rows]
+    names = [row.kernel_type.name.lower() for row in settings.rows]
     with empty_cache() as folder:
-        found = run(__name__, "build_all", names, cache=folder)
+        row = run(__name__, "build_all", names, 1 if settings.is_tiny else None, cache=folder)
         objects = sum(1 for path in folder.glob("*/objects/*") if path.suffix in (".o", ".so"))
-    for name, wall, cpu in found["rows"]:
+    for name, wall, cpu in row["rows"]:
         yield Line("ci-sweep", name, {"wall": Timing(wall, 0.0), "cpu": Timing(cpu, 0.0)})
-    total = {"wall": Timing(found["wall"], 0.0), "cpu": Timing(found["cpu"], 0.0)}
-    yield Line("ci-sweep", "all rows", total, figures={"objects": objects, "cores": found["cores"]})
+    total = {"wall": Timing(row["wall"], 0.0), "cpu": Timing(row["cpu"], 0.0)}
+    yield Line("ci-sweep", "all rows", total, figures={"objects": objects, "cores": row["cores"]})
 
 
-def build_all(names: Sequence[str]) -> dict[str, Any]:
-    """Build the rows, each in one of as many processes as there are cores, and say what that took."""
+def build_all(names: Sequence[str], most: int | None) -> dict[str, Any]:
+    """Build at most `most` attrs of each row with one process per core; return seconds."""
     cores = min(CORES, cpu_count())
     started = perf_counter()
     with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("spawn")) as pool:
-        rows = list(pool.map(build, names, chunksize=1))
+        rows = list(pool.map(build, names, itertools.repeat(most), chunksize=1))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime
     return {"rows": rows, "wall": perf_counter() - started, "cpu": cpu, "cores": cores}
 
 
-def build(name: str) -> tuple[str, float, float]:
-    """Build all that can compute the attrs of a row that CI tries; seconds on the clock and of the processor."""
+def build(name: str, most: int | None) -> tuple[str, float, float]:
+    """Build every implementation of the rows' "ci" attrs; return wall-clock and processor seconds."""
     wall, cpu = perf_counter(), process_time()
-    for case in row(name).sweep():
-        if "ci" in case.tags:
-            get_all_candidates(case.attr)
+    for case in [case for case in row(name).sweep() if "ci" in case.tags][:most]:
+        get_all_candidates(case.attr)
     return name, perf_counter() - wall, process_time() - cpu

@@ -1,4 +1,4 @@
-"""``jitkernels bench compile-time``: first calls of long functions, and of loops in loops in loops."""
+"""``jitkernels bench compile-time``: first calls of long functions and of deeply nested loops."""
 
 from collections.abc import Iterator, Sequence
 from time import thread_time
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark import long_functions
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks import long_functions
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
 FIRST, LATER, NUMPY = "first call", "later call", "numpy"
@@ -18,7 +18,7 @@ MOST_SECONDS = 2.0
 
 
 def _names() -> list[str]:
-    return [one.__name__ for one in long_functions.FUNCTIONS]
+    return [function.__name__ for function in long_functions.FUNCTIONS]
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -35,28 +35,30 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("compile-time", verdict=verdict, parts=_names)
 def compile_time(settings: Settings) -> Iterator[Line]:
     """Functions of 200 lines and deep loops: the first call in a process with an empty cache, and a later one."""
-    for name in settings.parts or _names():
+    for name in settings.some_of(_names()):
         with empty_cache() as cache:
-            found = run(__name__, "child", name, cache=cache, JITKERNELS_NUM_THREADS="1")
-        timings = {one: Timing(found[one], 0.0) for one in (FIRST, LATER, NUMPY)}
-        yield Line(name, "", timings, detail=found["reason"])
+            measurement = run(__name__, "child", name, cache=cache, JITKERNELS_NUM_THREADS="1")
+        timings = {kind: Timing(measurement[kind], 0.0) for kind in (FIRST, LATER, NUMPY)}
+        yield Line(name, "", timings, detail=measurement["reason"])
 
 
 def child(name: str) -> dict[str, Any]:
-    """Seconds of the first call, of a later one and of NumPy; why NumPy does all of it, where it does."""
+    """Return seconds of the first call, a later one and NumPy; and the reason if all of it falls back to NumPy."""
     function, arguments = next(
-        (one, made) for one, made in long_functions.FUNCTIONS.items() if one.__name__ == name
+        (candidate, factory)
+        for candidate, factory in long_functions.FUNCTIONS.items()
+        if candidate.__name__ == name
     )
-    own_compiler()(np.negative)(np.ones(3))  # what is imported then is no part of compiling
+    own_compiler()(np.negative)(np.ones(3))  # these imports do not count as compile time
     compiled = own_compiler()(function)
     results, seconds = [], []
     for call in (compiled, compiled, function):
-        given = arguments()
+        inputs = arguments()
         began = thread_time()
-        results.append(call(*given))
+        results.append(call(*inputs))
         seconds.append(thread_time() - began)
-    for found, expected in zip(results[0], results[2], strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    told = str(compiled.explain(*arguments())).splitlines()[0]
-    reason = told if "left to NumPy" in told else ""
+    for result, expected in zip(results[0], results[2], strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
+    status = str(compiled.explain(*arguments())).splitlines()[0]
+    reason = status if "left to NumPy" in status else ""
     return {**dict(zip((FIRST, LATER, NUMPY), seconds, strict=True)), "reason": reason}

@@ -1,16 +1,16 @@
-"""``jitkernels bench compiled-call``: what a call costs that computes next to nothing."""
+"""``jitkernels bench compiled-call``: overhead of a compiled call with almost no work."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
-from jitkernels.benchmark.compilers import compilers, own_compiler
-from jitkernels.benchmark.programs import all_programs
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import time_calls
-from jitkernels.peers import Bound
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.compilers import compilers, own_compiler
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.programs import all_programs
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import time_calls
 
 SIZES = (8, 128, 1024)
 WITH_OUT = "f(a, b, c, out=o)"
@@ -28,10 +28,10 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("compiled-call", verdict=verdict, against="numpy, out=")
 def compiled_call(settings: Settings) -> Iterator[Line]:
-    """A compiled a * b + c of three arrays of 8 to 1024 float32, with out= and without, beside other compilers."""
+    """A compiled a * b + c of three arrays of 8 to 1024 float32, with and without out=, and other compilers."""
     program = all_programs()["product_and_sum"]
     function = own_compiler()(program.function)
-    for n in SIZES:
+    for n in settings.limited(SIZES):
         a, b, c = arguments = program.arguments(n, "float32")
         out = np.empty_like(a)
         calls: dict[str, Bound] = {
@@ -41,7 +41,7 @@ def compiled_call(settings: Settings) -> Iterator[Line]:
             "numpy": partial(program.function, *arguments),
         }
         for name, maker in compilers().items() if settings.peers else ():
-            for call in maker(program, arguments, 1):  # all forms of so little are alike
+            for call in maker(program, arguments, 1):  # at these sizes all forms cost the same
                 calls[name] = call
         timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(3, 40))
         yield Line("compiled-call", f"n = {n}", timings, WITH_OUT)

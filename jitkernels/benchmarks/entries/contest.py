@@ -1,19 +1,19 @@
-"""``jitkernels bench --contest``: four tasks done by NumPy and by compilers, each in a process of its own."""
+"""``jitkernels bench --contest``: four tasks in NumPy and in compilers, each in its own process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean
-from jitkernels.contest.rounds import Result, contest
-from jitkernels.contest.task import Task, all_tasks
+from jitkernels.benchmarks.contest.rounds import Result, contest
+from jitkernels.benchmarks.contest.task import Task, all_tasks
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing
 
 NAME, OURS = "contest", "jitkernels"
 FIRST, ERROR, MEMORY = "first call", "error", "memory"
-"""What stands in a table of its own beside the times, each named after its task and this."""
+"""Measurements besides later calls; each has a table of its own."""
 FEW = 3
-"""Sizes of each task that "ci" looks at."""
+"""Number of sizes of each task under the tag "ci"."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -30,32 +30,32 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark(NAME, verdict=verdict, against="numpy", parts=lambda: tuple(all_tasks()))
 def run(settings: Settings) -> Iterator[Line]:
-    """Monte Carlo pi, bodies, the Mandelbrot set and options by NumPy, Numba, JAX, torch, TensorFlow, Triton and us."""
+    """Monte Carlo pi, n-body, Mandelbrot and options by NumPy, Numba, JAX, torch, TensorFlow, Triton and jitkernels."""
     tasks = all_tasks()
-    for name in settings.parts or tasks:
+    for name in settings.some_of(tasks):
         task = tasks[name]
-        sizes = task.sizes if settings.tag == "full" else task.sizes[:FEW]
+        sizes = task.sizes if settings.tag == "full" else tuple(settings.limited(task.sizes[:FEW]))
         yield from lines_of(task, list(contest(task, sizes, settings.threads, settings.seconds)))
 
 
 def lines_of(
-    task: Task, found: Sequence[tuple[int, Mapping[str, Result], Mapping[str, str]]]
+    task: Task, measurements: Sequence[tuple[int, Mapping[str, Result], Mapping[str, str]]]
 ) -> Iterator[Line]:
-    """Four tables: later calls, first calls, errors and memory, by size."""
+    """Yield four tables by size: later calls, first calls, errors and memory."""
 
     def line(
-        group: str, size: int, timings: Mapping[str, Timing], figures: Mapping[str, float], said: str
+        group: str, size: int, timings: Mapping[str, Timing], figures: Mapping[str, float], remark: str
     ) -> Line:
         pick = OURS if OURS in timings else ""
-        return Line(group, str(size), timings, pick, figures=figures, detail=said)
+        return Line(group, str(size), timings, pick, figures=figures, detail=remark)
 
-    for size, results, missing in found:
-        times = {name: Timing(one.seconds, one.spread) for name, one in results.items()}
+    for size, results, missing in measurements:
+        times = {name: Timing(result.seconds, result.spread) for name, result in results.items()}
         yield line(task.name, size, times, {}, "; ".join(f"{name}: {why}" for name, why in missing.items()))
-    for size, results, _ in found:
-        first = {name: Timing(one.first, 0.0) for name, one in results.items()}
+    for size, results, _ in measurements:
+        first = {name: Timing(result.first, 0.0) for name, result in results.items()}
         yield line(f"{task.name}, {FIRST}", size, first, {}, "")
     for part, figure in ((ERROR, "error"), (MEMORY, "bytes")):
-        for size, results, _ in found:
-            values: dict[str, Any] = {name: getattr(one, figure) for name, one in results.items()}
+        for size, results, _ in measurements:
+            values: dict[str, Any] = {name: getattr(result, figure) for name, result in results.items()}
             yield line(f"{task.name}, {part}", size, {}, values, "")

@@ -1,25 +1,29 @@
-"""``jitkernels bench expressions``: ordinary NumPy functions, compiled by us and by others, in one table.
+"""``jitkernels bench expressions``: ordinary NumPy functions in jitkernels and in other compilers, in one table.
 
-Every program has a process of its own for each number of threads, which is kept on as many cores: that binds all
-contestants alike, and none of them has another's threads or settings. Each answer is compared with NumPy's before
-anything is timed.
+Every program runs in its own process for each number of threads, pinned to as many cores: that binds all
+contestants equally, and none of them shares another's threads or settings. Each result is compared with NumPy's
+before anything is timed.
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jitkernels.benchmark.contests import NUMPY, OURS, contests
-from jitkernels.benchmark.processes import run
-from jitkernels.benchmark.programs import all_programs
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean
+from jitkernels.benchmarks.contests import NUMPY, OURS, contests
+from jitkernels.benchmarks.processes import run
+from jitkernels.benchmarks.programs import all_programs
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing
 
 BEST = "the best peer"
 SHORT = ("linear", "black_scholes", "softmax", "fdtd_step", "box_blur", "forces_of_bodies")
-SIZES = {"ci": (8, 1000, 100_000), "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000)}
-DTYPES = {"ci": ("float32",), "full": ("float32", "float64")}
+SIZES = {
+    TINY: (8,),
+    "ci": (8, 1000, 100_000),
+    "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000),
+}
+DTYPES = {TINY: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
 PROMISED = {NUMPY: 3.0, BEST: 1.3}
 BEHIND = 0.9
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "JITKERNELS")
@@ -29,8 +33,8 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     others = sorted({name for line in lines for name in line.timings} - {OURS, NUMPY})
     failed = [f"{_named(line)}: {line.detail}" for line in lines if line.detail.startswith(OURS)]
     if not any(OURS in line.timings for line in lines) and not failed:
-        found = (f"{name} {_mean(lines, name, NUMPY):.2f}" for name in others)
-        return Verdict(f"there is no jitkernels.jit; times NumPy's speed: {', '.join(found)}")
+        speeds = (f"{name} {_mean(lines, name, NUMPY):.2f}" for name in others)
+        return Verdict(f"there is no jitkernels.jit; times NumPy's speed: {', '.join(speeds)}")
     means = {name: _mean(lines, OURS, name) for name in (NUMPY, *others)}
     means |= {BEST: _mean(lines, OURS, BEST)} if others else {}
     behind = sorted(
@@ -57,7 +61,7 @@ def _named(line: Line) -> str:
 
 
 def _best(line: Line) -> str:
-    """The fastest contestant that is neither we nor NumPy, or nothing."""
+    """Return the fastest contestant other than jitkernels and NumPy, or None."""
     others = [name for name in line.timings if name not in (OURS, NUMPY)]
     return min(others, key=lambda name: line.timings[name].seconds, default="")
 
@@ -68,9 +72,9 @@ def _seconds(line: Line, name: str) -> float | None:
 
 
 def _ratio(line: Line, name: str, against: str) -> float | None:
-    """How many times faster one contestant is than another, if both are there."""
-    one, other = _seconds(line, name), _seconds(line, against)
-    return None if one is None or other is None else other / one
+    """Return the speedup of one contestant over another, if both have times."""
+    seconds, baseline = _seconds(line, name), _seconds(line, against)
+    return None if seconds is None or baseline is None else baseline / seconds
 
 
 def _mean(lines: Sequence[Line], name: str, against: str) -> float:
@@ -80,13 +84,15 @@ def _mean(lines: Sequence[Line], name: str, against: str) -> float:
 @benchmark("expressions", verdict=verdict, against=NUMPY, parts=all_programs)
 def expressions(settings: Settings) -> Iterator[Line]:
     """Programs through jitkernels.jit, NumPy and every other compiler that is installed, one thread and all."""
-    names = settings.parts or (list(all_programs()) if settings.tag == "full" else SHORT)
+    names = settings.some_of(all_programs() if settings.tag == "full" else SHORT)
     for name in names:
-        for threads in sorted({1, settings.threads}):
+        for threads in settings.limited(sorted({1, settings.threads})):
             limits: dict[str, Any] = {f"{library}_NUM_THREADS": str(threads) for library in THREADS}
             sizes, dtypes = SIZES[settings.tag], DTYPES[settings.tag]
-            for found in run(__name__, "child", name, threads, sizes, dtypes, settings.seconds, **limits):
-                yield _line(name, threads, **found)
+            for measurement in run(
+                __name__, "child", name, threads, sizes, dtypes, settings.seconds, **limits
+            ):
+                yield _line(name, threads, **measurement)
 
 
 def _line(
@@ -107,7 +113,7 @@ def _line(
 def child(
     name: str, threads: int, sizes: Sequence[int], dtypes: Sequence[str], seconds: float
 ) -> list[dict[str, Any]]:
-    """What `_line` takes, for each dtype and size."""
+    """Return the measurements for `_line`, for each dtype and size."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     return contests(all_programs()[name], threads, sizes, dtypes, seconds)

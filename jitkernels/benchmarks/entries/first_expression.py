@@ -1,8 +1,8 @@
-"""``jitkernels bench first-expression``: how long the first result of an expression that nobody compiled before takes.
+"""``jitkernels bench first-expression``: time to the first result of an expression that was never compiled before.
 
-In a process that has compiled something, in one that has just begun, and where another process left it on disk. And
-functions that are more than five operations are: of rows that are reduced, of angles, powers. Nothing that they have in
-common with others is there before the first of them, but for what all calls share.
+Measured in a process that has compiled before, in a fresh process, and with the object on disk from another process.
+Also measured: functions of more than five operations, such as row reductions, angles and powers. Before the first of
+them, only code that all calls share is loaded.
 """
 
 import math
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import empty_cache, run, script
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import empty_cache, run, script
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
-EXPRESSIONS = {"ci": 10, "full": 100}
+EXPRESSIONS = {TINY: 1, "ci": 10, "full": 100}
 PROCESSES = 3
-"""An expression is new once in a process: the least of so many processes counts for each."""
+"""An expression is new once per process, so the minimum over this many processes counts."""
 WARM, FRESH, DISK = "warm process", "fresh process", "from disk"
 LIMITS = {WARM: 0.04, FRESH: 0.2, DISK: 0.01}
 
@@ -31,13 +31,13 @@ def softmax(a: Any, b: Any, c: Any) -> Any:
 
 
 def layer_norm(a: Any, b: Any, c: Any) -> Any:
-    apart = a - a.mean(axis=-1, keepdims=True)
-    return apart / np.sqrt((apart * apart).mean(axis=-1, keepdims=True) + 1e-5) * b + c
+    centred = a - a.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5) * b + c
 
 
 ROWS = {"softmax": softmax, "layer norm": layer_norm}
 LENGTHS = 8, 50, 200
-"""Of rows: of those that are done several at once, those that fit in registers, and longer ones."""
+"""Row lengths: several rows per vector, rows that fit in registers, and longer ones."""
 NAMED: dict[str, tuple[Callable[..., Any], int]] = {
     **{
         f"{name}, rows of {length}": (function, length)
@@ -50,7 +50,7 @@ NAMED: dict[str, tuple[Callable[..., Any], int]] = {
     "log": (lambda a, b, c: np.log(a * b + c) * a - b, 0),
     "power": (lambda a, b, c: np.power(a * b, c) * a - b, 0),
 }
-"""Functions, and how long the rows are that they are called with; 0 for arrays of one dimension."""
+"""Functions, and the length of the rows of their arguments; 0 for one-dimensional arrays."""
 CHILD = """
 import json, sys, time
 import numpy as np
@@ -64,16 +64,16 @@ print(json.dumps([time.perf_counter() - start, "numba" in sys.modules]))
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
-    found = {line.case: line.timings["slowest"].seconds for line in lines}
-    limits = {case: LIMITS.get(case, LIMITS[WARM]) for case in found}
+    slowest = {line.case: line.timings["slowest"].seconds for line in lines}
+    limits = {case: LIMITS.get(case, LIMITS[WARM]) for case in slowest}
     words = (
         f"{case} {seconds * 1e3:.0f} ms (promised: {limits[case] * 1e3:.0f})"
-        for case, seconds in found.items()
+        for case, seconds in slowest.items()
     )
     imported = any(line.figures["numba imported"] for line in lines)
     return Verdict(
         f"first result of a new expression at most: {', '.join(words)}; numba is {'' if imported else 'not '}imported",
-        not imported and all(seconds <= limits[case] for case, seconds in found.items()),
+        not imported and all(seconds <= limits[case] for case, seconds in slowest.items()),
     )
 
 
@@ -82,13 +82,14 @@ def first_expression(settings: Settings) -> Iterator[Line]:
     """The first result of expressions of five operations: warm process, fresh process, from disk."""
     own_compiler()
     numbers = range(1, 1 + EXPRESSIONS[settings.tag])
-    found: dict[str, list[list[float]]] = {WARM: [], DISK: [], FRESH: []}
-    imported = dict.fromkeys(found, False)
-    for _ in range(PROCESSES):
+    measurements: dict[str, list[list[float]]] = {WARM: [], DISK: [], FRESH: []}
+    imported = dict.fromkeys(measurements, False)
+    processes = settings.limited(range(PROCESSES))
+    for _ in processes:
         with empty_cache() as cache:
             for case in (WARM, DISK):
                 times, numba = run(__name__, "child", list(numbers), cache=cache)
-                found[case].append(times)
+                measurements[case].append(times)
                 imported[case] |= numba
         times = []
         for number in numbers:
@@ -98,14 +99,14 @@ def first_expression(settings: Settings) -> Iterator[Line]:
                 )
             times.append(seconds)
             imported[FRESH] |= numba
-        found[FRESH].append(times)
-    for case, runs in found.items():
+        measurements[FRESH].append(times)
+    for case, runs in measurements.items():
         least = sorted(map(min, zip(*runs, strict=True)))
         timings = {"median": Timing(least[len(least) // 2], 0.0), "slowest": Timing(least[-1], 0.0)}
         yield Line("first-expression", case, timings, figures={"numba imported": float(imported[case])})
-    for name in NAMED:
+    for name in settings.limited(NAMED):
         times = []
-        for _ in range(PROCESSES):
+        for _ in processes:
             with empty_cache() as cache:
                 times.append(run(__name__, "named_child", name, cache=cache))
         took = Timing(min(times), 0.0)
@@ -115,24 +116,24 @@ def first_expression(settings: Settings) -> Iterator[Line]:
 
 
 def steps(number: int) -> list[np.ufunc]:
-    """The five operations of one of 4500 expressions."""
+    """Return the five operations of one of 4500 expressions."""
     joining = np.add, np.subtract, np.multiply, np.maximum, np.minimum
     bending = np.exp, np.tanh, np.sin, np.sqrt, np.log1p, np.negative
-    found: list[np.ufunc] = []
+    ufuncs: list[np.ufunc] = []
     for choices in (joining, bending, joining, bending, joining):
         number, chosen = divmod(number, len(choices))
-        found.append(choices[chosen])
-    return found
+        ufuncs.append(choices[chosen])
+    return ufuncs
 
 
 def expression(number: int) -> Callable[..., Any]:
-    """A function of three arrays that computes it."""
+    """Return a function of three arrays that computes it."""
     first, second, third, fourth, fifth = steps(number)
     return lambda a, b, c: fifth(fourth(third(second(first(a, b)), c)), a)
 
 
 def child(numbers: Sequence[int]) -> tuple[list[float], bool]:
-    """Seconds until the first result of each expression, another one having been compiled before; is numba there?"""
+    """Return seconds to each first result, after compiling another expression; and whether numba is imported."""
     jit = own_compiler()
     arrays = [np.linspace(0.5, 1.5, 1000, dtype=np.float32) for _ in range(3)]
     times = []
@@ -148,7 +149,7 @@ def child(numbers: Sequence[int]) -> tuple[list[float], bool]:
 
 
 def named_child(name: str) -> float:
-    """Seconds until the first result of a function, others of as many dimensions having been compiled before."""
+    """Return seconds to the first result of a function, after compiling others with arrays of the same rank."""
     jit = own_compiler()
     function, length = NAMED[name]
     shape = (50, length) if length else (1000,)

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import time_calls
-from jitkernels.peers import ordinary_calls_of
+from jitkernels.benchmarks.peers import ordinary_calls_of
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import time_calls
 
 LIMIT = 100e-9
 
@@ -26,7 +25,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 
 def _extra(seconds: dict[str, float]) -> float:
-    """What the keyword costs above the quicker of the positional calls."""
+    """Return what the keyword costs beyond the faster of the positional calls."""
     return seconds["keyword"] - min(seconds["position"], seconds["position, out="])
 
 
@@ -36,17 +35,20 @@ def keywords(settings: Settings) -> Iterator[Line]:
     for row in settings.rows:
         name = row.kernel_type.name.lower()
         plain = next(iter(ordinary_calls_of(row, 64)), None)
-        parameters = row.parameters().parameters
-        options = {key: p.default for key, p in parameters.items() if p.default not in (p.empty, None)}
-        if plain is None or not options:
+        if plain is None:
+            continue
+        bound = row.parameters().bind(*plain.arguments, **plain.named)
+        bound.apply_defaults()
+        by_position = len(plain.arguments)
+        options = {key: value for key, value in [*bound.arguments.items()][by_position:] if value is not None}
+        if not options:
             continue
         function = getattr(jk, name)
-        result = function(*plain.arguments)
+        result = plain.bind(function)()
         out = tuple(map(np.zeros_like, result)) if isinstance(result, tuple) else np.zeros_like(result)
-        left_out: list[Any] = [None] * (len(parameters) - len(options) - len(plain.arguments))
         calls = {
             "keyword": partial(function, *plain.arguments, **options, out=out),
-            "position": partial(function, *plain.arguments, *left_out, *options.values(), out),
-            "position, out=": partial(function, *plain.arguments, *left_out, *options.values(), out=out),
+            "position": partial(function, *bound.args, out),
+            "position, out=": partial(function, *bound.args, out=out),
         }
         yield Line(name, ", ".join(options), time_calls(calls, seconds=4 * settings.seconds), "keyword")

@@ -1,4 +1,4 @@
-"""``jitkernels bench launch``: what a call costs, by kernel and by everyday function."""
+"""``jitkernels bench launch``: call overhead of kernels and of everyday functions."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import time_calls
-from jitkernels.peers import Bound
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import time_calls
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -19,8 +19,8 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("launch", verdict=verdict, against="np.multiply(x, y, z)")
 def launch(settings: Settings) -> Iterator[Line]:
-    """What a call of VMUL costs against numpy.multiply, float32."""
-    for n in (8, 32, 128, 1024):
+    """Call overhead of VMUL against numpy.multiply, float32."""
+    for n in settings.limited((8, 32, 128, 1024)):
         x, y, z = (np.ones(n, np.float32) for _ in range(3))
         kernel = jk.KernelFuncs.cache().at(jk.VMulAttr(n=n))
         everyday = jk.vmul

@@ -1,7 +1,7 @@
-"""``jitkernels bench levels``: what optimising and fusing give, on all programs of the benchmarks.
+"""``jitkernels bench levels``: speedup of optimization and fusion on all benchmark programs.
 
-First come the two expressions that MegBrain's compiler was shown with, of arrays that lie in memory; then every
-program of `bench expressions`, every one of `bench programs`, and the step of `bench training`.
+First come the two expressions of MegBrain's published JIT benchmark, on arrays in memory; then every program of
+`bench expressions`, every one of `bench programs`, and the step of `bench training`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,26 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark import whole_programs
-from jitkernels.benchmark.compilers import copied, own_compiler
-from jitkernels.benchmark.entries import training
-from jitkernels.benchmark.programs import all_programs
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean, time_calls
-from jitkernels.peers import Bound
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks import whole_programs
+from jitkernels.benchmarks.compilers import copied, own_compiler
+from jitkernels.benchmarks.entries import training
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.programs import all_programs
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean, time_calls
 from jitkernels.tuning.timer import measure
 
 ELEMENTS = 1 << 22
 SIZES = (1 << 12, 1 << 17)
-"""Elements of the programs of `bench expressions`: in the first cache, and in the second."""
+"""Elements of the programs of `bench expressions`: in L1, and in L2."""
 FUSED, UNFUSED, NUMPY = "level 3", "level 0", "numpy, out="
 LEAST = {UNFUSED: 1.5, NUMPY: 1.0}
 MEAN = 1.5
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
-    """Both promises of the first two, and what all others come to."""
+    """Report both promised ratios of the first two expressions, and the ratios of all other programs."""
     large = [line for line in lines if NUMPY in line.timings]
     speeds = {(line.group, name): line.speed_over(name) or 0.0 for line in large for name in LEAST}
     words = [
@@ -47,7 +47,9 @@ def verdict(lines: Sequence[Line]) -> Verdict:
         holds = holds and mean >= MEAN
     text = [f"{FUSED}: {'; '.join(words)}"]
     text += [
-        f"  {speed:.2f} {name}" for name, speed in sorted(suite.items(), key=lambda one: one[1]) if speed < 1
+        f"  {speed:.2f} {name}"
+        for name, speed in sorted(suite.items(), key=lambda entry: entry[1])
+        if speed < 1
     ]
     return Verdict("\n".join(text), holds)
 
@@ -67,17 +69,17 @@ def levels(settings: Settings) -> Iterator[Line]:
         calls[NUMPY] = partial(_by_numpy, ufunc, a, b, c, out)
         timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(5, 40))
         yield Line(name, f"{ELEMENTS} elements", timings, FUSED)
-    if settings.tag != "ci":
+    if settings.tag == "full":
         yield from _suite(settings)
 
 
 def _suite(settings: Settings) -> Iterator[Line]:
-    """Every program at both levels. What writes to its arguments gets copies."""
+    """Yield every program at both levels. Programs that write to their arguments get copies."""
     for name, program in all_programs().items():
         for elements in SIZES:
-            given = program.arguments(elements, "float32")
-            writes = program.function(*copied(given)) is None
-            yield _line(name, f"{elements} elements", program.function, given, settings, writes=writes)
+            inputs = program.arguments(elements, "float32")
+            writes = program.function(*copied(inputs)) is None
+            yield _line(name, f"{elements} elements", program.function, inputs, settings, writes=writes)
     for function, arguments in whole_programs.PROGRAMS.items():
         yield _line(function.__name__, "whole program", function, arguments(), settings, writes=True)
     state, (x, y) = training.state(), training.batch()
@@ -88,7 +90,7 @@ def _line(
     name: str,
     case: str,
     function: Callable[..., Any],
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     settings: Settings,
     *,
     writes: bool,
@@ -96,7 +98,7 @@ def _line(
     jit, calls = own_compiler(), {}
     for label, level in ((FUSED, 3), (UNFUSED, 0)):
         compiled = jit(function, opt_level=level)
-        own = given if name == "training" else copied(given)
+        own = arguments if name == "training" else copied(arguments)
         calls[label] = partial(_called, compiled, own) if writes else partial(compiled, *own)
     clock = thread_time if settings.threads == 1 else perf_counter
     with np.errstate(all="ignore"):
@@ -104,8 +106,8 @@ def _line(
     return Line(name, case, timings, FUSED)
 
 
-def _called(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    return function(*copied(given))
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return function(*copied(arguments))
 
 
 def _by_numpy(ufunc: np.ufunc, a: AnyArray, b: AnyArray, c: AnyArray, out: AnyArray) -> None:

@@ -1,6 +1,6 @@
-"""``jitkernels bench long-programs``: does compiling stay quick and small where somebody generated the program?
+"""``jitkernels bench long-programs``: compile time and memory of long generated programs.
 
-Every step is one that brings near values no further apart, so that the result can be compared with NumPy's.
+No operation amplifies the distance of nearby values, so that results can be compared with NumPy's.
 """
 
 import resource
@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
 PROGRAMS = {"chain": 1000, "program": 10_000}
-"""Operations of each."""
+"""Operations of each kind."""
 LIMITS = {"chain": 3.0, "program": 30.0}
 MOST_BYTES = 1e9
 RECENT, MEAN_EVERY = 16, 100
-"""A step takes the last value, and an input or one of so many before; so often one is a mean of a whole array."""
+"""A step uses the last value and an input or one of the RECENT values before; every MEAN_EVERY-th is a mean."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -42,15 +42,16 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def long_programs(settings: Settings) -> Iterator[Line]:
     """A chain of 1,000 operations and a program of 10,000: the first call, later ones, NumPy, memory of the process."""
     own_compiler()
-    for kind, operations in PROGRAMS.items():
+    for kind, most in PROGRAMS.items():
+        operations = 10 if settings.is_tiny else most
         with empty_cache() as cache:
-            found = run(__name__, "child", kind, operations, cache=cache)
-        timings = {name: Timing(found[name], 0.0) for name in ("first call", "later call", "numpy")}
-        yield Line(kind, f"{operations} operations", timings, figures={"bytes": found["bytes"]})
+            measurements = run(__name__, "child", kind, operations, cache=cache)
+        timings = {name: Timing(measurements[name], 0.0) for name in ("first call", "later call", "numpy")}
+        yield Line(kind, f"{operations} operations", timings, figures={"bytes": measurements["bytes"]})
 
 
 def child(kind: str, operations: int) -> dict[str, float]:
-    """Seconds of the first call, of a later one and of NumPy, and the most memory that the process had."""
+    """Return seconds of the first call, of a later one and of NumPy, and the peak memory of the process."""
     function = {"chain": chain, "program": program}[kind](operations)
     arrays = [np.random.default_rng(seed).uniform(-1, 1, 1000) for seed in range(2)]
     compiled = own_compiler()(function)
@@ -70,7 +71,7 @@ def _timed(function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[float, 
 
 
 def chain(operations: int) -> Callable[..., Any]:
-    """So many operations, each of the result of the one before."""
+    """Return a chain of operations, each on the previous result."""
 
     def compute(x: Any, y: Any) -> Any:
         for number in range(operations):
@@ -89,12 +90,15 @@ def chain(operations: int) -> Callable[..., Any]:
 
 
 def program(operations: int) -> Callable[..., Any]:
-    """So many operations of random ones of the last values; nothing is left unused."""
+    """Return a program of operations on random recent values; every value is used.
+
+    Each step draws from a generator of its own: a compiler may trace a step more than once.
+    """
 
     def compute(x: Any, y: Any) -> Any:
-        random = Random(1)
         values, done = [x, y], 0
         while done < operations:
+            random = Random(len(values))
             last, other = values[-1], random.choice((x, y, *values[-RECENT:]))
             if len(values) % MEAN_EVERY == 0:
                 found, count = last.mean() * 0.5 + other * 0.5, 4

@@ -1,4 +1,4 @@
-"""``jitkernels bench matmul-peak``: MATMUL on one thread against what fused multiply-adds in registers reach."""
+"""``jitkernels bench matmul-peak``: MATMUL on one thread against the peak rate of fused multiply-adds in registers."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark.peaks import multiply_adds
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import time_calls
-from jitkernels.peers import Bound
+from jitkernels.benchmarks.peaks import multiply_adds
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import time_calls
 from jitkernels.tuning.timer import Timing
 
 SIZES = (8, 16, 24, 32, 48, 64, 100, 128, 256, 512, 1024, 2048)
@@ -25,15 +25,17 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def matmul_peak(settings: Settings) -> Iterator[Line]:
     """MATMUL float32 on one thread against the FMA peak measured beside it, the libraries and NumPy.
 
-    "peak" is the time that as many operations take in registers.
+    "peak" is the time of the same number of operations in registers.
     """
     run_peak, peak_operations = multiply_adds("float32")
-    for n in SIZES:
+    for n in settings.limited(SIZES):
         a, b, c = (np.random.default_rng(i).random((n, n), np.float32) for i in range(3))
         attr = jk.MatMulAttr(m=n, n=n, k=n)
-        found = jk.get_all_candidates(attr)
+        candidates = jk.get_all_candidates(attr)
         calls: dict[str, Bound] = {
-            name: partial(found[name], a, b, c) for name in ("gen", "mkl", "openblas") if name in found
+            name: partial(candidates[name], a, b, c)
+            for name in ("gen", "mkl", "openblas")
+            if name in candidates
         }
         calls |= {"numpy": partial(np.matmul, a, b, c), PEAK: partial(run_peak)}
         seconds = settings.seconds * (40 if n >= 512 else 6)

@@ -1,9 +1,8 @@
-"""``jitkernels bench new-sizes``: what a size that was never seen costs above one that was.
+"""``jitkernels bench new-sizes``: overhead of a call with a new size over one with a known size.
 
-Once in size classes that have been met before, so that nothing but the dispatcher is asked, and once in a process that
-has met none of them: random shapes of two dimensions then come to more than a hundred classes for each function. The
-processes are their own, so that their memory can be watched. ``JITKERNELS_TUNE=replay`` keeps measurements out of it:
-what they may cost is told by `tuning-time`.
+Measured once in size classes that are already in the dispatch table, and once in a process with an empty table: random
+two-dimensional shapes then cover more than a hundred classes for each function. Each runs in its own process, to
+observe its memory. ``JITKERNELS_TUNE=replay`` excludes measurements by the tuner, whose cost `tuning-time` shows.
 """
 
 import gc
@@ -17,20 +16,20 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
-SIZES = {"ci": 2000, "full": 20000}
-"""The limit holds for the latter: a tenth of the sizes come to nearly as many classes."""
+SIZES = {TINY: 20, "ci": 2000, "full": 20000}
+"""The limit holds for the latter: a tenth of the sizes cover nearly as many classes."""
 FIRST, CHUNK = 65, 500
 LIMIT, BYTES = 1e-6, 2e6
 PROCESSES = 3
-"""A size is new once in a process: the least of so many processes counts for time, the most for memory."""
+"""A size is new once per process: time is the minimum over this many processes, memory the maximum."""
 LONGEST, ELEMENTS = 4096, 1 << 14
 """Of random shapes."""
 FIRST_SHAPES = ((3, 5), (3, 3000))
-"""Calls of short and of long rows, before which objects are not loaded."""
+"""First calls with short and with long rows, which load the objects."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -53,12 +52,15 @@ def new_sizes(settings: Settings) -> Iterator[Line]:
     with empty_cache() as cache:
         for part, label in (("of_known_classes", "known classes"), ("of_any_class", "classes met cold")):
             runs = [
-                run(__name__, part, count, cache=cache, JITKERNELS_TUNE="replay") for _ in range(PROCESSES)
+                run(__name__, part, count, cache=cache, JITKERNELS_TUNE="replay")
+                for _ in settings.limited(range(PROCESSES))
             ]
             for name in runs[0]:
-                figures = min((found[name] for found in runs), key=lambda figures: figures["above"])
+                figures = min(
+                    (run_figures[name] for run_figures in runs), key=lambda figures: figures["above"]
+                )
                 timings = {key: Timing(figures[key], 0.0) for key in ("new", "warm", "above")}
-                grown = max(found[name]["bytes"] for found in runs)
+                grown = max(run_figures[name]["bytes"] for run_figures in runs)
                 yield Line(name, f"{count} sizes, {label}", timings, figures={"bytes": grown})
 
 
@@ -84,14 +86,14 @@ def _arguments(elements: int) -> dict[str, Callable[[int, int], tuple[Any, ...]]
 
 
 def of_known_classes(sizes: int) -> dict[str, dict[str, float]]:
-    """Times per call of new sizes and of one size again and again, and the growth of the process."""
-    found = {}
+    """Return times per call of new sizes and of a repeated size, and the growth of the process."""
+    measurements = {}
     last = FIRST + sizes
     for name, arguments in _arguments(4 * (last + 1)).items():
         function = getattr(jk, name)
         seen = {FIRST - 1, last, *(1 << i for i in range(last.bit_length())), *range(FIRST, last, 97)}
         for n in sorted(size for size in seen if 0 < size <= last):
-            function(*arguments(4, n))  # each class of sizes is built before
+            function(*arguments(4, n))  # build each size class beforehand
         new = [n for n in range(FIRST, last) if n not in seen]
         times = {"new": 0.0, "warm": 0.0}
         _pass(function, [arguments(4, 64)] * CHUNK)
@@ -104,13 +106,13 @@ def of_known_classes(sizes: int) -> dict[str, dict[str, float]]:
             times["warm"] += min(_pass(function, same) for _ in range(3))
         del calls, same
         gc.collect()
-        found[name] = _figures(times["new"] / len(new), times["warm"] / len(new), _resident() - before)
-    return found
+        measurements[name] = _figures(times["new"] / len(new), times["warm"] / len(new), _resident() - before)
+    return measurements
 
 
 def of_any_class(sizes: int) -> dict[str, dict[str, float]]:
-    """The same of random shapes, of whose classes none has been met, and of the same shapes later."""
-    found = {}
+    """Return the same for random shapes of new size classes, and for a repetition of these shapes."""
+    measurements = {}
     shapes = _random_shapes(sizes)
     for name, arguments in _arguments(ELEMENTS).items():
         function = getattr(jk, name)
@@ -122,19 +124,19 @@ def of_any_class(sizes: int) -> dict[str, dict[str, float]]:
         gc.collect()
         grown = _resident() - before
         warm = min(_pass(function, calls) for _ in range(5))
-        found[name] = _figures(new / sizes, warm / sizes, grown)
-    return found
+        measurements[name] = _figures(new / sizes, warm / sizes, grown)
+    return measurements
 
 
 def _random_shapes(count: int) -> list[tuple[int, int]]:
-    """So many different ones, extents of every order of magnitude, in random order."""
+    """Return `count` different shapes, extents of every order of magnitude, in random order."""
     generator = random.Random(1)
-    found: dict[tuple[int, int], None] = {}
-    while len(found) < count:
+    distinct: dict[tuple[int, int], None] = {}
+    while len(distinct) < count:
         rows, n = (int(LONGEST ** generator.random()) for _ in range(2))
         if rows * n <= ELEMENTS:
-            found[rows, n] = None
-    shapes = list(found)
+            distinct[rows, n] = None
+    shapes = list(distinct)
     generator.shuffle(shapes)  # the commonest came first
     return shapes
 
@@ -144,7 +146,7 @@ def _figures(new: float, warm: float, grown: float) -> dict[str, float]:
 
 
 def _pass(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> float:
-    """Seconds of calls, not counting those of other programs: what is told from two of these is small beside both."""
+    """Return processor seconds of calls, which excludes other programs; the difference of two passes is small."""
     started = thread_time()
     for arguments in calls:
         function(*arguments)
@@ -152,6 +154,6 @@ def _pass(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> flo
 
 
 def _resident() -> float:
-    """Bytes of memory that this process has; 0 where the system does not tell."""
+    """Return the resident bytes of this process; 0 if the system does not report them."""
     status = Path("/proc/self/statm")
     return float(int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")) if status.exists() else 0.0

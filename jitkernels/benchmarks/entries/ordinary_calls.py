@@ -1,8 +1,8 @@
-"""``jitkernels bench ordinary-calls``: everyday functions against NumPy's own, in all the forms that users pass.
+"""``jitkernels bench ordinary-calls``: everyday functions against NumPy's, in all forms of arguments that users pass.
 
-Everyday functions give floating-point numbers, of integers float64. Where NumPy's equivalent gives another dtype it is
-asked for ours, so that both do the same: by ``dtype=`` if it is a ufunc, else by converting the arrays first. What it
-gives in the other byte order is turned into ours.
+Everyday functions return floating-point numbers, float64 for integers. If NumPy's equivalent returns another dtype, it
+is made to return the same one: by ``dtype=`` if it is a ufunc, else by converting the arrays first. Results in the
+other byte order are converted to native order.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.roles import inputs_of
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean, settled, time_calls
-from jitkernels.peers import OrdinaryCall, equivalent_of, ordinary_calls_of
+from jitkernels.attrs.schema.schema_queries import inputs_of
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent_of, ordinary_calls_of
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean, settled, time_calls
 
-ELEMENTS = {"ci": (8, 960), "full": (8, 960, 99_840)}
+ELEMENTS = {TINY: (8,), "ci": (8, 960), "full": (8, 960, 99_840)}
 """Sizes of the calls, by the tag of the run."""
 LEAST, MEAN = 1.0, 2.0
 SECONDS = 0.2
-"""Share of the seconds of a line that a call gets: there are hundreds, all short."""
+"""Share of a line's seconds for a call: there are hundreds, all short."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -47,11 +47,14 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
         indices = [i for i, argument in enumerate(inputs_of(row)) if argument.dtype is not None]
         for elements in ELEMENTS[settings.tag]:
             pairs = zip(ordinary_calls_of(row, elements), ordinary_calls_of(row, elements), strict=True)
-            for own, other in pairs:
-                mine = partial(getattr(jk, name), *own.arguments, **own.named)
+            for own, other in settings.limited(pairs, 3):
+                ours_call = partial(getattr(jk, name), *own.arguments, **own.named)
                 form = f"{elements} elements, {own.form}"
                 with np.errstate(all="ignore"):
-                    calls = {"jitkernels": mine, "numpy": of_the_same_dtype(numpy, other, mine(), indices)}
+                    calls = {
+                        "jitkernels": ours_call,
+                        "numpy": of_the_same_dtype(numpy, other, ours_call(), indices),
+                    }
                     line = settled(partial(_line, name, form, calls, SECONDS * settings.seconds), "numpy")
                 yield line
 
@@ -59,19 +62,19 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
 def of_the_same_dtype(
     numpy: Callable[..., Any], call: OrdinaryCall, wanted: Any, integers: Sequence[int] = ()
 ) -> partial[Any]:
-    """The call of NumPy's equivalent that gives results of the same dtype; converting where it takes none other.
+    """Return a call of NumPy's equivalent with results of dtype `wanted`, converting arguments if it has no ``dtype=``.
 
-    Arguments at the places of `integers` are these for the kernel as well.
+    The arguments at the indices `integers` stay integers, as for the kernel.
     """
     plain = partial(numpy, *call.arguments, **call.named)
     converting = partial(_converting, numpy, np.float64, integers, *call.arguments, **call.named)
     try:
-        given = plain()
-    except (TypeError, OverflowError):  # differences of bools, or -1 in the place of one without a sign
+        plain_result = plain()
+    except (TypeError, OverflowError):  # a difference of bools, or -1 in an unsigned type
         return converting
-    if isinstance(given, tuple) or isinstance(wanted, tuple) or call.named.get("out") is not None:
+    if isinstance(plain_result, tuple) or isinstance(wanted, tuple) or call.named.get("out") is not None:
         return plain
-    dtype, own = np.asarray(wanted).dtype, np.asarray(given).dtype
+    dtype, own = np.asarray(wanted).dtype, np.asarray(plain_result).dtype
     if not own.isnative and own.newbyteorder("=") == dtype:
         return partial(_in_own_order, numpy, *call.arguments, **call.named)
     floats = [value for i, value in enumerate(call.arguments) if i not in integers]
@@ -83,7 +86,7 @@ def of_the_same_dtype(
 
 
 def _is_converted(value: Any) -> bool:
-    """Whether an argument counts as float64 with us, or as float32: an array of integers, bools or halves."""
+    """Return whether jitkernels converts an argument to float64 or float32: arrays of integers, bools or float16."""
     return isinstance(value, np.ndarray) and (value.dtype.kind in "iub" or value.dtype == np.float16)
 
 
@@ -101,5 +104,5 @@ def _converting(
 
 def _line(
     name: str, form: str, calls: Mapping[str, partial[Any]], seconds: float, turn: int
-) -> Line:  # the arrays are those of the call
+) -> Line:  # the call binds its arrays
     return Line(name, form, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")

@@ -1,4 +1,4 @@
-"""``jitkernels bench packed``: what a process pays that has nothing but a pack: no LLVM, no numba, an empty cache."""
+"""``jitkernels bench packed``: startup of a process with a kernel archive only: no LLVM, no numba, an empty cache."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.roles import is_everyday
-from jitkernels.benchmark.entries.startup import CHILD
-from jitkernels.benchmark.processes import empty_cache, run, script
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.functions import everyday
-from jitkernels.packing import Packing
-from jitkernels.peers import ordinary_calls_of
-from jitkernels.registry import row
+from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.schema_queries import is_everyday
+from jitkernels.benchmarks.entries.startup import CHILD
+from jitkernels.benchmarks.peers import ordinary_calls_of
+from jitkernels.benchmarks.processes import empty_cache, run, script
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.dispatch.operators import everyday
+from jitkernels.tools.archive_builder import Packing
 from jitkernels.tuning.timer import Timing
 
 PROCESSES = 5
@@ -41,9 +41,9 @@ for name, arguments, named in json.loads(sys.argv[2]):
     found.append((name, perf_counter() - started[0], process_time() - started[1]))
 print(json.dumps(found))
 """
-"""First calls, one behind the other, with all that a function needs beside its code."""
+"""First calls in sequence, with everything that a function needs besides its code."""
 FIRST = "vmul"
-"""The function that is called before all others, which bears what the first call of a process costs."""
+"""The function called before all others, which bears the cost of a process's first call."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -62,8 +62,8 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("packed", verdict=verdict)
 def packed(settings: Settings) -> Iterator[Line]:
-    """A process without a compiler, with a pack: three kernels, the first call of each function, memory."""
-    names = [found.kernel_type.name.lower() for found in settings.rows if is_everyday(found)]
+    """A process without a compiler, with an archive: three kernels, the first call of each function, memory."""
+    names = [row.kernel_type.name.lower() for row in settings.rows if is_everyday(row)]
     with empty_cache() as folder:
         pack, arrays, cache = folder / "some.pack", folder / "arrays.npz", folder / "cache"
         cache.mkdir(mode=0o700)
@@ -71,22 +71,26 @@ def packed(settings: Settings) -> Iterator[Line]:
         process = {
             "JITKERNELS_PACK": str(pack),
             "JITKERNELS_CACHE_DIR": str(cache),
-            "PYTHONDONTWRITEBYTECODE": "",  # whoever installs a package compiles it
+            "PYTHONDONTWRITEBYTECODE": "",  # an installed package has bytecode
             "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         }
         script(f"{WITHOUT}{CHILD}", **process)
-        runs = [script(f"{WITHOUT}{CHILD}", **process) for _ in range(PROCESSES)]
+        processes = settings.limited(range(PROCESSES))
+        runs = [script(f"{WITHOUT}{CHILD}", **process) for _ in processes]
         alone = min(script(f"import numpy\n{MEMORY}", **process) for _ in range(2))
         most = min(script(f"{WITHOUT}{CHILD}{MEMORY}", **process) for _ in range(2))
         yield Line(
             "packed",
             "three kernels",
-            {name: _quickest([one["times"][name] for one in runs]) for name in runs[0]["times"]},
+            {
+                name: _quickest([measurement["times"][name] for measurement in runs])
+                for name in runs[0]["times"]
+            },
             figures={"megabytes": most - alone, "pack": pack.stat().st_size / 1e6},
         )
         script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps([first, *calls]), **process)
         times: dict[str, list[list[float]]] = {}
-        for number in range(PROCESSES):
+        for number in processes:
             start = number * len(calls) // PROCESSES
             order = [first, *calls[start:], *calls[:start]]
             for name, *seconds in script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps(order), **process):
@@ -99,13 +103,13 @@ def packed(settings: Settings) -> Iterator[Line]:
 
 
 def _quickest(seconds: Sequence[float]) -> Timing:
-    found = sorted(seconds)
-    return Timing(found[0], found[len(found) // 2] - found[0])
+    ordered = sorted(seconds)
+    return Timing(ordered[0], ordered[len(ordered) // 2] - ordered[0])
 
 
 def make(pack: str, arrays: str, names: Sequence[str]) -> list[Any]:
-    """Write a pack of what a call of each function and the three kernels load; the calls, and arrays with results."""
-    kept: dict[str, Any] = {}
+    """Write an archive of what the functions and the three kernels load; return the calls, and arrays with results."""
+    stored: dict[str, Any] = {}
     calls: dict[str, Any] = {}
     with Packing() as packing:
         packing.add_launcher()
@@ -113,19 +117,19 @@ def make(pack: str, arrays: str, names: Sequence[str]) -> list[Any]:
             for call in ordinary_calls_of(row(name), ELEMENTS)[:1]:
                 result = everyday(name)(*call.arguments, **call.named)
                 results = result if isinstance(result, tuple) else (result,)
-                kept |= {f"{name} {i}": np.asarray(one) for i, one in enumerate(results)}
-                calls[name] = name, [_kept(kept, value) for value in call.arguments], dict(call.named)
+                stored |= {f"{name} {i}": np.asarray(array) for i, array in enumerate(results)}
+                calls[name] = name, [_stored(stored, value) for value in call.arguments], dict(call.named)
         for attr in (jk.VMulAttr(n=8), jk.SoftmaxAttr(rows=16, n=64), jk.MatMulAttr(m=64, n=64, k=64)):
             jk.KernelFuncs.cache().at(attr)
-    np.savez(arrays, **kept)
+    np.savez(arrays, **stored)
     packing.write(Path(pack))
     return list(calls.values())
 
 
-def _kept(kept: dict[str, Any], value: Any) -> Any:
-    """A plain value, or the name that an array is kept by."""
+def _stored(stored: dict[str, Any], value: Any) -> Any:
+    """Return a plain value, or the name under which an array is stored."""
     if value is None or isinstance(value, str | int | float):
         return value
-    name = f"array {len(kept)}"
-    kept[name] = np.asarray(value)
+    name = f"array {len(stored)}"
+    stored[name] = np.asarray(value)
     return {"array": name}

@@ -1,4 +1,4 @@
-"""``jitkernels bench programs``: programs with loops, unchanged but for the decorator, beside NumPy, numba and JAX."""
+"""``jitkernels bench programs``: programs with loops, unchanged but for the decorator, against NumPy, numba and JAX."""
 
 import importlib.util
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark import scalar_programs, whole_programs
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean
+from jitkernels.benchmarks import scalar_programs, whole_programs
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing, measure
 
 OURS, NUMPY, NUMBA, JAX = "jit", "numpy", "numba", "jax"
@@ -26,7 +26,7 @@ ONE_THREAD = {
 
 
 def _names() -> list[str]:
-    return [one.__name__ for one in PROGRAMS]
+    return [program.__name__ for program in PROGRAMS]
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -55,73 +55,87 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("programs", verdict=verdict, against=NUMPY, parts=_names)
 def programs(settings: Settings) -> Iterator[Line]:
-    """Programs with loops, each in a process of its own with an empty cache: compile times, and later calls."""
-    for name in settings.parts or _names():
+    """Programs with loops, each in its own process with an empty cache: compile times, and later calls."""
+    for name in settings.some_of(_names()):
         with empty_cache() as cache:
-            found = run(__name__, "child", name, settings.seconds, cache=cache, **ONE_THREAD)
-        timings = {contestant: Timing(*values) for contestant, values in found["times"].items()}
-        figures = {f"x {one}": round(timings[one].seconds / timings[OURS].seconds, 2) for one in timings}
-        del figures[f"x {OURS}"], figures[f"x {NUMPY}"]  # which the table has in any case
-        yield Line(name, "", timings, OURS, figures={**figures, **found["compiling"]}, detail=found["remark"])
+            measurement = run(__name__, "child", name, settings.seconds, cache=cache, **ONE_THREAD)
+        timings = {contestant: Timing(*values) for contestant, values in measurement["times"].items()}
+        figures = {
+            f"x {contestant}": round(timings[contestant].seconds / timings[OURS].seconds, 2)
+            for contestant in timings
+        }
+        del figures[f"x {OURS}"], figures[f"x {NUMPY}"]  # always a row of the table
+        yield Line(
+            name,
+            "",
+            timings,
+            OURS,
+            figures={**figures, **measurement["compiling"]},
+            detail=measurement["remark"],
+        )
 
 
-def _of_jax(name: str, given: tuple[Any, ...], expected: Any, seconds: float) -> tuple[Any, float]:
-    """The call of the fastest form of a program, and what its first one takes."""
-    from jitkernels.benchmark import programs_in_jax
+def _of_jax(name: str, arguments: tuple[Any, ...], expected: Any, seconds: float) -> tuple[Any, float]:
+    """Return the call of a program's fastest JAX form, and the seconds of its first call."""
+    from jitkernels.benchmarks import programs_in_jax
 
     calls, first = {}, {}
     for number, form in enumerate(programs_in_jax.forms_of(name)):
-        call = calls[str(number)] = programs_in_jax.call_of(form, given)
+        call = calls[str(number)] = programs_in_jax.call_of(form, arguments)
         started = perf_counter()
-        found = call()
+        result = call()
         first[str(number)] = perf_counter() - started
-        # Counts of rounds hang on roundings here and there, and XLA takes a product and a sum in one.
-        if np.isclose(found, expected, rtol=1e-9).mean() < (0.99 if expected.dtype.kind == "i" else 1.0):
-            raise AssertionError(f"{name} of {JAX} computes something else")
+        # Some trip counts depend on rounding, and XLA contracts products and sums to FMA.
+        if np.isclose(result, expected, rtol=1e-9).mean() < (0.99 if expected.dtype.kind == "i" else 1.0):
+            raise AssertionError(f"{name} of {JAX} has a different result")
     times = measure(calls, (), budget=seconds, clock=process_time)
-    best = min(times, key=lambda one: times[one].seconds)
+    best = min(times, key=lambda label: times[label].seconds)
     return calls[best], first[best]
 
 
-def _called(call: Callable[..., Any], given: Sequence[Any], written: Container[int]) -> Any:
-    """A call with copies of what the program writes to."""
-    return call(*(one.copy() if i in written else one for i, one in enumerate(given)))
+def _called(call: Callable[..., Any], arguments: Sequence[Any], written: Container[int]) -> Any:
+    """Return the call with copies of the arrays that the program writes to."""
+    return call(*(argument.copy() if i in written else argument for i, argument in enumerate(arguments)))
 
 
 def child(name: str, seconds: float) -> dict[str, Any]:
-    """Seconds of calls, and of the first one."""
-    function, arguments = next((one, made) for one, made in PROGRAMS.items() if one.__name__ == name)
-    own_compiler()(np.negative)(np.ones(3))  # what is imported then is no part of compiling
+    """Return seconds of calls, and of the first one."""
+    function, arguments = next(
+        (candidate, factory) for candidate, factory in PROGRAMS.items() if candidate.__name__ == name
+    )
+    own_compiler()(np.negative)(np.ones(3))  # these imports do not count as compile time
     contestants = {NUMPY: function, OURS: own_compiler()(function)}
     if importlib.util.find_spec("numba"):
         import numba
 
         contestants[NUMBA] = numba.njit(function)
-    given, before = arguments(), arguments()
-    expected = np.array(function(*given))
-    written = {i for i, one in enumerate(given) if not np.array_equal(one, before[i])}
+    inputs, before = arguments(), arguments()
+    expected = np.array(function(*inputs))
+    written = {i for i, candidate in enumerate(inputs) if not np.array_equal(candidate, before[i])}
     compiling, remarks = {}, []
     for contestant, call in [*contestants.items()][1:]:
         started = perf_counter()
         try:
-            found = call(*arguments())
-        except Exception as error:  # noqa: BLE001  # numba has many for what it does not take
+            result = call(*arguments())
+        except Exception as error:  # noqa: BLE001  # numba raises errors of many types for unsupported code
             remarks.append(f"{contestant}: {type(error).__name__}")
             del contestants[contestant]
             continue
         compiling["compile s" if contestant == OURS else f"{contestant} compile s"] = round(
             perf_counter() - started, 2
         )
-        np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=contestant)
-    given = arguments()
-    calls = {contestant: partial(_called, call, given, written) for contestant, call in contestants.items()}
+        np.testing.assert_allclose(result, expected, rtol=1e-9, err_msg=contestant)
+    inputs = arguments()
+    calls = {contestant: partial(_called, call, inputs, written) for contestant, call in contestants.items()}
     if function in whole_programs.PROGRAMS and importlib.util.find_spec("jax"):
-        calls[JAX], first = _of_jax(name, given, expected, max(seconds, 0.5) / 4)
+        calls[JAX], first = _of_jax(name, inputs, expected, max(seconds, 0.5) / 4)
         compiling[f"{JAX} compile s"] = round(first, 2)
-    # JAX computes on threads of its own, and the processor's time is that of all.
+    # JAX computes on its own threads, and processor time counts all threads.
     times = measure(calls, (), budget=max(seconds, 0.5), clock=process_time)
     return {
-        "times": {contestant: [one.seconds, one.spread] for contestant, one in times.items()},
+        "times": {
+            contestant: [candidate.seconds, candidate.spread] for contestant, candidate in times.items()
+        },
         "compiling": compiling,
         "remark": "; ".join(remarks),
     }

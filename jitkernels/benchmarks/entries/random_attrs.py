@@ -1,4 +1,4 @@
-"""``jitkernels bench random-attrs``: is the pick right for attrs that nobody measured? Run `jitkernels tune` before."""
+"""``jitkernels bench random-attrs``: regret of the selection for unmeasured attrs. Run `jitkernels tune` before."""
 
 import itertools
 import math
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.benchmark import table
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.benchmarks import table
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.errors import AttrError
 
-COUNT = {"ci": 60, "full": 500}
-"""Attrs over all rows that are asked for, of each at least one."""
+COUNT = {TINY: 1, "ci": 60, "full": 500}
+"""Attrs over all requested rows, at least one of each."""
 MEDIAN, LATE = 0.02, 0.10
 MOST_BYTES, MOST_OPERATIONS = 1 << 26, 5e8
 SEED = 20
@@ -35,7 +35,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 
 def _faults(lines: Sequence[Line]) -> Iterator[str]:
-    """A line for each kernel with a pick that is not what is promised: its regrets, and where refer is faster."""
+    """Return a line for each kernel that misses its promise: its regrets, and attrs for which refer is faster."""
     for group, of_row in itertools.groupby(lines, key=lambda line: line.group):
         own = list(of_row)
         slower = [
@@ -53,7 +53,7 @@ def _faults(lines: Sequence[Line]) -> Iterator[str]:
 
 @benchmark("random-attrs", verdict=verdict, against="refer")
 def random_attrs(settings: Settings) -> Iterator[Line]:
-    """60 attrs (tag full: 500) outside the sweeps, drawn evenly from the rows: pick, regret."""
+    """60 attrs (tag full: 500) outside the sweeps, drawn evenly from the rows: selection, regret."""
     generator = np.random.default_rng(SEED)
     count, rows = COUNT[settings.tag], len(settings.rows)
     for number, row in enumerate(settings.rows):
@@ -67,14 +67,14 @@ def _look(attr: KernelAttr, settings: Settings, turn: int) -> Line:
 
 
 def attrs_between(row: type[KernelAttr], count: int, generator: np.random.Generator) -> list[KernelAttr]:
-    """Attrs that the sweep does not have: every field drawn anew from what the row says that it may be."""
+    """Return attrs outside the sweep: every field is drawn from the values that the row allows."""
     known = [case.attr for case in row.sweep() if "full" in case.tags]
     draws = {
         name: _draw_of(row, name, [attr.fields()[name] for attr in known]) for name in row.known_fields()
     }
-    found: dict[KernelAttr, None] = {}
+    drawn: dict[KernelAttr, None] = {}
     for _ in range(10_000 * count):
-        if len(found) == count:
+        if len(drawn) == count:
             break
         try:
             attr = row(**{name: draw(generator) for name, draw in draws.items()})
@@ -82,12 +82,12 @@ def attrs_between(row: type[KernelAttr], count: int, generator: np.random.Genera
             continue
         size = sum(array.nbytes for array in attr.signature().arrays)
         if attr not in known and size <= MOST_BYTES and attr.operations() <= MOST_OPERATIONS:
-            found[attr] = None
-    return list(found)
+            drawn[attr] = None
+    return list(drawn)
 
 
 def _draw_of(row: type[KernelAttr], name: str, known: Sequence[Any]) -> Draw:
-    """How a field is drawn: integers within the range that the sweep has, all else from what it may be or is there."""
+    """Return how to draw a field: integers in the range of the sweep, other fields from allowed or swept values."""
     field = row.known_fields()[name]
     if field.is_integer:
         least, most = max(1, min(known)), max(1, *known)

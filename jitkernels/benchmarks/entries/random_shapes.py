@@ -1,6 +1,6 @@
 """``jitkernels bench random-shapes``: one compiled function, called with a thousand shapes.
 
-Shapes in which an extent is 1 are broadcast in another way and may be compiled for themselves; no others may.
+Shapes with unit extents broadcast differently and may be compiled separately; no others may.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
-SHAPES = {"ci": 1000, "full": 20_000}
-LONGEST = {"ci": 48, "full": 160}
+SHAPES = {TINY: 5, "ci": 1000, "full": 20_000}
+LONGEST = {TINY: 8, "ci": 48, "full": 160}
 MOST_COMPILES, LIMIT = 4, 2e-6
 PROCESSES = 3
-"""A shape is new once in a process: the least of so many processes counts for time, the most for compiles."""
+"""A shape is new once per process: time is the minimum over this many processes, compiles the maximum."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -37,28 +37,28 @@ def random_shapes(settings: Settings) -> Iterator[Line]:
     """1,000 random shapes (tag full: 20,000) of one compiled function: compiles, and the time of all other calls."""
     own_compiler()
     runs = []
-    for _ in range(PROCESSES):
+    for _ in settings.limited(range(PROCESSES)):
         with empty_cache() as cache:
             runs.append(run(__name__, "child", SHAPES[settings.tag], LONGEST[settings.tag], cache=cache))
     timings = {
-        "new shape": Timing(min(found["new"] for found in runs), 0.0),
-        "same again": Timing(min(found["again"] for found in runs), 0.0),
+        "new shape": Timing(min(measurement["new"] for measurement in runs), 0.0),
+        "same again": Timing(min(measurement["again"] for measurement in runs), 0.0),
     }
-    compiles = max(found["compiles"] for found in runs)
+    compiles = max(measurement["compiles"] for measurement in runs)
     yield Line("random-shapes", f"{SHAPES[settings.tag]} shapes", timings, figures={"compiles": compiles})
 
 
 def child(count: int, longest: int) -> dict[str, float]:
-    """Compiles, and seconds per call of shapes that are new without being compiled, and of the same once more."""
+    """Return compile counts, and seconds per call of new shapes without compilation, and of a repetition."""
     every = [(rows, columns) for rows in range(1, longest + 1) for columns in range(1, longest + 1)]
     shapes = Random(1).sample(every, count)
     room = [np.linspace(-1, 1, longest * longest, dtype=np.float32) for _ in range(3)]
 
     def arguments(rows: int, columns: int) -> tuple[Any, ...]:
-        one, other, line = room
+        first, second, line = room
         return (
-            one[: rows * columns].reshape(rows, columns),
-            other[: rows * columns].reshape(rows, columns),
+            first[: rows * columns].reshape(rows, columns),
+            second[: rows * columns].reshape(rows, columns),
             line[:columns],
         )
 
@@ -67,15 +67,15 @@ def child(count: int, longest: int) -> dict[str, float]:
     read = perf_counter() - clock
     new, uncompiled, compiles = 0.0, 0, 0
     for shape in shapes:
-        given = arguments(*shape)
+        inputs = arguments(*shape)
         started = perf_counter()
-        result = function(*given)
-        taken = perf_counter() - started
+        result = function(*inputs)
+        seconds = perf_counter() - started
         now = function.stats().compiles
         if now == compiles:
-            new, uncompiled = new + taken - read, uncompiled + 1
+            new, uncompiled = new + seconds - read, uncompiled + 1
         compiles = now
-        np.testing.assert_allclose(result, _scaled(*given), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(result, _scaled(*inputs), rtol=1e-5, atol=1e-6)
     calls = [arguments(*shape) for shape in shapes]
     again = min(_seconds(function, calls) for _ in range(5))
     return {"new": new / max(uncompiled, 1), "again": again / count, "compiles": compiles}

@@ -1,6 +1,6 @@
-"""``jitkernels bench rows``: reductions of rows as compiled NumPy, against the kernels that are written by hand.
+"""``jitkernels bench rows``: row reductions as compiled NumPy, against hand-written kernels.
 
-Where there is no such kernel, NumPy is what they are compared with.
+Reductions without such a kernel are compared with NumPy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,42 +10,42 @@ from itertools import product
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.programs import all_programs
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import geometric_mean, time_calls
-from jitkernels.peers import Bound
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.programs import all_programs
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean, time_calls
 
 COMPILED, BY_HAND, NUMPY = "compiled", "by hand", "numpy"
 PROGRAMS = ("softmax", "layer_norm", "log_sum_exp", "variance", "rms_norm", "cosine_similarity")
 KERNELS = ("softmax", "layer_norm")
-WIDTHS = {"ci": (16, 100, 1000), "full": (8, 16, 32, 64, 100, 128, 256, 1000, 4096)}
-ROWS = {"ci": (1, 100), "full": (1, 10, 100, 1000)}
-DTYPES = {"ci": ("float32",), "full": ("float32", "float64")}
+WIDTHS = {TINY: (16,), "ci": (16, 100, 1000), "full": (8, 16, 32, 64, 100, 128, 256, 1000, 4096)}
+ROWS = {TINY: (1,), "ci": (1, 100), "full": (1, 10, 100, 1000)}
+DTYPES = {TINY: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
 LARGEST = 1 << 21
-"""Elements; beyond, memory is measured."""
+"""Elements; larger arrays would measure memory bandwidth."""
 PROMISED = 0.9
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
-    apart = sorted({line.group for line in lines if line.figures["kernels"] != 1})
+    unfused = sorted({line.group for line in lines if line.figures["kernels"] != 1})
     speeds = {f"{line.group}, {line.case}": line.speed_over(BY_HAND) for line in lines}
     by_hand = {name: speed for name, speed in speeds.items() if speed is not None}
     behind = sorted((speed, name) for name, speed in by_hand.items() if speed < PROMISED)
     over_numpy = [line.speed_over(NUMPY) or 0.0 for line in lines]
     text = [
-        f"over {name}: geometric mean {geometric_mean(found):.2f}, lowest {min(found, default=0.0):.2f}"
-        for name, found in (("kernels by hand", [*by_hand.values()]), ("NumPy", over_numpy))
+        f"over {name}: geometric mean {geometric_mean(ratios):.2f}, lowest {min(ratios, default=0.0):.2f}"
+        for name, ratios in (("kernels by hand", [*by_hand.values()]), ("NumPy", over_numpy))
     ]
     text[0] += f" (promised: {PROMISED})"
     text += [f"  {speed:.2f} {name}" for speed, name in behind]
-    text += [f"  more kernels than one: {name}" for name in apart]
-    return Verdict("\n".join(text), not behind and not apart)
+    text += [f"  more kernels than one: {name}" for name in unfused]
+    return Verdict("\n".join(text), not behind and not unfused)
 
 
 @benchmark("rows", verdict=verdict, against=BY_HAND)
 def rows(settings: Settings) -> Iterator[Line]:
-    """Reductions of rows, compiled, with out=: by hand where there is a kernel, and by NumPy; one thread."""
+    """Reductions of rows, compiled, with out=: against hand-written kernels, or else NumPy; one thread."""
     jit = own_compiler()
     for name, dtype in product(PROGRAMS, DTYPES[settings.tag]):
         program = all_programs()[name]
@@ -60,7 +60,7 @@ def rows(settings: Settings) -> Iterator[Line]:
             arguments = (*values[:of_rows], *columns[:of_columns])
             out = np.empty_like(
                 compiled(*arguments)
-            )  # of both, as it hangs on where arrays lie how long it takes
+            )  # interleave both: their time depends on array addresses
             calls: dict[str, Bound] = {COMPILED: partial(compiled, *arguments, out=out)}
             if name in KERNELS:
                 calls[BY_HAND] = partial(getattr(jk, name), *arguments, out=out)

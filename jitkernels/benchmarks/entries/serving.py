@@ -1,9 +1,9 @@
-"""``jitkernels bench serving``: small networks that answer a few rows at a time, beside NumPy, onnxruntime and torch.
+"""``jitkernels bench serving``: inference of small networks on a few rows, against NumPy, onnxruntime and torch.
 
-All are called in turn in one process of one thread. Ours gets its weights as arguments, as what the function refers
-to, and as static arrays; all write to ``out=``. A call of the smallest network is to take no longer than a promised
-time; the larger one is to be so many times as fast as onnxruntime for a single row. For more rows than one, all that is
-left to win is what calls cost, as the multiplications take the rest.
+All contestants are interleaved in one single-threaded process. jitkernels gets its weights as arguments, as free
+variables, and as static arrays; all write to ``out=``. The smallest network has a promised maximum time; the larger one
+a promised speedup over onnxruntime for a single row. For more rows, only call overhead can be saved, as matrix
+multiplication dominates.
 """
 
 import importlib.util
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing, measure
 
 OURS, CAPTURED, STATIC, NUMPY, ONNX = "jit", "jit, captured", "jit, static", "numpy", "onnxruntime"
@@ -32,7 +32,7 @@ Network = tuple[AnyArray, list[AnyArray], list[AnyArray]]
 
 
 def forward(x: Any, weights: Any, biases: Any) -> Any:
-    """What the network answers: layers with a rectifier between them."""
+    """Compute the network's output: layers with a rectifier between them."""
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         x = x @ weight + bias
         if i < len(weights) - 1:
@@ -41,7 +41,7 @@ def forward(x: Any, weights: Any, biases: Any) -> Any:
 
 
 def network(width: int, layers: int, rows: int) -> Network:
-    """Rows to answer, weights and biases."""
+    """Return input rows, weights and biases."""
     random = np.random.default_rng(0)
     weights = [
         (random.standard_normal((width, width)) / np.sqrt(width)).astype(np.float32) for _ in range(layers)
@@ -67,38 +67,42 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("serving", verdict=verdict, against=ONNX)
 def serving(settings: Settings) -> Iterator[Line]:
-    """Networks of two layers of 16 and four of 128, answering 1, 8 and 32 rows on one thread, beside onnxruntime."""
+    """Inference of networks with two layers of 16 and four of 128 on 1, 8 and 32 rows, one thread, with onnxruntime."""
     own_compiler()
-    limits: dict[str, Any] = {f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
-    for group, (width, layers) in NETWORKS.items():
-        for rows in ROWS:
-            found = run(__name__, "child", width, layers, rows, settings.seconds, settings.peers, **limits)
-            timings = {name: Timing(*values) for name, values in found.items()}
+    limits: dict[str, Any] = {
+        f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")
+    }
+    for group, (width, layers) in settings.limited(NETWORKS.items()):
+        for rows in settings.limited(ROWS):
+            measurements = run(
+                __name__, "child", width, layers, rows, settings.seconds, settings.peers, **limits
+            )
+            timings = {name: Timing(*values) for name, values in measurements.items()}
             yield Line(group, f"{rows} row{'s'[: rows > 1]}, float32", timings, STATIC)
 
 
 def child(width: int, layers: int, rows: int, seconds: float, peers: bool) -> dict[str, list[float]]:
-    """Seconds of a call by each contestant, all of which answer alike."""
-    given = network(width, layers, rows)
-    expected = forward(*given)
-    calls: dict[str, Callable[[], Any]] = {OURS: _given(*given), CAPTURED: _captured(*given)}
-    calls[STATIC] = _captured(*given, static_argnames=("weights", "biases"))
-    calls[NUMPY] = partial(forward, *given)
+    """Return seconds of a call by each contestant, after checking that their results agree."""
+    inputs = network(width, layers, rows)
+    expected = forward(*inputs)
+    calls: dict[str, Callable[[], Any]] = {OURS: _as_arguments(*inputs), CAPTURED: _captured(*inputs)}
+    calls[STATIC] = _captured(*inputs, static_argnames=("weights", "biases"))
+    calls[NUMPY] = partial(forward, *inputs)
     if peers and importlib.util.find_spec("onnxruntime") and importlib.util.find_spec("onnx"):
-        calls[ONNX] = _of_onnxruntime(*given)
+        calls[ONNX] = _of_onnxruntime(*inputs)
     if peers and importlib.util.find_spec("torch"):
-        calls |= _of_torch(*given)
+        calls |= _of_torch(*inputs)
     for name, call in calls.items():
-        found = call()
-        found = found[0] if isinstance(found, list) else found
-        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-3, atol=1e-4, err_msg=name)
+        result = call()
+        result = result[0] if isinstance(result, list) else result
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-3, atol=1e-4, err_msg=name)
     times = measure(calls, (), budget=max(20 * seconds, 0.1), rounds=(5, 60), clock=thread_time)
-    return {name: [one.seconds, one.spread] for name, one in times.items()}
+    return {name: [timing.seconds, timing.spread] for name, timing in times.items()}
 
 
-def _given(x: Any, weights: Any, biases: Any) -> Callable[[], Any]:
+def _as_arguments(x: Any, weights: Any, biases: Any) -> Callable[[], Any]:
     compiled, out = own_compiler()(forward), np.empty_like(x)
-    # No partial: what has arguments by name takes 0.1 us to put these together.
+    # No functools.partial: with keywords it adds 0.1 us per call.
     return lambda: compiled(x, weights, biases, out=out)
 
 
@@ -111,7 +115,7 @@ def _captured(x: Any, weights: Any, biases: Any, **options: Any) -> Callable[[],
 
 
 def _of_onnxruntime(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]) -> Callable[[], Any]:
-    """A session of one thread, whose weights are constants of the model, which it may pack as it likes."""
+    """Return a session of one thread; weights are constants of the model, which it may pack."""
     import onnx
     import onnxruntime
 
@@ -123,10 +127,10 @@ def _of_onnxruntime(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]
             onnx.numpy_helper.from_array(bias, f"b{i}"),
         ]
         is_last = i == len(weights) - 1
-        made = "y" if is_last else f"z{i}"
-        nodes.append(helper.make_node("Gemm", [current, f"w{i}", f"b{i}"], [made]))
+        output_name = "y" if is_last else f"z{i}"
+        nodes.append(helper.make_node("Gemm", [current, f"w{i}", f"b{i}"], [output_name]))
         if not is_last:
-            nodes.append(helper.make_node("Relu", [made], [f"h{i}"]))
+            nodes.append(helper.make_node("Relu", [output_name], [f"h{i}"]))
             current = f"h{i}"
     ends = [helper.make_tensor_value_info(name, kind, x.shape) for name in "xy"]
     graph = helper.make_graph(nodes, "network", ends[:1], ends[1:], constants)
@@ -149,10 +153,10 @@ def _of_torch(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]) -> d
         layer = torch.nn.Linear(*weight.shape)
         layer.weight.data, layer.bias.data = torch.tensor(weight.T), torch.tensor(bias)
         layers += [layer, torch.nn.ReLU()]
-    module, given = torch.nn.Sequential(*layers[:-1]).eval(), torch.tensor(x)
+    module, inputs = torch.nn.Sequential(*layers[:-1]).eval(), torch.tensor(x)
 
     def answered(function: Any) -> Any:
         with torch.inference_mode():
-            return function(given)
+            return function(inputs)
 
     return {EAGER: partial(answered, module), COMPILED: partial(answered, torch.compile(module))}

@@ -1,9 +1,9 @@
-"""``jitkernels bench startup``: what a fresh process pays beyond ``import numpy`` until three kernels have run."""
+"""``jitkernels bench startup``: time of a fresh process beyond ``import numpy`` until three kernels have run."""
 
 from collections.abc import Iterator, Sequence
 
-from jitkernels.benchmark.processes import script
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.processes import script
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
 PROCESSES = 15
@@ -25,7 +25,7 @@ jk.KernelFuncs.cache().at(jk.MatMulAttr(m=64, n=64, k=64))(m, m, c)
 third, processor = time.perf_counter(), time.process_time() - used
 assert y[0] == 1 and abs(b[0, 0] - 1 / 64) < 1e-6 and c[0, 0] == 64
 times = {"import": imported - start, "VMUL": first - imported, "SOFTMAX": second - first, "MATMUL": third - second}
-translated = "jitkernels.native.language.loops" in sys.modules
+translated = "jitkernels.codegen.python.kernel_module" in sys.modules
 print(json.dumps({"times": {**times, "total": third - start, "processor": processor}, "translated": translated}))
 """
 
@@ -43,13 +43,13 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("startup", verdict=verdict)
 def startup(settings: Settings) -> Iterator[Line]:
-    """What a fresh process with a warm cache pays beyond import numpy until VMUL, SOFTMAX and MATMUL have run."""
+    """Time of a fresh process with a warm cache beyond import numpy until VMUL, SOFTMAX and MATMUL have run."""
     script(CHILD)
-    runs = [script(CHILD) for _ in range(PROCESSES)]
+    runs = [script(CHILD) for _ in settings.limited(range(PROCESSES))]
     timings = {}
     for name in runs[0]["times"]:
-        found = sorted(run["times"][name] for run in runs)
-        timings[name] = Timing(found[0], found[len(found) // 2] - found[0])
+        seconds = sorted(run["times"][name] for run in runs)
+        timings[name] = Timing(seconds[0], seconds[len(seconds) // 2] - seconds[0])
     yield Line(
         "startup", "warm", timings, figures={"translated": float(any(run["translated"] for run in runs))}
     )

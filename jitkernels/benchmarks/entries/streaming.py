@@ -1,8 +1,8 @@
-"""``jitkernels bench streaming``: kernels over arrays beyond the caches, against the bandwidth that a triad reaches.
+"""``jitkernels bench streaming``: kernels over arrays larger than the caches, against the bandwidth of a triad.
 
-"triad" is the time in which a[i] = b[i] + s * c[i], measured in the same rounds, moves as many bytes as the kernel has
-in its arrays, each read or written once. ``--threads`` says how many share the memory. One thread is timed by the
-processor time that it takes: calls as long as these are seldom left alone by other programs.
+"triad" is the time in which a[i] = b[i] + s * c[i], measured interleaved, moves as many bytes as the kernel has
+in its arrays, each read or written once. ``--threads`` sets the number of threads. One thread is timed by its processor
+time: other programs almost always interrupt calls of this length.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,27 +10,27 @@ from functools import partial
 from time import perf_counter, thread_time
 from typing import Any
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import trailing_of
-from jitkernels.benchmark import peaks
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmark.table import time_calls
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.schema_queries import trailing_of
+from jitkernels.benchmarks import peaks
+from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import time_calls
+from jitkernels.dispatch.kernel_cache import KernelFuncs, get_refer
 from jitkernels.errors import AttrError
-from jitkernels.kernel_funcs import KernelFuncs, get_refer
-from jitkernels.measuring import candidates, tune_class
-from jitkernels.peers import Bound
-from jitkernels.tuning.classes import nbytes
+from jitkernels.selection.shape_buckets import nbytes
 from jitkernels.tuning.timer import Timing
+from jitkernels.tuning.tune import candidates, tune_class
 
 TRIAD, PICK, STATIC, NUMPY = "triad", "pick", "static", "refer"
-ELEMENTS = 1 << 24
+ELEMENTS, SMALLEST = 1 << 24, 1 << 10
 SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {
     1: ((ELEMENTS,),),
     2: ((1 << 14, 1024), (4096, 4096), (256, 1 << 16)),
 }
-"""Extents by their number, of rows that do not say what streams."""
+"""Extents by number of extents, for rows without declared streaming attrs."""
 MOST_OPERATIONS = 16.0
-"""For each byte: what computes more is not to be measured by memory."""
+"""Operations per byte: kernels above this are not bound by memory."""
 PROMISED = 0.9
 
 
@@ -42,7 +42,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 
 def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
-    """The attrs of a row that stream through so many elements: those that it says, or those of one extent or two."""
+    """Return the row's attrs that stream through `elements` elements: declared ones, or those of one or two extents."""
     behind = trailing_of(row)
     extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
     for shape in row.streams or SHAPES.get(len(extents), ()):
@@ -65,11 +65,11 @@ def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAtt
 
 @benchmark("streaming", verdict=verdict, against=TRIAD)
 def streaming(settings: Settings) -> Iterator[Line]:
-    """Kernels at 2 ** 24 elements, measured picks, against the bandwidth of a triad."""
+    """Kernels at 2 ** 24 elements, measured selections, against the bandwidth of a triad."""
     parallel = settings.threads > 1
     triads = [peaks.triad(past=past, parallel=parallel) for past in (False, True)]
     for row in settings.rows:
-        for attr in attrs(row):
+        for attr in attrs(row, SMALLEST if settings.is_tiny else ELEMENTS):
             yield line(attr, triads, settings.seconds, perf_counter if parallel else thread_time)
 
 
@@ -79,7 +79,7 @@ def line(
     seconds: float,
     clock: Callable[[], float] = thread_time,
 ) -> Line:
-    """One attr, after its class was measured."""
+    """Return the line of one attr, after its class was tuned."""
     tune_class(attr, budget=4 * seconds)
     arrays = attr.signature().sample()
     calls: dict[str, Bound] = {f"{TRIAD} {i}": partial(run) for i, (run, _) in enumerate(triads)}
@@ -96,12 +96,12 @@ def line(
         "GB/s": work / timings[PICK].seconds / 1e9,
     }
     extents = " x ".join(str(extent) for extent in attr.extents().values())
-    return Line(attr.name, extents, timings, PICK, figures=figures, detail=_picked(attr))
+    return Line(attr.name, extents, timings, PICK, figures=figures, detail=_pick_label(attr))
 
 
-def _picked(attr: KernelAttr) -> str:
-    """What the pick is."""
-    from jitkernels.choosing import choose
+def _pick_label(attr: KernelAttr) -> str:
+    """Return the label of the selection."""
+    from jitkernels.selection.select import choose
 
     choice = choose(attr)
     variant = ",".join(f"{name}={value}" for name, value in choice.variant.items())

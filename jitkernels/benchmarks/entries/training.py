@@ -1,6 +1,6 @@
-"""``jitkernels bench training``: a step of training, loss, gradients and Adam in one compiled function, beside torch.
+"""``jitkernels bench training``: a training step (loss, gradients, Adam) in one compiled function, against torch.
 
-The network has the layers 784-256-128-10 and takes 64 rows a step. Before anything is timed all contestants go the same
+The network has the layers 784-256-128-10 and takes 64 rows a step. Before timing, all contestants run the same
 steps from the same weights, and their losses are compared.
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmark import resident
-from jitkernels.benchmark.compilers import own_compiler
-from jitkernels.benchmark.processes import run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks import rss
+from jitkernels.benchmarks.compilers import own_compiler
+from jitkernels.benchmarks.processes import run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing, measure
 
 OURS, UNFUSED, NUMPY, EAGER, COMPILED = "jit", "level 0", "numpy", "torch", "torch.compile"
@@ -29,7 +29,7 @@ Step = Callable[[int], Any]
 
 
 def loss(parameters: Any, x: Any, y: Any) -> Any:
-    """The cross entropy, for a row of `y` that has a one for the right class."""
+    """Return the cross entropy; each row of `y` is the one-hot vector of the class."""
     w1, b1, w2, b2, w3, b3 = parameters
     h = np.maximum(x @ w1 + b1, 0)
     h = np.maximum(h @ w2 + b2, 0)
@@ -39,7 +39,7 @@ def loss(parameters: Any, x: Any, y: Any) -> Any:
 
 
 def adam(parameters: Any, means: Any, squares: Any, gradients: Any, number: Any) -> None:
-    """Step `number` of Adam, which changes all but the gradients in place."""
+    """Apply step `number` of Adam, which updates all arguments but the gradients in place."""
     rate, scale = 1e-3 / (1 - 0.9**number), 1 / np.sqrt(1 - 0.999**number)
     for p, m, v, d in zip(parameters, means, squares, gradients, strict=True):
         m *= 0.9
@@ -56,7 +56,7 @@ def step(parameters: Any, means: Any, squares: Any, number: Any, x: Any, y: Any)
 
 
 def by_hand(parameters: Any, means: Any, squares: Any, number: Any, x: Any, y: Any) -> Any:
-    """The same in NumPy, with the gradients as one derives them."""
+    """The same step in NumPy, with manually derived gradients."""
     w1, b1, w2, b2, w3, b3 = parameters
     h1 = np.maximum(x @ w1 + b1, 0)
     h2 = np.maximum(h1 @ w2 + b2, 0)
@@ -74,13 +74,13 @@ def by_hand(parameters: Any, means: Any, squares: Any, number: Any, x: Any, y: A
 
 
 def state(layers: Sequence[int] = LAYERS, dtype: Any = np.float32) -> tuple[Any, Any, Any]:
-    """Weights and biases as training begins, and Adam's two means of each."""
+    """Return initial weights and biases, and Adam's two moments of each."""
     random = np.random.default_rng(0)
     parameters: list[Any] = []
     for inner, outer in pairwise(layers):
         parameters.append((random.normal(size=(inner, outer)) / np.sqrt(inner)).astype(dtype))
         parameters.append(np.zeros(outer, dtype))
-    means, squares = ([np.zeros_like(one) for one in parameters] for _ in range(2))
+    means, squares = ([np.zeros_like(parameter) for parameter in parameters] for _ in range(2))
     return parameters, means, squares
 
 
@@ -100,7 +100,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
                 holds = holds and speed >= promised
         if f"{EAGER} MB" in line.figures:
             share = line.figures[f"{OURS} MB"] / line.figures[f"{EAGER} MB"]
-            words.append(f"at its peak it takes {share:.2f} times the memory of {EAGER} (promised: 1)")
+            words.append(f"its peak memory is {share:.2f} times that of {EAGER} (promised: 1)")
             holds = holds and share <= 1
         words.append(f"losses differ by up to {line.figures['losses differ']:.1e} of the first")
     return Verdict("; ".join(words), holds)
@@ -108,24 +108,24 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("training", verdict=verdict, against=EAGER)
 def training(settings: Settings) -> Iterator[Line]:
-    """A step of training a network of three layers: loss, gradients and Adam, beside NumPy by hand and torch."""
+    """A training step of a network of three layers: loss, gradients and Adam, against manual NumPy and torch."""
     own_compiler()
     threads = str(settings.threads)
     limits: dict[str, Any] = {
-        f"{one}_NUM_THREADS": threads for one in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")
+        f"{library}_NUM_THREADS": threads for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")
     }
-    found = run(__name__, "child", settings.threads, settings.seconds, **limits)
-    timings = {name: Timing(*values) for name, values in found["times"].items()}
+    measurements = run(__name__, "child", settings.threads, settings.seconds, **limits)
+    timings = {name: Timing(*values) for name, values in measurements["times"].items()}
     case = f"{'-'.join(map(str, LAYERS))}, {ROWS} rows, {threads} threads"
-    figures = {"losses differ": found["differ"]}
-    for name in (OURS, EAGER) if EAGER in timings and resident.is_told() else ():
-        alone = limits | dict.fromkeys(limits, "1") | resident.PROMPT
+    figures = {"losses differ": measurements["differ"]}
+    for name in (OURS, EAGER) if EAGER in timings and rss.is_available() else ():
+        alone = limits | dict.fromkeys(limits, "1") | rss.PROMPT
         figures[f"{name} MB"] = run(__name__, "memory", name, **alone) / 1e6
     yield Line("training", case, timings, OURS, figures=figures)
 
 
 def child(threads: int, seconds: float) -> dict[str, Any]:
-    """Seconds of a step by each contestant, and how far their losses are apart, as a share of the first."""
+    """Return seconds of a step by each contestant, and the relative difference of their losses."""
     steps = {
         OURS: _ours(jk.jit(step)),
         UNFUSED: _ours(jk.jit(step, opt_level=0)),
@@ -133,18 +133,18 @@ def child(threads: int, seconds: float) -> dict[str, Any]:
     }
     if importlib.util.find_spec("torch"):
         steps |= {EAGER: _torch(threads, compiles=False), COMPILED: _torch(threads, compiles=True)}
-    curves = {name: [float(one(number)) for number in range(1, STEPS + 1)] for name, one in steps.items()}
+    curves = {name: [float(value(number)) for number in range(1, STEPS + 1)] for name, value in steps.items()}
     expected = np.array(curves[NUMPY])
-    differ = max(float(np.max(np.abs(np.array(one) - expected))) for one in curves.values()) / expected[0]
+    differ = max(float(np.max(np.abs(np.array(value) - expected))) for value in curves.values()) / expected[0]
     clock = thread_time if threads == 1 else perf_counter
     times = measure(steps, (STEPS + 1,), budget=max(20 * seconds, 2.0), rounds=(9, 60), clock=clock)
-    return {"times": {name: [one.seconds, one.spread] for name, one in times.items()}, "differ": differ}
+    return {"times": {name: [value.seconds, value.spread] for name, value in times.items()}, "differ": differ}
 
 
 def memory(name: str) -> int:
-    """Bytes that steps take at their peak on one thread, beyond parameters, Adam's means and the batch.
+    """Return the peak bytes of steps on one thread, beyond parameters, Adam's moments and the batch.
 
-    What steps of a small network leave, which are done before, does not count: code, and what libraries keep.
+    Steps of a small network run before, so that code and library state do not count.
     """
     function = jk.jit(step)
 
@@ -156,17 +156,17 @@ def memory(name: str) -> int:
     small = of(SMALL, 16)
     for number in range(1, STEPS):
         small(number)
-    common: int = sum(one.nbytes for listed in (*state(), batch()) for one in listed)
-    before = resident.now()
+    common: int = sum(array.nbytes for listed in (*state(), batch()) for array in listed)
+    before = rss.now()
     own = of(LAYERS, ROWS)
     for number in range(1, STEPS):
         own(number)
-    return resident.most() - before - common
+    return rss.most() - before - common
 
 
 def _ours(function: Callable[..., Any], layers: Sequence[int] = LAYERS, rows: int = ROWS) -> Step:
-    given, (x, y) = state(layers), batch(rows, layers)
-    return lambda number: function(*given, np.float32(number), x, y)
+    state_of_training, (x, y) = state(layers), batch(rows, layers)
+    return lambda number: function(*state_of_training, np.float32(number), x, y)
 
 
 def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows: int = ROWS) -> Step:
@@ -175,7 +175,7 @@ def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows
     torch.set_num_threads(threads)
     inputs, ones = batch(rows, layers)
     x, classes = torch.tensor(inputs), torch.tensor(ones.argmax(axis=1))
-    given = [torch.tensor(one, requires_grad=True) for one in state(layers)[0]]
+    given = [torch.tensor(step, requires_grad=True) for step in state(layers)[0]]
     optimiser = torch.optim.Adam(given, lr=1e-3, foreach=True)
 
     def forward(x: Any) -> Any:
@@ -188,11 +188,11 @@ def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows
     if compiles:
         forward, change = torch.compile(forward), torch.compile(change)
 
-    def one(_: int) -> Any:
+    def step(_: int) -> Any:
         optimiser.zero_grad()
         value = forward(x)
         value.backward()
         change()
         return value.detach()
 
-    return one
+    return step

@@ -1,7 +1,7 @@
-"""``jitkernels bench tuning-time``: what measuring costs whoever just calls, in a loop that begins cold.
+"""``jitkernels bench tuning-time``: cost of online tuning in a loop of calls with a cold cache.
 
-What the dispatcher leaves to Python is timed: there candidates are measured, and kernels of one size built, once calls
-have paid for them. What calls cost before and after is told by the first loop and by the warm one.
+What the dispatcher delegates to Python is timed: there candidates are measured, and kernels of one size built, once
+calls have paid for them. The cost of calls before and after is that of the first loop and of the warm one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,20 +9,20 @@ from time import perf_counter
 from typing import Any
 
 import jitkernels as jk
-from jitkernels.benchmark.processes import empty_cache, run
-from jitkernels.benchmark.suite import Line, Settings, Verdict, benchmark
-from jitkernels.native.layout import Table
-from jitkernels.peers import ordinary_calls_of
-from jitkernels.registry import row
+from jitkernels.attrs.schema.registry import row
+from jitkernels.benchmarks.peers import ordinary_calls_of
+from jitkernels.benchmarks.processes import empty_cache, run
+from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.runtime.abi_layout import Table
 from jitkernels.tuning.timer import Timing
 
-CALLS = 100_000
+CALLS, CALLS_OF_TINY = 100_000, 100
 MOST_SECONDS = 20.0
-"""A loop ends after so many seconds, however many calls it has come to."""
-SIZES = {"ci": (8, 1000), "full": (8, 1000, 30_000)}
+"""A loop ends after this many seconds, whatever its number of calls."""
+SIZES = {TINY: (8,), "ci": (8, 1000), "full": (8, 1000, 30_000)}
 LIMIT = 1.0
 BUILDING = 0.8
-"""Seconds that the first call of a process may take for building, which is no tuning; see `first-call`."""
+"""Seconds of building in the first call of a process, which do not count as tuning; see `first-call`."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -44,19 +44,22 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def tuning_time(settings: Settings) -> Iterator[Line]:
     """A loop of 10^5 calls in a fresh process with an empty cache, its pauses for tuning, and the same loop later.
 
-    The very first call stands beside them; what it takes beyond building counts as tuning.
+    The first call is listed separately; its time beyond building counts as tuning.
     """
-    for attr_class in settings.rows:
+    for attr_class in settings.limited(settings.rows):
         name = attr_class.kernel_type.name.lower()
         for elements in SIZES[settings.tag] if ordinary_calls_of(attr_class, 8) else ():
             with empty_cache() as cache:
-                found = run(__name__, "child", name, elements, cache=cache, JITKERNELS_TUNE="auto")
-            timings = {key: Timing(seconds, 0.0) for key, seconds in found.items()}
+                calls = CALLS_OF_TINY if settings.is_tiny else CALLS
+                measurements = run(
+                    __name__, "child", name, elements, calls, cache=cache, JITKERNELS_TUNE="auto"
+                )
+            timings = {key: Timing(seconds, 0.0) for key, seconds in measurements.items()}
             yield Line(name, f"{elements} elements", timings)
 
 
 class _Watched:
-    """Stands for what Python does of an everyday function, and adds up how long it takes."""
+    """A proxy of an everyday function's Python path that adds up its time."""
 
     def __init__(self, function: Any) -> None:
         self.seconds = 0.0
@@ -71,21 +74,22 @@ class _Watched:
             self.seconds += perf_counter() - started
 
 
-def child(name: str, elements: int) -> dict[str, float]:
-    """Seconds of the first call, of the loop after it, of its pauses, and of the quicker of two more such loops."""
-    function, arguments = getattr(jk, name), ordinary_calls_of(row(name), elements)[0].arguments
+def child(name: str, elements: int, most: int) -> dict[str, float]:
+    """Return seconds of the first call, of the following loop, of its pauses, and of the faster of two more loops."""
+    function = getattr(jk, name)
+    call = ordinary_calls_of(row(name), elements)[0].bind(function)
 
     def loop(calls: int) -> tuple[float, int]:
         started = perf_counter()
         for done in range(1, calls + 1):
-            function(*arguments)
+            call()
             if done % 1000 == 0 and perf_counter() - started > MOST_SECONDS:
                 break
         return perf_counter() - started, done
 
     first = loop(1)[0]
     watched = _Watched(function)
-    cold, calls = loop(CALLS)
+    cold, calls = loop(most)
     paused = watched.seconds
     warm = min(loop(calls)[0] for _ in range(2))
     return {"first call": first, "first loop": cold, "pauses": paused, "warm loop": warm}

@@ -1,16 +1,16 @@
-"""Functions of some two hundred lines with thirty and more branches and loops, as people write them, and deep loops."""
+"""Functions of some two hundred lines with thirty or more branches and loops, in the style of users, and deep loops."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.long_functions.arrays import arrays
-from jitkernels.benchmark.long_functions.deep import four_deep, six_deep
-from jitkernels.benchmark.long_functions.helped import helped
-from jitkernels.benchmark.long_functions.nests import nests
-from jitkernels.benchmark.long_functions.particles import particles
-from jitkernels.benchmark.long_functions.scalars import scalars
+from jitkernels.benchmarks.long_functions.arrays import arrays
+from jitkernels.benchmarks.long_functions.deep import four_deep, six_deep
+from jitkernels.benchmarks.long_functions.helped import helped
+from jitkernels.benchmarks.long_functions.nests import nests
+from jitkernels.benchmarks.long_functions.particles import particles
+from jitkernels.benchmarks.long_functions.scalars import scalars
 
 
 def _random(*shape: int) -> Any:
@@ -18,8 +18,8 @@ def _random(*shape: int) -> Any:
 
 
 def _symmetric(n: int) -> Any:
-    found = _random(n, n)
-    return found + found.T + 2 * n * np.eye(n)
+    matrix = _random(n, n)
+    return matrix + matrix.T + 2 * n * np.eye(n)
 
 
 FUNCTIONS: dict[Callable[..., Any], Callable[[], tuple[Any, ...]]] = {
@@ -31,4 +31,4 @@ FUNCTIONS: dict[Callable[..., Any], Callable[[], tuple[Any, ...]]] = {
     four_deep: lambda: (_random(6), _random(7)[:6].copy(), 6),
     six_deep: lambda: (_random(3), _random(4)[:3].copy(), 3),
 }
-"""The functions, and what makes their arguments, new arrays each time."""
+"""The functions and their argument factories, which return new arrays each time."""

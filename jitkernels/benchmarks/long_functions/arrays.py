@@ -1,4 +1,4 @@
-"""Arrays alone: a picture that is cleaned, taken apart and put together, and small systems that are solved."""
+"""Array expressions alone: denoise, segment and reassemble a picture, and solve small linear systems."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import numpy as np
 
 
 def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
-    """Some two hundred lines of array expressions with loops and branches around them."""
+    """Some two hundred lines of array expressions inside loops and branches."""
     height, width = picture.shape
     u = picture.copy()
     report = np.zeros(12)
 
-    # Values beside the range are brought into it, and the range is stretched.
+    # Clip values to the range and stretch the contrast.
     low, high = u.min(), u.max()
     if high - low > 1e-12:
         u -= low
@@ -20,17 +20,17 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
         u[:] = 0.0
     report[0] = u.mean()
 
-    # Heat: smooth until nothing changes any more, or for so many rounds.
-    rounds = 0
+    # Heat equation: smooth until convergence or the iteration limit.
+    iterations = 0
     change = 1.0
-    while change > tolerance and rounds < steps:
+    while change > tolerance and iterations < steps:
         new = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
         change = np.max(np.abs(new - u[1:-1, 1:-1]))
         u[1:-1, 1:-1] = new
-        rounds += 1
-    report[1] = rounds
+        iterations += 1
+    report[1] = iterations
 
-    # Perona and Malik: smooth, but not across edges.
+    # Perona-Malik diffusion: smooth, but not across edges.
     for step in range(steps):
         north = u[:-2, 1:-1] - u[1:-1, 1:-1]
         south = u[2:, 1:-1] - u[1:-1, 1:-1]
@@ -51,7 +51,7 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
                 + east / (1.0 + (east / 0.1) ** 2)
             )
 
-    # Edges by Sobel, and a threshold between the means of what lies above and below it.
+    # Sobel edges, and a threshold between the means of the values above and below it.
     across = (
         u[:-2, 2:] + 2.0 * u[1:-1, 2:] + u[2:, 2:] - u[:-2, :-2] - 2.0 * u[1:-1, :-2] - u[2:, :-2]
     )  # fmt: skip
@@ -78,7 +78,7 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
     report[2] = threshold
     report[3] = (edges > threshold).sum()
 
-    # Erosion and dilation of the mask, as often as it has more than a tenth of the picture.
+    # Erode and dilate the mask while it covers more than a tenth of the picture.
     mask = (u > u.mean()).astype(np.float64)
     for _ in range(3):
         if mask.mean() > 0.1:
@@ -97,7 +97,7 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
             )
     report[4] = mask.sum()
 
-    # Rows and columns, of which each is scaled by its own.
+    # Scale each row and each column by its own factor.
     rows = u.sum(axis=1)
     columns = u.sum(axis=0)
     for i in range(height):
@@ -110,7 +110,7 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
             u[:, j] *= columns[j]
     report[5] = u.sum()
 
-    # The largest eigenvalue by powers.
+    # The largest eigenvalue by power iteration.
     n = matrix.shape[0]
     v = np.ones(n) / np.sqrt(n)
     value = 0.0
@@ -166,7 +166,7 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
             break
     report[8] = np.max(np.abs(x - y))
 
-    # A network of one layer, trained for a few rounds with momentum.
+    # A network of one layer, trained for a few iterations with momentum.
     weights = np.zeros(n)
     momentum = np.zeros(n)
     rate = 0.1
@@ -188,7 +188,7 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
             break
     report[9] = cost
 
-    # Sums of squares in blocks of one row, until half of them is reached.
+    # Sums of squares in blocks of one row, until half of the total is reached.
     squares = np.sum(u * u)
     reached, last = 0.0, 0
     for i in range(height):

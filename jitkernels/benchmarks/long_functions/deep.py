@@ -1,4 +1,4 @@
-"""Loops in loops in loops: each round of one traces those inside anew, as long as it does not know what it carries."""
+"""Deeply nested loops: tracing a loop retraces the inner ones until the types of carried values are stable."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def four_deep(x: Any, y: Any, n: Any) -> Any:
-    """Variables that become floats, ints that go through all loops, an array of each depth."""
+    """Variables that become floats, ints carried through all loops, an array of each depth."""
     total: Any = 0
     count = 0
     best = -1

@@ -1,4 +1,4 @@
-"""A function that calls others, which call others: orbits, a spline, statistics and a little optics."""
+"""A function with nested callees: orbits, a spline, statistics and a little optics."""
 
 import math
 from typing import Any
@@ -83,13 +83,13 @@ def _reflectance(cosine: Any, ratio: Any) -> Any:
     return 0.5 * (parallel * parallel + across * across)
 
 
-def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
-    """Some two hundred lines with those that it calls, each of which is traced where it is called."""
-    count = places.shape[0]
+def helped(positions: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
+    """Some two hundred lines with their callees, each of which is inlined at its call."""
+    count = positions.shape[0]
     n = xs.shape[0]
     report = np.zeros(14)
 
-    # Orbits: each pulls each, and the steps are shorter where two are near.
+    # Orbits with pairwise attraction, and shorter steps where two bodies are near.
     closest = 1e300
     for t in range(steps):
         for i in range(count):
@@ -97,9 +97,9 @@ def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
             for j in range(count):
                 if i == j:
                     continue
-                dx = places[j, 0] - places[i, 0]
-                dy = places[j, 1] - places[i, 1]
-                dz = places[j, 2] - places[i, 2]
+                dx = positions[j, 0] - positions[i, 0]
+                dy = positions[j, 1] - positions[i, 1]
+                dz = positions[j, 2] - positions[i, 2]
                 distance = _norm(dx, dy, dz)
                 closest = min(closest, distance)
                 pull = _pull(distance, 1.0 / count)
@@ -108,7 +108,7 @@ def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
             speeds[i, 0] += h * ax
             speeds[i, 1] += h * ay
             speeds[i, 2] += h * az
-        places += 0.01 * speeds
+        positions += 0.01 * speeds
         if t % 10 == 9:
             speeds *= 0.99
     report[0] = closest
@@ -128,7 +128,7 @@ def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
     report[2] = bent
     report[3] = np.max(np.abs(curvature))
 
-    # Numbers at random, pushed through the table; how they are spread.
+    # Random numbers mapped through the table, and their spread.
     state = 4711
     drawn = np.zeros(steps * 4)
     for k in range(steps * 4):
@@ -140,9 +140,9 @@ def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
     report[5] = variance
     report[6] = skew
 
-    # Outliers are brought back, until there are none left.
-    rounds = 0
-    while rounds < 10:
+    # Clip outliers until none are left.
+    iterations = 0
+    while iterations < 10:
         mean, variance, skew = _moments(drawn)
         limit = 2.0 * math.sqrt(variance)
         moved = 0
@@ -151,13 +151,13 @@ def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
             if value != drawn[k]:
                 drawn[k] = value
                 moved += 1
-        rounds += 1
+        iterations += 1
         if moved == 0:
             break
-    report[7] = rounds
+    report[7] = iterations
     report[8] = variance
 
-    # Light that falls on a stack of plates, at some angles.
+    # Light through a stack of plates, at several angles.
     through = np.zeros(32)
     for a in range(32):
         cosine = math.cos(a * math.pi / 64.0)
@@ -165,16 +165,16 @@ def helped(places: Any, speeds: Any, xs: Any, ys: Any, steps: Any) -> Any:
         for plate in range(6):
             ratio = 1.0 / 1.5 if plate % 2 == 0 else 1.5
             light *= 1.0 - _reflectance(cosine, ratio)
-            turned = _refracted(cosine, ratio)
-            if turned < 0.0:
+            refracted = _refracted(cosine, ratio)
+            if refracted < 0.0:
                 light = 0.0
                 break
-            cosine = turned
+            cosine = refracted
         through[a] = light
     report[9] = through.max()
     report[10] = np.sum(through > 0.5)
 
-    # Where the table reaches a level, by bisection in each part of it.
+    # Where the table crosses a level, by bisection in each interval.
     crossings = 0
     level = ys.mean()
     for i in range(n - 1):

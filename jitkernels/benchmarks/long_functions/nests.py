@@ -1,4 +1,4 @@
-"""Loops in loops, up to seven deep: a convolution, products, paths, orders of elimination and comparisons of words."""
+"""Loop nests up to seven deep: convolution, products, shortest paths, elimination, string alignment."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def nests(images: Any, filters: Any, bias: Any, graph: Any) -> Any:
     n = graph.shape[0]
     report = np.zeros(10)
 
-    # A convolution as its definition says, with a rectifier.
+    # A convolution by its definition, with a rectifier.
     for image in range(batch):
         for f in range(count):
             for y in range(out_height):
@@ -28,25 +28,25 @@ def nests(images: Any, filters: Any, bias: Any, graph: Any) -> Any:
                         total *= 0.01
                     convolved[image, f, y, x] = total
 
-    # The largest of two by two, and from where it came.
+    # Max pooling of two by two, with the argmax.
     pooled = np.zeros((batch, count, out_height // 2, out_width // 2))
     came = np.zeros((batch, count, out_height // 2, out_width // 2), np.int64)
     for image in range(batch):
         for f in range(count):
             for y in range(out_height // 2):
                 for x in range(out_width // 2):
-                    best, place = convolved[image, f, 2 * y, 2 * x], 0
+                    best, argmax = convolved[image, f, 2 * y, 2 * x], 0
                     for i in range(2):
                         for j in range(2):
                             value = convolved[image, f, 2 * y + i, 2 * x + j]
                             if value > best:
-                                best, place = value, 2 * i + j
+                                best, argmax = value, 2 * i + j
                     pooled[image, f, y, x] = best
-                    came[image, f, y, x] = place
+                    came[image, f, y, x] = argmax
     report[0] = convolved.sum()
     report[1] = came.sum()
 
-    # Shortest paths between all, and the longest of them.
+    # All-pairs shortest paths, and the longest of them.
     path = graph.copy()
     for k in range(n):
         for i in range(n):
@@ -63,7 +63,7 @@ def nests(images: Any, filters: Any, bias: Any, graph: Any) -> Any:
                 diameter = max(diameter, path[i, j])
     report[2] = diameter
 
-    # Elimination with pivots, and the determinant that it gives.
+    # Elimination with pivoting, and the determinant.
     a = graph.copy()
     for i in range(n):
         a[i, i] += n
@@ -91,7 +91,7 @@ def nests(images: Any, filters: Any, bias: Any, graph: Any) -> Any:
     report[3] = sign
     report[4] = logarithm
 
-    # The product of the two triangles, which has to be what was eliminated.
+    # The product of both triangular factors must restore the matrix.
     worst = 0.0
     product = np.zeros((n, n))
     for i in range(n):
@@ -112,7 +112,7 @@ def nests(images: Any, filters: Any, bias: Any, graph: Any) -> Any:
         worst = max(worst, row)
     report[5] = worst
 
-    # In what order to multiply a chain of matrices of these sizes.
+    # The best order to multiply a chain of matrices of these sizes.
     sizes = np.zeros(n + 1, np.int64)
     for i in range(n + 1):
         sizes[i] = 5 + i * 7 % 13
@@ -130,7 +130,7 @@ def nests(images: Any, filters: Any, bias: Any, graph: Any) -> Any:
             split[i, j] = where
     report[6] = cost[0, n - 1]
 
-    # How alike two words are, with gaps that cost less when they are long.
+    # Alignment of two strings with affine gap costs.
     m = out_height * out_width
     one = np.zeros(m, np.int64)
     for y in range(out_height):

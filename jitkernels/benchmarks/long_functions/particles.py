@@ -1,4 +1,4 @@
-"""Elements and whole arrays in turn: charged particles on a grid, and the field that they make."""
+"""Elements and whole arrays in turn: charged particles on a grid, and their field."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
-    """Some two hundred lines, of which loops over single elements and array expressions are about half each."""
+    """Some two hundred lines, half loops over single elements and half array expressions."""
     count = x.shape[0]
     density, field, potential = np.zeros(cells), np.zeros(cells), np.zeros(cells)
     kinetic, electric = np.zeros(steps), np.zeros(steps)
@@ -17,19 +17,19 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
     seed = 12345
 
     for t in range(steps):
-        # The charge of each particle goes to the two cells beside it.
+        # Distribute each particle's charge to its two neighbouring cells.
         density[:] = -count / cells
         for k in range(count):
-            place = int(x[k])
-            if place < 0:
-                place = 0
-            elif place >= cells:
-                place = cells - 1
-            share = x[k] - place
-            density[place] += 1.0 - share
-            density[(place + 1) % cells] += share
+            cell = int(x[k])
+            if cell < 0:
+                cell = 0
+            elif cell >= cells:
+                cell = cells - 1
+            share = x[k] - cell
+            density[cell] += 1.0 - share
+            density[(cell + 1) % cells] += share
 
-        # Rough spots are smoothed, the rougher the more often.
+        # Smooth rough regions, more where rougher.
         roughness = np.max(np.abs(density[1:] - density[:-1]))
         if roughness > 8.0:
             passes = 3
@@ -40,7 +40,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
         for _ in range(passes):
             density[1:-1] = 0.25 * density[:-2] + 0.5 * density[1:-1] + 0.25 * density[2:]
 
-        # The potential, by relaxation from where it was; odd and even cells in turn.
+        # Relax the potential from its previous values; odd and even cells alternate.
         for sweep in range(12):
             first = sweep % 2
             worst = 0.0
@@ -60,13 +60,13 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
         field[cells - 1] = 0.5 * (potential[cells - 2] - potential[0])
         electric[t] = 0.5 * np.sum(field * field)
 
-        # Particles are pushed; what leaves on one side comes back on the other.
+        # Push particles; those that leave on one side reenter on the other.
         for k in range(count):
-            place = int(x[k])
-            if place >= cells:
-                place = cells - 1
-            share = x[k] - place
-            force = (1.0 - share) * field[place] + share * field[(place + 1) % cells]
+            cell = int(x[k])
+            if cell >= cells:
+                cell = cells - 1
+            share = x[k] - cell
+            force = (1.0 - share) * field[cell] + share * field[(cell + 1) % cells]
             v[k] += 0.05 * force
             if abs(v[k]) > 2.0:
                 v[k] = 2.0 if v[k] > 0.0 else -2.0
@@ -80,7 +80,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
                 crossings += 1
             ages[k] += 1
 
-        # Neighbours that are near and slow collide: they change places in the order of speeds.
+        # Near and slow neighbours collide: they swap positions in the order of speeds.
         for k in range(count - 1):
             distance = abs(x[k + 1] - x[k])
             if distance < 0.05:
@@ -91,7 +91,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
                 elif v[k] == v[k + 1]:
                     ages[k + 1] = 0
 
-        # Now and then some are kicked at random.
+        # Occasionally kick some at random.
         if t % 4 == 3:
             for k in range(0, count, 5):
                 seed = seed * 1103515245 % 2147483648
@@ -99,7 +99,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
                 if ages[k] > 3 and abs(v[k]) < 0.5:
                     v[k] += 0.1 * kick
 
-        # What is known of the speeds.
+        # Statistics of the speeds.
         energy = 0.5 * np.sum(v * v)
         kinetic[t] = energy
         hottest = max(hottest, energy)
@@ -107,7 +107,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
         if hottest > 100.0 * max(coldest, 1e-9):
             v *= 0.9
 
-    # Speeds in sixteen bins, and the fullest of them.
+    # A histogram of speeds in sixteen bins, and its mode.
     fastest = np.max(np.abs(v))
     if fastest < 1e-12:
         fastest = 1.0
@@ -124,7 +124,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
             most = histogram[b]
             fullest = b
 
-    # Places in order, by insertion; how many were moved.
+    # Insertion sort of positions; count the moves.
     order = x.copy()
     moved = 0
     for k in range(1, count):
@@ -136,7 +136,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
             moved += 1
         order[j + 1] = value
 
-    # Gaps between neighbours, the median of three at each place, and runs of small ones.
+    # Gaps between neighbours, the running median of three, and runs of small ones.
     gaps = order[1:] - order[:-1]
     smooth = gaps.copy()
     for k in range(1, gaps.shape[0] - 1):
@@ -169,7 +169,7 @@ def particles(x: Any, v: Any, cells: Any, steps: Any) -> Any:
             break
         lag += 1
 
-    # How far each particle is from the middle, in units of the spread of all.
+    # The distance of each particle from the mean, in standard deviations.
     middle = x.mean()
     spread = np.sqrt(np.mean((x - middle) ** 2))
     outside = 0

@@ -1,4 +1,4 @@
-"""Numbers alone: number theory, root finding, quadrature, an adaptive integrator and a small market, in turn."""
+"""Scalars alone: number theory, root finding, quadrature, an adaptive integrator and a small market, in turn."""
 
 import math
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 
-def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
-    """Some two hundred lines of Python numbers, of which NumPy has nothing to do but the results."""
-    found = np.zeros(16)
+def scalars(seed: Any, iterations: Any, tolerance: Any) -> Any:
+    """Some two hundred lines of Python numbers; NumPy is used only for the results."""
+    roots = np.zeros(16)
     state = seed % 2147483647
     if state == 0:
         state = 1
 
-    # How long the sequences of Collatz are, and the longest of them.
+    # Lengths of Collatz sequences, and the longest of them.
     longest, where = 0, 1
-    for start in range(1, rounds):
+    for start in range(1, iterations):
         value, steps = start, 0
         while value != 1:
             if value % 2 == 0:
@@ -27,12 +27,12 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
                 break
         if steps > longest:
             longest, where = steps, start
-    found[0] = longest
-    found[1] = where
+    roots[0] = longest
+    roots[1] = where
 
     # Primes by trial division, their sum and the largest gap.
     total, last, gap = 0, 2, 0
-    for candidate in range(2, rounds):
+    for candidate in range(2, iterations):
         is_prime = True
         divisor = 2
         while divisor * divisor <= candidate:
@@ -45,13 +45,13 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
             if candidate - last > gap:
                 gap = candidate - last
             last = candidate
-    found[2] = total
-    found[3] = gap
+    roots[2] = total
+    roots[3] = gap
 
-    # Pairs without common divisors, from which pi follows.
+    # Coprime pairs, which estimate pi.
     coprime, pairs = 0, 0
-    for i in range(1, rounds // 4 + 2):
-        for j in range(1, rounds // 4 + 2):
+    for i in range(1, iterations // 4 + 2):
+        for j in range(1, iterations // 4 + 2):
             a, b = i, j
             while b != 0:
                 a, b = b, a % b
@@ -59,11 +59,11 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
                 coprime += 1
             pairs += 1
     if coprime > 0:
-        found[4] = math.sqrt(6.0 * pairs / coprime)
+        roots[4] = math.sqrt(6.0 * pairs / coprime)
     else:
-        found[4] = -1.0
+        roots[4] = -1.0
 
-    # Roots of x**3 - c by bisection, Newton's method and the secant method; who needs fewest steps.
+    # Roots of x**3 - c by bisection, Newton's method and the secant method; count the steps of each.
     bisections = newtons = secants = 0
     for k in range(1, 20):
         c = 0.5 * k
@@ -84,19 +84,19 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
             newtons += 1
             if abs(change) < tolerance:
                 break
-        one, other = 0.5, max(1.0, c)
+        lower, other = 0.5, max(1.0, c)
         for _ in range(60):
-            f, g = one * one * one - c, other * other * other - c
+            f, g = lower * lower * lower - c, other * other * other - c
             if abs(g - f) < 1e-300:
                 break
-            one, other = other, other - g * (other - one) / (g - f)
+            lower, other = other, other - g * (other - lower) / (g - f)
             secants += 1
-            if abs(other - one) < tolerance:
+            if abs(other - lower) < tolerance:
                 break
-        found[5] += low + x + other
-    found[6] = bisections
-    found[7] = newtons
-    found[8] = secants
+        roots[5] += low + x + other
+    roots[6] = bisections
+    roots[7] = newtons
+    roots[8] = secants
 
     # A quadrature that halves its steps until two results agree.
     panels, before, integral = 1, 0.0, 1.0
@@ -114,10 +114,10 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
             else:
                 weight = 2.0
             integral += weight * y * width / 3.0
-    found[9] = integral
-    found[10] = panels
+    roots[9] = integral
+    roots[10] = panels
 
-    # An oscillator with friction, whose steps grow and shrink with the error of each.
+    # A damped oscillator with error-controlled steps.
     position, speed, t, h = 1.0, 0.0, 0.0, 0.1
     taken = refused = 0
     while t < 10.0:
@@ -140,14 +140,14 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
             refused += 1
         if taken + refused > 20000:
             break
-    found[11] = position
-    found[12] = taken - refused
+    roots[11] = position
+    roots[12] = taken - refused
 
-    # A market: a price that walks at random, a trader with two rules, and a tax that depends on what was won.
+    # A market: a random-walk price, a trader with two rules, and a tax on gains.
     price, money, shares, best = 100.0, 1000.0, 0, 1000.0
     slow = fast = price
     bought = 0.0
-    for day in range(rounds):
+    for day in range(iterations):
         state = state * 16807 % 2147483647
         shock = state / 2147483647.0 - 0.5
         if day % 50 == 49:
@@ -177,16 +177,16 @@ def scalars(seed: Any, rounds: Any, tolerance: Any) -> Any:
         best = max(best, worth)
         if worth < 0.5 * best:
             break
-    found[13] = money + shares * price
-    found[14] = best
-    found[15] = state % 1000
+    roots[13] = money + shares * price
+    roots[14] = best
+    roots[15] = state % 1000
 
-    # All in one number, which tells whether anything went wrong on the way.
+    # A checksum of everything, which exposes any error above.
     check = 0.0
     for k in range(16):
-        value = found[k]
+        value = roots[k]
         if value != value:
             check = -1.0
             break
         check += value / (1.0 + abs(value)) * (k + 1)
-    return found, check
+    return roots, check

@@ -1,8 +1,8 @@
-"""What a user would write or call instead of a kernel, registered beside it: one file per family, named as its row's.
+"""What a user would write or call instead of a kernel: one module per family, with the name of the row's module.
 
-Three things are registered for a row. **Peers** compute one attr with somebody else's code and stand beside the
-implementations in the benchmark's table. The **equivalent** takes the same arguments as the everyday function and
-is NumPy's; what gives another dtype than we do, such as products of int8, is timed with a conversion to ours.
+Three things are registered for a row. **Peers** compute one attr with another library and appear beside the
+implementations in the benchmark's table. The **equivalent** is NumPy's function with the arguments of the everyday
+function; if it returns another dtype, as products of int8 do, its time includes a conversion.
 **Ordinary calls** are arguments in all the forms that users pass, for both of them.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from jitkernels import bfloat16
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers.array_layouts import OrdinaryCall, in_all_forms
+from jitkernels.core import bfloat16
 from jitkernels.errors import RegistrationError
-from jitkernels.peers.forms import OrdinaryCall, in_all_forms
-from jitkernels.signature import AnyArray
 
 __all__ = [
     "Bound", "OrdinaryCall", "Peer", "equivalent", "equivalent_of", "ordinary_calls", "ordinary_calls_of", "peer",
@@ -25,14 +25,14 @@ __all__ = [
 ]  # fmt: skip
 Function = TypeVar("Function", bound=Callable[..., Any])
 Bound = partial[Any]
-"""A function with its arguments; a benchmark takes it apart, so that a peer does not pay for the wrapping."""
+"""A function with its arguments; a benchmark unwraps it, so that a peer does not pay for the wrapper."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Somebody else's way to compute a kernel: `function(attr, *arrays)` gives the call, or None if it has none.
+    """Another library's way to compute a kernel: `function(attr, *arrays)` returns the call, or None if it has none.
 
-    narrow: whether it takes the bits of bfloat16 as well.
+    narrow: whether it also accepts the bits of bfloat16.
     """
 
     name: str
@@ -41,20 +41,20 @@ class Peer:
     narrow: bool = False
 
     def bound(self, attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
-        """The call for these arrays; NumPy, which has no bfloat16, gets float32, and what it gives is rounded."""
+        """Return the call for these arrays; NumPy, which has no bfloat16, gets float32, and its result is rounded."""
         parameters = attr.signature().arrays
         if self.narrow or all(parameter.dtype != bfloat16.NAME for parameter in parameters):
             return self.function(attr, *arrays)
         if self.name != "numpy":
             return None
-        held = [one.numbers(array) for one, array in zip(parameters, arrays, strict=True)]
+        held = [argument.numbers(array) for argument, array in zip(parameters, arrays, strict=True)]
         results = [
             (wide, array)
-            for one, wide, array in zip(parameters, held, arrays, strict=True)
-            if one.output and one.dtype == bfloat16.NAME
+            for argument, wide, array in zip(parameters, held, arrays, strict=True)
+            if argument.output and argument.dtype == bfloat16.NAME
         ]
-        found = self.function(attr, *held)
-        return None if found is None else partial(_rounded, found, results)
+        call = self.function(attr, *held)
+        return None if call is None else partial(_rounded, call, results)
 
     @property
     def installed(self) -> bool:
@@ -77,7 +77,7 @@ def peer(
 ) -> Callable[[Function], Function]:
     """Register the decorated function as a peer of a row; `needs` is the module it imports, by default `name`.
 
-    `narrow` says that it takes the bits of bfloat16 too. Raises RegistrationError if the row has another peer of that
+    `narrow`: it also accepts the bits of bfloat16. Raises RegistrationError if the row has another peer of that
     name.
     """
 
@@ -92,7 +92,7 @@ def peer(
 
 
 def equivalent(attr_class: type[KernelAttr]) -> Callable[[Function], Function]:
-    """Register what NumPy has in place of the everyday function: same parameters, ``out`` the last."""
+    """Register NumPy's equivalent of the everyday function: same parameters, ``out`` last."""
 
     def register(function: Function) -> Function:
         _equivalents[attr_class] = function
@@ -104,7 +104,7 @@ def equivalent(attr_class: type[KernelAttr]) -> Callable[[Function], Function]:
 def ordinary_calls(
     attr_class: type[KernelAttr],
 ) -> Callable[[Callable[[int], Iterator[OrdinaryCall]]], Callable[[int], Iterator[OrdinaryCall]]]:
-    """Register a function that gives the calls for about so many elements, the plainest first."""
+    """Register a function that returns calls for about `elements` elements, the simplest first."""
 
     def register(
         function: Callable[[int], Iterator[OrdinaryCall]],
@@ -116,21 +116,21 @@ def ordinary_calls(
 
 
 def peers_of(attr_class: type[KernelAttr]) -> dict[str, Peer]:
-    """The peers of a row that are installed here, by name."""
+    """Return the installed peers of a row, by name."""
     _import_family(attr_class)
-    return {name: found for name, found in _peers.get(attr_class, {}).items() if found.installed}
+    return {name: candidate for name, candidate in _peers.get(attr_class, {}).items() if candidate.installed}
 
 
 def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
-    """NumPy's equivalent of the everyday function of a row, or None if nobody registered one."""
+    """Return NumPy's equivalent of a row's everyday function, or None if none is registered."""
     _import_family(attr_class)
     return _equivalents.get(attr_class)
 
 
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
-    """The ordinary calls of a row for about so many elements, in arrays of their own.
+    """Return the ordinary calls of a row for about `elements` elements, in separate arrays.
 
-    Behind those of the row's own stands its plainest once more, in all forms that any array may come in.
+    After the row's own calls follows its simplest one again, in all layouts and forms of arrays.
     """
     _import_family(attr_class)
     calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
@@ -138,7 +138,7 @@ def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[Ordin
 
 
 def _import_family(attr_class: type[KernelAttr]) -> None:
-    """Import the module here that bears the family name of a row; rows of other packages register where they like."""
+    """Import the module here with a row's family name; rows of other packages register on their own."""
     package, _, family = attr_class.__module__.rpartition(".")
     module = f"{__name__}.{family}"
     if package == "jitkernels.attrs" and importlib.util.find_spec(module) is not None:

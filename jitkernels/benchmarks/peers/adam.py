@@ -1,4 +1,4 @@
-"""What NumPy, torch and Numba have for ADAM and ADAMW."""
+"""Peers of ADAM and ADAMW in NumPy, torch and Numba."""
 
 import functools
 import math
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.adam import AdamAttr, AdamWAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, shape, values
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, shape, values
 
 
 @equivalent(AdamAttr)
@@ -74,27 +74,27 @@ def numpy_adam(attr: AdamAttr, *arrays: AnyArray) -> Bound:
 def _halves(
     attr: AdamAttr, arrays: tuple[AnyArray, ...]
 ) -> tuple[tuple[AnyArray, ...], tuple[AnyArray, ...]]:
-    """Inputs and outputs."""
+    """Return inputs and outputs."""
     inputs = len(attr.signature().inputs)
     return arrays[:inputs], arrays[inputs:]
 
 
 def _steps_before(attr: AdamAttr) -> float | None:
-    """After how many steps the bias is as the attr says; None if there is no such number."""
+    """Return the number of earlier steps that yields the attr's bias correction, or None if there is none."""
     if not attr.beta1_pow and not attr.beta2_pow:
         return 1e9
     if not (0 < attr.beta1 < 1 and attr.beta1_pow):
         return None
     steps = round(math.log(attr.beta1_pow) / math.log(attr.beta1))
     powers = (attr.beta1**steps, attr.beta2**steps)
-    alike = np.allclose(powers, (attr.beta1_pow, attr.beta2_pow), rtol=1e-5)
-    return steps - 1.0 if alike and steps > 0 else None
+    matches = np.allclose(powers, (attr.beta1_pow, attr.beta2_pow), rtol=1e-5)
+    return steps - 1.0 if matches and steps > 0 else None
 
 
 @peer(AdamAttr, name="torch")
 @peer(AdamWAttr, name="torch")
 def torch_adam(attr: AdamAttr, *arrays: AnyArray) -> Bound | None:
-    """The fused optimiser, in place in what the results go to."""
+    """Run the fused optimizer, in place in the outputs."""
     import torch
 
     steps = _steps_before(attr)
@@ -105,13 +105,13 @@ def torch_adam(attr: AdamAttr, *arrays: AnyArray) -> Bound | None:
         into[...] = value
     kinds: dict[str, Any] = {"amsgrad": attr.amsgrad, "fused": True}
     if isinstance(attr, AdamWAttr):
-        made, kinds = torch.optim.AdamW, {**kinds, "weight_decay": attr.coeff}
+        optimizer, kinds = torch.optim.AdamW, {**kinds, "weight_decay": attr.coeff}
     else:
-        made = torch.optim.Adam
+        optimizer = torch.optim.Adam
     own, *states = map(torch.from_numpy, results)
     own.requires_grad_()
     own.grad = torch.from_numpy(grad)
-    optimiser = made([own], lr=attr.lr, betas=(attr.beta1, attr.beta2), eps=attr.eps, **kinds)
+    optimiser = optimizer([own], lr=attr.lr, betas=(attr.beta1, attr.beta2), eps=attr.eps, **kinds)
     optimiser.state[own]["step"] = torch.tensor(steps, dtype=torch.float32)
     for name, state in zip(("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), states, strict=False):
         optimiser.state[own][name] = state

@@ -1,4 +1,4 @@
-"""The forms that arrays come in: what the ordinary calls of all families are made of.
+"""Array layouts and argument forms, from which the ordinary calls of all families are built.
 
 Values lie in 0.5 to 1.5, so that a call repeated in place neither overflows nor reaches subnormal numbers.
 """
@@ -6,27 +6,32 @@ Values lie in 0.5 to 1.5, so that a call repeated in place neither overflows nor
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.core import dtypes
 
 Form = Callable[[AnyArray], Any]
 
 
 @dataclass(frozen=True)
 class OrdinaryCall:
-    """Arguments that an everyday function and its equivalent both take; `form` says what is special about them."""
+    """Arguments that an everyday function and its equivalent both accept; `form` names what is special about them."""
 
     form: str
     arguments: tuple[Any, ...]
     named: Mapping[str, Any] = field(default_factory=dict)
 
+    def bind(self, function: Callable[..., Any]) -> partial[Any]:
+        """Bind a function to these arguments, positional and by keyword."""
+        return partial(function, *self.arguments, **self.named)
+
 
 def shape(elements: int, dimensions: int) -> tuple[int, ...]:
-    """Extents of nearly equal size whose product is the number of elements: (24, 40) for 960 and 2."""
+    """Return extents of nearly equal size whose product is the number of elements: (24, 40) for 960 and 2."""
     extents = [1] * dimensions
     for factor in sorted(_prime_factors(elements), reverse=True):
         extents[extents.index(min(extents))] *= factor
@@ -43,7 +48,7 @@ def _prime_factors(number: int) -> Iterator[int]:
 
 
 def values(extents: tuple[int, ...] | int, dtype: str = "float32") -> AnyArray:
-    """An array of that shape; integers lie in 1 to 9."""
+    """Return an array of that shape; integers lie in 1 to 9."""
     generator = np.random.default_rng(0)
     if np.dtype(dtype).kind != "f":
         return generator.integers(1, 10, extents).astype(dtype)
@@ -51,7 +56,7 @@ def values(extents: tuple[int, ...] | int, dtype: str = "float32") -> AnyArray:
 
 
 def strided(value: AnyArray) -> AnyArray:
-    """The same values with a gap after each along every axis."""
+    """Return the same values with a gap after each along every axis."""
     room = np.zeros(tuple(2 * extent for extent in value.shape), value.dtype)
     view = room[(slice(None, None, 2),) * value.ndim]
     view[...] = value
@@ -59,7 +64,7 @@ def strided(value: AnyArray) -> AnyArray:
 
 
 def columns(value: AnyArray) -> AnyArray:
-    """The same values as the left part of a wider array: rows are contiguous, the whole is not."""
+    """Return the same values as the left part of a wider array: rows are contiguous, the whole is not."""
     room = np.zeros((*value.shape[:-1], value.shape[-1] + 3), value.dtype)
     view = room[..., : value.shape[-1]]
     view[...] = value
@@ -67,13 +72,13 @@ def columns(value: AnyArray) -> AnyArray:
 
 
 def reversed_(value: AnyArray) -> AnyArray:
-    """The same values with negative strides along every axis."""
+    """Return the same values with negative strides along every axis."""
     back = (slice(None, None, -1),) * value.ndim
     return np.ascontiguousarray(value[back])[back]
 
 
 def transposed(value: AnyArray) -> AnyArray:
-    """The same values in the memory order of the transpose."""
+    """Return the same values in the memory order of the transpose."""
     return np.ascontiguousarray(value.T).T
 
 
@@ -88,7 +93,7 @@ def byte_swapped(value: AnyArray) -> AnyArray:
 
 
 def unaligned(value: AnyArray) -> AnyArray:
-    """As a field of a record that begins with a byte lies."""
+    """Return the same values as a field of a packed record that begins with a byte."""
     room = np.zeros(value.shape, [("tag", "u1"), ("value", value.dtype)])
     view: AnyArray = room["value"]
     view[...] = value
@@ -96,7 +101,7 @@ def unaligned(value: AnyArray) -> AnyArray:
 
 
 def mapped(value: AnyArray) -> AnyArray:
-    """In a file that nobody else has."""
+    """Return the same values in a private memory-mapped file."""
     with tempfile.TemporaryFile() as file:
         view = np.memmap(file, value.dtype, "w+", shape=value.shape or (1,)).reshape(value.shape)
         view[...] = value
@@ -104,7 +109,7 @@ def mapped(value: AnyArray) -> AnyArray:
 
 
 class Derived(np.ndarray[Any, Any]):
-    """Somebody's own arrays."""
+    """A subclass of ndarray."""
 
 
 def derived(value: AnyArray) -> AnyArray:
@@ -112,7 +117,7 @@ def derived(value: AnyArray) -> AnyArray:
 
 
 def repeated(value: AnyArray) -> AnyArray:
-    """The first row again and again, without memory for it."""
+    """Return the first row repeated with stride 0."""
     return np.broadcast_to(value[:1], value.shape)
 
 
@@ -124,7 +129,7 @@ LAYOUTS: dict[str, Form] = {
     "read-only": read_only,
     "list": lambda value: value.tolist(),
 }
-"""Forms of an array with the same values."""
+"""Layouts of an array with the same values."""
 EVERYWHERE: dict[str, Form] = {
     **{name: form for name, form in LAYOUTS.items() if name != "list"},
     "transposed": transposed,
@@ -134,20 +139,20 @@ EVERYWHERE: dict[str, Form] = {
     "derived": derived,
     "repeated": repeated,
 }
-"""Forms in which the arrays of any call may come, indices among them."""
+"""Layouts for the arrays of any call, indices included."""
 DTYPES = tuple(name for name in dtypes.TABLE if name not in ("float32", "bfloat16"))
 """Types besides float32 that everyday functions take."""
 
 
 def in_all_forms(plain: OrdinaryCall) -> Iterator[OrdinaryCall]:
-    """A call once more with all its arrays of some elements in each form, and with its numbers of other types."""
+    """Yield a call with all its arrays in each layout, and with its numbers in other types."""
     for name, form in EVERYWHERE.items():
         yield OrdinaryCall(f"every array {name}", *_changed(plain, form, "fiu"))
     yield OrdinaryCall("every float in lists", *_changed(plain, LAYOUTS["list"], "f"))
-    places = [i for i, value in enumerate(plain.arguments) if _is_array(value, "f")]
-    if len(places) > 1:
+    indices = [i for i, value in enumerate(plain.arguments) if _is_array(value, "f")]
+    if len(indices) > 1:
         for name in ("float64", "int8"):
-            mixed = [v.astype(name) if i == places[-1] else v for i, v in enumerate(plain.arguments)]
+            mixed = [v.astype(name) if i == indices[-1] else v for i, v in enumerate(plain.arguments)]
             yield OrdinaryCall(f"the last float {name}", tuple(mixed), plain.named)
     if any(_is_array(value, "iu") for value in plain.arguments):
         for name in ("int16", "uint64"):
@@ -156,7 +161,7 @@ def in_all_forms(plain: OrdinaryCall) -> Iterator[OrdinaryCall]:
 
 
 def _cast(name: str) -> Form:
-    """Another dtype for what it holds."""
+    """Return a conversion to another dtype."""
     return lambda value: value if value.min() < np.iinfo(name).min else value.astype(name)
 
 
@@ -172,7 +177,7 @@ def _changed(plain: OrdinaryCall, form: Form, kinds: str) -> tuple[tuple[Any, ..
 
 
 def outs(results: AnyArray) -> dict[str, AnyArray]:
-    """Each kind of ``out`` for a result of that shape and dtype, by what is special about it."""
+    """Return each kind of ``out`` for a result of that shape and dtype, by label."""
     return {
         "contiguous": np.zeros_like(results, order="C"),
         "strided": strided(np.zeros_like(results)),
@@ -187,7 +192,7 @@ def outs(results: AnyArray) -> dict[str, AnyArray]:
 def with_outs(
     arguments: tuple[Any, ...], positions: int, result: AnyArray, **named: Any
 ) -> Iterator[OrdinaryCall]:
-    """The call with each kind of ``out``: by name, and, where all `positions` arguments are given, by position."""
+    """Yield the call with each kind of ``out``: by keyword, and by position after `positions` arguments."""
     for kind, out in outs(result).items():
         yield OrdinaryCall(f"out={kind}", arguments, {**named, "out": out})
     if len(arguments) == positions and not named:

@@ -1,4 +1,4 @@
-"""What NumPy, torch and onnxruntime have for ATTENTION."""
+"""Peers of ATTENTION in NumPy, torch and onnxruntime."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.attention import AttentionAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
-from jitkernels.peers.forms import DTYPES, LAYOUTS, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, values, with_outs
 
 
 @equivalent(AttentionAttr)
@@ -38,8 +38,8 @@ def attention(
 @peer(AttentionAttr)
 def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound:
     *mask, out = rest
-    given = attr.given(mask[0]) if mask else None
-    return partial(attention, q, k, v, given, attr.causal, q.dtype.type(attr.factor), out)
+    mask_array = attr.given(mask[0]) if mask else None
+    return partial(attention, q, k, v, mask_array, attr.causal, q.dtype.type(attr.factor), out)
 
 
 @peer(AttentionAttr, name="torch")
@@ -51,16 +51,16 @@ def torch_attention(
     *mask, out = rest
     is_causal = attr.causal and attr.queries > 1
     if (is_causal and (attr.queries != attr.keys or mask)) or 0 in (out.size, attr.d):
-        return None  # it aligns the first ones
+        return None  # its causal mask is aligned to the first key
     result = torch.from_numpy(out)
-    given = torch.from_numpy(attr.given(mask[0])) if mask else None
+    mask_tensor = torch.from_numpy(attr.given(mask[0])) if mask else None
     tensors = [torch.from_numpy(array) for array in (q, k, v)]
 
     def into() -> None:
         result.copy_(
             torch.nn.functional.scaled_dot_product_attention(
                 *tensors,
-                attn_mask=given,
+                attn_mask=mask_tensor,
                 is_causal=is_causal,
                 scale=attr.factor,
                 enable_gqa=attr.heads != attr.kv_heads,
@@ -96,7 +96,7 @@ def onnxruntime_attention(
 
 
 def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
-    """A model of one node, ``MultiHeadAttention`` of the runtime's own operators, on as many threads as we have."""
+    """Return a session of one ``MultiHeadAttention`` node of the runtime's domain, with as many threads as ours."""
     from onnx import TensorProto, helper
 
     names = ("query", "key", "value")

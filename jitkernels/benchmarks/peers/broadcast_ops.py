@@ -1,4 +1,4 @@
-"""What NumPy, numexpr and torch have for the elementwise kernels of a vector and something smaller."""
+"""Peers of the broadcasting elementwise kernels in NumPy, numexpr and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs import vector_number as rows
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.expressions import elementwise
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs import broadcast_ops as rows
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.fused_expressions import elementwise
 
 
 def stride_scal(a: Any, x: Any, stride: int = 1, out: Any = None) -> Any:
-    """A copy, of which every so many elements are multiplied."""
+    """Copy `x` and scale every `stride`-th element."""
     if out is None:
         array = np.asarray(x)
         out = np.array(array, np.result_type(array, a if array.dtype.kind == "f" else np.float64))
@@ -25,7 +25,7 @@ def stride_scal(a: Any, x: Any, stride: int = 1, out: Any = None) -> Any:
 
 
 def vbroadcast(x: Any, h: int = 1, out: Any = None) -> Any:
-    """A copy, as what `numpy.broadcast_to` gives may not be written to."""
+    """Copy, since the result of `numpy.broadcast_to` is read-only."""
     row = np.asarray(x)
     if out is None:
         out = np.empty((h, row.size), row.dtype if row.dtype.kind == "f" else np.float64)

@@ -1,4 +1,4 @@
-"""What NumPy, SciPy, torch and NumKong have for CDIST."""
+"""Peers of CDIST in NumPy, SciPy, torch and NumKong."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.cdist import CDistAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, transposed, values, with_outs
 
 
 @equivalent(CDistAttr)
@@ -28,7 +28,7 @@ def cdist(x: Any, y: Any, metric: str = "euclidean", out: Any = None) -> Any:
 @peer(CDistAttr)
 def numpy_cdist(attr: CDistAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | None:
     if attr.m * attr.n * attr.d > 1 << 26 and attr.metric not in ("dot", "cosine"):
-        return None  # an array of gigabytes
+        return None  # a temporary of gigabytes
     return partial(cdist, x, y, attr.metric, z)
 
 
@@ -62,8 +62,8 @@ def torch_cdist(attr: CDistAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound
         return partial(cosine)
 
     def into() -> None:
-        found = torch.cdist(a, b)
-        result.copy_(found if attr.metric == "euclidean" else torch.square(found))
+        distances = torch.cdist(a, b)
+        result.copy_(distances if attr.metric == "euclidean" else torch.square(distances))
 
     return partial(into)
 

@@ -1,4 +1,4 @@
-"""Peers of any row in one line: what JAX, numba and onnxruntime make of an expression, a function or an operator."""
+"""Register peers in one line: JAX, numba and onnxruntime from an expression, a function or an operator."""
 
 import functools
 import re
@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.peers import Bound, peer, threads
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, peer, threads
 
 OPSET = 23
 FEW = 10_000
-"""Elements and operations for which JAX is not asked: compiling takes it seconds, and any call 7 us."""
+"""JAX does not run below this number of elements and operations: it compiles for seconds, and a call costs 7 us."""
 FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "where")
-"""What expressions are written in, besides ``erf``."""
+"""NumPy functions allowed in expressions, besides ``erf``."""
 
 
 def inputs_of(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
-    """What of the arrays of an attr is read, results that it adds to as well."""
+    """Return the arrays of an attr that are read, including outputs that it adds to."""
     known = attr.signature().arrays
     return [array for array, argument in zip(arrays, known, strict=True) if argument.role != "out"]
 
 
 def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
-    """Register what JAX compiles: a function of the attr, the library and its arrays, which are there before."""
+    """Register a JAX peer: a function of the attr, the library and its arrays, which are created before."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
         import jax
@@ -36,7 +36,7 @@ def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
             return None
         compiled = _jitted(function, attr)
         given = [jax.numpy.array(array) for array in inputs_of(attr, arrays)]
-        return partial(_ready, compiled, jax.block_until_ready, *given)
+        return partial(_call_and_wait, compiled, jax.block_until_ready, *given)
 
     peer(row, name="jax")(call)
 
@@ -49,14 +49,14 @@ def _jitted(function: Callable[..., Any], attr: KernelAttr) -> Callable[..., Any
     return compiled
 
 
-def _ready(compiled: Callable[..., Any], wait: Callable[[Any], Any], *given: Any) -> Any:
-    return wait(compiled(*given))
+def _call_and_wait(compiled: Callable[..., Any], wait: Callable[[Any], Any], *inputs: Any) -> Any:
+    return wait(compiled(*inputs))
 
 
 def of_numba(
     row: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]
 ) -> None:
-    """Register a plain loop over an expression of an attr's inputs and of numbers, which are given by name."""
+    """Register a numba loop over an expression of an attr's inputs and of its numbers by name."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound:
         named, constants = expression(attr)
@@ -76,19 +76,19 @@ def of_numba(
 
 @functools.cache
 def _loop(source: str) -> Callable[..., Any]:
-    """The function in a source text, compiled; numbers are divided as NumPy does it."""
+    """Return the compiled function of a source text; numbers are divided as NumPy does."""
     import math
 
     import numba
 
     names: dict[str, Any] = {name: getattr(np, name) for name in FUNCTIONS}
     names |= {"erf": math.erf, "where": numba.njit(lambda true, one, other: one if true else other)}
-    function: Callable[..., Any] = numba.njit(made_of(source, names)["loop"], error_model="numpy")
+    function: Callable[..., Any] = numba.njit(globals_of(source, names)["loop"], error_model="numpy")
     return function
 
 
-def made_of(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The names there are after a text of ours has run with some."""
+def globals_of(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the globals after executing a source text with some names."""
     there = dict(names)
     exec(source, there)
     return there
@@ -97,7 +97,7 @@ def made_of(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
 def of_onnxruntime(
     row: type[KernelAttr], node: Callable[..., tuple[str, Sequence[str], dict[str, Any]] | None]
 ) -> None:
-    """Register a session of one operator: `node` gives its name, its inputs and its own attributes, or None."""
+    """Register a session of one operator: `node` returns its name, inputs and attributes, or None."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
         chosen = node(attr)
@@ -112,8 +112,8 @@ def of_onnxruntime(
     peer(row, name="onnxruntime")(call)
 
 
-def session(operator: str, given: Mapping[str, AnyArray], options: Mapping[str, Any]) -> Any:
-    """What runs a model of one node on as many threads as peers may use; None where the runtime comes alone."""
+def session(operator: str, inputs: Mapping[str, AnyArray], options: Mapping[str, Any]) -> Any:
+    """Return the runner of a one-node model with as many threads as peers may use; None without the onnx package."""
     try:
         import onnx
     except ImportError:
@@ -122,8 +122,8 @@ def session(operator: str, given: Mapping[str, AnyArray], options: Mapping[str, 
 
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     graph = helper.make_graph(
-        [helper.make_node(operator, [*given], ["result"], **options)], operator,
-        [helper.make_tensor_value_info(name, kind, array.shape) for name, array in given.items()],
+        [helper.make_node(operator, [*inputs], ["result"], **options)], operator,
+        [helper.make_tensor_value_info(name, kind, array.shape) for name, array in inputs.items()],
         [helper.make_tensor_value_info("result", kind, None)],
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)

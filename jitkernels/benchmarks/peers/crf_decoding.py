@@ -1,4 +1,4 @@
-"""What NumPy has for CRF_DECODING."""
+"""Peers of CRF_DECODING in NumPy."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
 
 
 @equivalent(CRFDecodingAttr)

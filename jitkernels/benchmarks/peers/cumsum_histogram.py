@@ -1,4 +1,4 @@
-"""What NumPy and torch have for CUMSUM and HISTOGRAM."""
+"""Peers of CUMSUM and HISTOGRAM in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.counting import CumsumAttr, HistogramAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.cumsum_histogram import CumsumAttr, HistogramAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
 
 
 @equivalent(CumsumAttr)

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for EMB_SEQ_POOL."""
+"""Peers of EMB_SEQ_POOL in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import LAYOUTS, shape, strided, values, with_outs
-from jitkernels.peers.tensors import tensor
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, strided, values, with_outs
+from jitkernels.benchmarks.peers.tensors import tensor
 
 
 @equivalent(EmbSeqPoolAttr)
 def emb_seq_pool(table: Any, ids: Any, pool: str = "sum", out: Any = None) -> Any:
-    found = np.asarray(table)[ids]
-    into = None if out is None else out.reshape(found.shape[1:])
+    rows = np.asarray(table)[ids]
+    into = None if out is None else out.reshape(rows.shape[1:])
     if pool == "max":
-        result = found.max(axis=0, out=into)
+        result = rows.max(axis=0, out=into)
     elif pool == "mean":
-        result = found.mean(axis=0, out=into)
+        result = rows.mean(axis=0, out=into)
     else:
-        result = found.sum(axis=0, out=into)
+        result = rows.sum(axis=0, out=into)
     if out is None:
         return result.reshape(-1)
-    if not np.may_share_memory(into, out):  # a strided out cannot be seen as a matrix
+    if not np.may_share_memory(into, out):  # a strided out has no matrix view
         out[...] = result.reshape(-1)
     return out
 

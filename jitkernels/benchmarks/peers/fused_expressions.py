@@ -1,4 +1,4 @@
-"""Peers of an elementwise row in one line: NumPy's function, an expression for compilers, and torch's function."""
+"""Register peers of an elementwise row in one line: NumPy's function, an expression for compilers, torch's function."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.peers import Bound, equivalent, peer
-from jitkernels.peers.compiled import FUNCTIONS, made_of, of_jax, of_numba
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, equivalent, peer
+from jitkernels.benchmarks.peers.compiled import FUNCTIONS, globals_of, of_jax, of_numba
 
 LITERAL = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
 
@@ -22,12 +22,12 @@ def elementwise(
     torch: Callable[..., Bound] | None = None,
     compiled: Mapping[str, str] | None = None,
 ) -> None:
-    """Register the peers of a row of one result, and its equivalent.
+    """Register the peers of a row with one result, and its equivalent.
 
     numpy: a function of the inputs, the options and ``out``. text: numexpr's expression of the inputs and floats by
-    name, which JAX and numba compile as well; its numbers count as the arrays do. torch: gives the call for torch, a
-    tensor of each array and the options. compiled: what the two compile where numexpr has no words for it, by the
-    value of the row's option, or by "".
+    name, which JAX and numba compile as well; its numbers have the arrays' dtype. torch: returns the call for torch, a
+    tensor of each array and the options. compiled: what the two compile if numexpr cannot express it, by the value of
+    the row's option, or by "".
     """
     equivalent(row)(numpy)
     inputs = [argument.name for argument in row.arrays[:-1]]
@@ -40,8 +40,8 @@ def elementwise(
 
         assert text is not None, "registered only where it is given"
         named, numbers = _named(text, row, attr)
-        given = {**dict(zip(inputs, arrays, strict=False)), **numbers}
-        return partial(numexpr.evaluate, named, local_dict=given, out=arrays[-1])
+        values = {**dict(zip(inputs, arrays, strict=False)), **numbers}
+        return partial(numexpr.evaluate, named, local_dict=values, out=arrays[-1])
 
     def by_torch(attr: KernelAttr, *arrays: AnyArray) -> Bound:
         import torch as library
@@ -71,12 +71,12 @@ def _chosen(row: type[KernelAttr], texts: Mapping[str, str], attr: KernelAttr) -
     return texts[option]
 
 
-def _in_jax(jax: Any, text: str, row: type[KernelAttr], attr: KernelAttr, given: dict[str, Any]) -> Any:
-    """The expression of JAX's arrays; that of one element is a copy, as JAX would give its argument back."""
+def _in_jax(jax: Any, text: str, row: type[KernelAttr], attr: KernelAttr, values: dict[str, Any]) -> Any:
+    """Return the expression of JAX's arrays; a single name is copied, as JAX would return its argument."""
     names = {name: getattr(jax.numpy, name) for name in FUNCTIONS} | {"erf": jax.scipy.special.erf}
-    names |= given | {name: getattr(attr, name) for name in row.floats}
-    found = made_of(f"found = {text}", names)["found"]
-    return jax.numpy.copy(found) if text in given else found
+    names |= values | {name: getattr(attr, name) for name in row.floats}
+    found = globals_of(f"found = {text}", names)["found"]
+    return jax.numpy.copy(found) if text in values else found
 
 
 def _options(row: type[KernelAttr], attr: KernelAttr) -> dict[str, Any]:
@@ -84,16 +84,16 @@ def _options(row: type[KernelAttr], attr: KernelAttr) -> dict[str, Any]:
 
 
 def _named(text: str, row: type[KernelAttr], attr: KernelAttr) -> tuple[str, dict[str, Any]]:
-    """The expression with a name in the place of each number, and all numbers in the dtype of the arrays.
+    """Return the expression with a name for each number, and all numbers in the dtype of the arrays.
 
-    Python's own would make numexpr compute in float64.
+    Python numbers would make numexpr compute in float64.
     """
     number = np.dtype(attr.fields()["dtype"]).type
     numbers = {name: number(getattr(attr, name)) for name in row.floats}
 
-    def name_of(found: re.Match[str]) -> str:
-        name = f"c{found[0].replace('.', '_')}"
-        numbers[name] = number(found[0])
+    def name_of(match: re.Match[str]) -> str:
+        name = f"c{match[0].replace('.', '_')}"
+        numbers[name] = number(match[0])
         return name
 
     return LITERAL.sub(name_of, text), numbers

@@ -1,4 +1,4 @@
-"""What NumPy, torch and JAX have for GEMV."""
+"""Peers of GEMV in NumPy, torch and JAX."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.peers.tensors import tensor
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers.tensors import tensor
 
 equivalent(GEMVAttr)(np.matmul)
 

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for GROUP_NORM."""
+"""Peers of GROUP_NORM in NumPy and torch."""
 
 import math
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.group_norm import GroupNormAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
 
 
 @equivalent(GroupNormAttr)
@@ -23,8 +23,8 @@ def group_norm(
     z = z.reshape(x.shape)
     if scale is None:
         return np.positive(z, out=out)
-    turned = (-1,) + (1,) * (x.ndim - 2)
-    return np.add(z * np.reshape(scale, turned), np.reshape(bias, turned), out=out)
+    column = (-1,) + (1,) * (x.ndim - 2)
+    return np.add(z * np.reshape(scale, column), np.reshape(bias, column), out=out)
 
 
 @peer(GroupNormAttr)
@@ -38,7 +38,7 @@ def numpy_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
 def torch_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
     import torch
 
-    if x.size <= attr.groups:  # it refuses groups of one
+    if x.size <= attr.groups:  # torch rejects groups of one element
         return None
 
     *affine, result = map(torch.from_numpy, rest)

@@ -1,4 +1,4 @@
-"""What NumPy has for the cells of a GRU."""
+"""Peers of GRU cells in NumPy."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.gru import GRUH1Attr, GRUHtPart1Attr, GRUHtPart2Attr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
-from jitkernels.peers.lstm import activated
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
+from jitkernels.benchmarks.peers.lstm import activated
 
 
 @equivalent(GRUH1Attr)
@@ -31,8 +31,8 @@ def gru_ht_part2(
 ) -> Any:
     u, _, s = np.asarray(gates).reshape(3, -1)
     update = activated(act_gate, u)
-    kept = (1 - update) * ht_1
-    return np.add(update * activated(act_cand, s), kept, out=out)
+    retained = (1 - update) * ht_1
+    return np.add(update * activated(act_cand, s), retained, out=out)
 
 
 @peer(GRUH1Attr)
@@ -51,7 +51,7 @@ def numpy_part2(attr: GRUHtPart2Attr, gates: AnyArray, ht_1: AnyArray, ht: AnyAr
 
 
 def _calls(inputs: int, options: tuple[str, ...]) -> Callable[[int], Iterator[OrdinaryCall]]:
-    """Of a row with so many inputs, gates and perhaps the state before."""
+    """Return the calls of a row with `inputs` inputs, its gates and perhaps a previous state."""
 
     def calls(elements: int) -> Iterator[OrdinaryCall]:
         d = elements // 3

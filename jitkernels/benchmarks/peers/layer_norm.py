@@ -1,4 +1,4 @@
-"""What NumPy, torch, JAX and onnxruntime have for LAYER_NORM."""
+"""Peers of LAYER_NORM in NumPy, torch, JAX and onnxruntime."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax, of_onnxruntime
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
 
 
 @equivalent(LayerNormAttr)
@@ -43,13 +43,13 @@ def layer_norm(
 
 
 def _along(x: Any, scale: Any, bias: Any, eps: float, stats: bool, axis: int, out: Any) -> Any:
-    """Along another axis than the last, as people who have many axes to choose from move it."""
+    """Normalize along an axis other than the last by moving that axis."""
     results = layer_norm(np.moveaxis(np.asarray(x), axis, -1), scale, bias, eps, stats)
     y, *moments = results if stats else (results,)
-    found = (np.moveaxis(y, -1, axis), *moments)
+    normalized = (np.moveaxis(y, -1, axis), *moments)
     if out is None:
-        return found if stats else found[0]
-    for result, value in zip(out if stats else (out,), found, strict=True):
+        return normalized if stats else normalized[0]
+    for result, value in zip(out if stats else (out,), normalized, strict=True):
         np.copyto(result, value)
     return out
 
@@ -65,7 +65,7 @@ def numpy_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
 @peer(LayerNormAttr, name="torch")
 def torch_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
     if attr.stats:
-        return None  # it has the mean, and one over the deviation
+        return None  # it returns the mean, and one over the deviation
     import torch
 
     *parameters, y = (torch.from_numpy(array) for array in rest)
@@ -87,7 +87,7 @@ def jax_layer_norm(attr: LayerNormAttr, jax: Any, x: Any, scale: Any = 1.0, bias
 
 @partial(of_onnxruntime, LayerNormAttr)
 def onnxruntime_layer_norm(attr: LayerNormAttr) -> Any:
-    if attr.stats or not attr.affine:
+    if attr.stats or not attr.affine or attr.n == 1:  # of one element, onnxruntime 1.32 returns NaN
         return None
     return "LayerNormalization", ("x", "scale", "bias"), {"epsilon": attr.eps}
 

@@ -1,4 +1,4 @@
-"""What NumPy has for the cells of an LSTM."""
+"""Peers of LSTM cells in NumPy."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.lstm import LSTMC1H1Attr, LSTMCtHtAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
 
 
 def activated(name: str, x: AnyArray) -> Any:
-    """As one would write it: overflow on the way to 0 is a warning at most."""
+    """Apply an activation in plain NumPy: overflow on the way to 0 only warns."""
     if name == "sigmoid":
         return 1 / (1 + np.exp(-x))
     if name == "tanh":
@@ -36,8 +36,8 @@ def lstm_ctht(
     if wp is not None:
         w_i, w_f, w_o = np.asarray(wp).reshape(3, -1)
         i, f = i + w_i * ct_1, f + w_f * ct_1
-    kept = ct_1 * activated(act_gate, f)
-    ct = np.add(activated(act_cand, c) * activated(act_gate, i), kept, out=out and out[0])
+    retained = ct_1 * activated(act_gate, f)
+    ct = np.add(activated(act_cand, c) * activated(act_gate, i), retained, out=out and out[0])
     if wp is not None:
         o = o + w_o * ct
     return ct, np.multiply(activated(act_cell, ct), activated(act_gate, o), out=out and out[1])

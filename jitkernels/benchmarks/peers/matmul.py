@@ -1,4 +1,4 @@
-"""What NumPy, torch, JAX and onnxruntime have for MATMUL."""
+"""Peers of MATMUL in NumPy, torch, JAX and onnxruntime."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax, of_onnxruntime
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
-from jitkernels.peers.tensors import tensor
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
+from jitkernels.benchmarks.peers.tensors import tensor
 
 equivalent(MatMulAttr)(np.matmul)
 
@@ -50,7 +50,7 @@ def jax_matmul(attr: MatMulAttr, jax: Any, a: Any, b: Any, c: Any = 0.0) -> Any:
 def onnxruntime_matmul(attr: MatMulAttr) -> Any:
     transposed = {"transA": int(attr.trans_a), "transB": int(attr.trans_b)}
     if attr.beta:
-        return None  # it is where the result goes to, too
+        return None  # also the output array
     return ("Gemm", ("a", "b"), transposed) if attr.trans_a or attr.trans_b else ("MatMul", ("a", "b"), {})
 
 

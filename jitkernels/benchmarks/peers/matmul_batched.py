@@ -1,4 +1,4 @@
-"""What NumPy, torch and JAX have for MATMUL_BATCHED."""
+"""Peers of MATMUL_BATCHED in NumPy, torch and JAX."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
 
 equivalent(MatMulBatchedAttr)(np.matmul)
 

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for MATMUL_EPILOGUE."""
+"""Peers of MATMUL_EPILOGUE in NumPy and torch."""
 
 import math
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
 
 erfc = np.frompyfunc(math.erfc, 1, 1)
 

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for MATMUL_INT8. NumPy's own products of integers take a hundred times as long."""
+"""Peers of MATMUL_INT8 in NumPy and torch. NumPy's own integer products take a hundred times as long."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import LAYOUTS, shape, values
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
 
 
 @equivalent(MatMulInt8Attr)

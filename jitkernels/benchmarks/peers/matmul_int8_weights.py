@@ -1,4 +1,4 @@
-"""What NumPy and torch have for MATMUL_INT8_WEIGHTS."""
+"""Peers of MATMUL_INT8_WEIGHTS in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import LAYOUTS, shape, values
-from jitkernels.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
+from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
 
 
 @equivalent(MatMulInt8WeightsAttr)
 def matmul_int8_weights(
     a: Any, q: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None
 ) -> Any:
-    """The weights as floats, and a product."""
+    """Dequantize the weights, then multiply."""
     scales = np.asarray(scale)
     a = np.asarray(a, np.result_type(np.asarray(a).dtype, scales.dtype))
     weights = np.asarray(q).astype(a.dtype)

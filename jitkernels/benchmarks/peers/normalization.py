@@ -1,4 +1,4 @@
-"""What NumPy, torch and JAX have for RMS_NORM and BATCH_NORM."""
+"""Peers of RMS_NORM and BATCH_NORM in NumPy, torch and JAX."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.normalisation import BatchNormAttr, RmsNormAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.peers.tensors import tensor
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers.tensors import tensor
 
 
 @equivalent(RmsNormAttr)
@@ -29,12 +29,12 @@ def batch_norm(
     x: Any, mean: Any, var: Any, scale: Any = None, bias: Any = None, eps: float = 1e-5, out: Any = None
 ) -> Any:
     x = np.asarray(x)
-    turned = (-1,) + (1,) * (x.ndim - 2)
+    column = (-1,) + (1,) * (x.ndim - 2)
     factor = 1 / np.sqrt(np.asarray(var) + eps)
     if scale is None:
-        return np.multiply(x - np.reshape(mean, turned), factor.reshape(turned), out=out)
-    y = (x - np.reshape(mean, turned)) * (factor * scale).reshape(turned)
-    return np.add(y, np.reshape(bias, turned), out=out)
+        return np.multiply(x - np.reshape(mean, column), factor.reshape(column), out=out)
+    y = (x - np.reshape(mean, column)) * (factor * scale).reshape(column)
+    return np.add(y, np.reshape(bias, column), out=out)
 
 
 @peer(RmsNormAttr)
@@ -75,12 +75,12 @@ def torch_batch_norm(
 
     *affine, y = map(torch.from_numpy, rest)
     scale, bias = affine or (None, None)
-    given, of_mean, of_var = (torch.from_numpy(one) for one in (x, mean, var))
+    values, of_mean, of_var = (torch.from_numpy(array) for array in (x, mean, var))
 
     def into(x: Any, y: Any) -> None:
         y.copy_(torch.nn.functional.batch_norm(x, of_mean, of_var, scale, bias, eps=attr.eps))
 
-    return partial(into, given, y)
+    return partial(into, values, y)
 
 
 @partial(of_jax, RmsNormAttr)

@@ -1,23 +1,23 @@
-"""onnxruntime's MatMulNBits, the peer of products with weights of 4 and of 8 bits."""
+"""onnxruntime's MatMulNBits, the peer of products with 8-bit and 4-bit weights."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitkernels.peers import Bound
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound
 
 BLOCKS = (16, 32, 64, 128, 256)
-"""Weights of a group that the operator takes."""
+"""Group sizes that the operator supports."""
 EXACT, IN_INT8 = 1, 4
-"""Its ``accuracy_level``: a in float32, or rounded to int8."""
+"""Its ``accuracy_level``: a in float32, or quantized to int8."""
 
 
 def matmul_nbits(
     a: AnyArray, packed: AnyArray, scale: AnyArray, c: AnyArray, *, bits: int, accuracy: int
 ) -> Bound | None:
-    """The product of a and of weights [n, groups, bytes] without signs; None where the operator has no such groups."""
+    """Return the product of a and unsigned weights [n, groups, bytes]; None if the operator lacks such groups."""
     import onnxruntime
     import threadpoolctl
     from onnx import TensorProto, helper, numpy_helper

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for QUANTIZE and DEQUANTIZE."""
+"""Peers of QUANTIZE and DEQUANTIZE in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantize import DequantizeAttr, QuantizeAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import LAYOUTS, shape, values
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
 
 
 def _beside(number: Any) -> Any:
-    """Numbers of rows beside what is in these."""
+    """Return per-row numbers, shaped to broadcast against the rows."""
     return np.asarray(number)[..., np.newaxis]
 
 

@@ -1,4 +1,4 @@
-"""What NumPy and torch have for UNIFORM and NORMAL."""
+"""Peers of UNIFORM and NORMAL in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.random_numbers import NormalAttr, RandomAttr, UniformAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import shape, strided
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import shape, strided
 
 
 def _drawn(name: str, extents: Any, seed: int, offset: int, dtype: Any, out: Any) -> Any:
@@ -37,7 +37,7 @@ def normal(shape: Any, seed: int = 0, offset: int = 0, dtype: Any = None, out: A
 
 
 def numpy_random(attr: RandomAttr, y: AnyArray) -> Bound:
-    """NumPy's default generator, which is faster than its own Philox."""
+    """Use NumPy's default generator, which is faster than its Philox."""
     generator = np.random.default_rng(attr.seed)
     draw = generator.random if isinstance(attr, UniformAttr) else generator.standard_normal
     return partial(draw, None, y.dtype.type, y)

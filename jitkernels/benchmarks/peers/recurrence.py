@@ -1,4 +1,4 @@
-"""What NumPy and others have for LSTM and GRU."""
+"""Peers of LSTM and GRU in NumPy and other packages."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
-from jitkernels.peers.forms import DTYPES, LAYOUTS, outs, values
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
 
 HIDDEN = 16
-"""Units in ordinary calls of few elements, which are those of x."""
+"""Units in ordinary calls with few elements; the elements count x."""
 
 
 def sigmoid(x: Any) -> Any:
@@ -66,10 +66,10 @@ def gru(
     return out
 
 
-def _given(
+def _inputs_and_outputs(
     attr: LSTMAttr | GRUAttr, arrays: tuple[AnyArray, ...], states: int
 ) -> tuple[list[Any], list[AnyArray]]:
-    """The inputs with None for those that are left out, and the outputs."""
+    """Return the inputs, None for omitted ones, and the outputs."""
     inputs: list[Any] = list(arrays[: len(arrays) - 1 - states])
     biases: list[Any] = [inputs.pop(3) for _ in range(2)] if attr.bias else [None, None]
     return [*inputs[:3], *biases, *(inputs[3:] or [None] * states)], list(arrays[-1 - states :])
@@ -77,18 +77,18 @@ def _given(
 
 @peer(LSTMAttr)
 def numpy_lstm(attr: LSTMAttr, *arrays: AnyArray) -> Bound:
-    inputs, outputs = _given(attr, arrays, 2)
+    inputs, outputs = _inputs_and_outputs(attr, arrays, 2)
     return partial(lstm, *[*inputs, tuple(outputs)])
 
 
 @peer(GRUAttr)
 def numpy_gru(attr: GRUAttr, *arrays: AnyArray) -> Bound:
-    inputs, outputs = _given(attr, arrays, 1)
+    inputs, outputs = _inputs_and_outputs(attr, arrays, 1)
     return partial(gru, *[*inputs, tuple(outputs)])
 
 
 def _of_torch(name: str, attr: LSTMAttr | GRUAttr, inputs: list[Any]) -> Bound | None:
-    """The module of that name with these weights, which it keeps as it likes best."""
+    """Return torch's module of that name with these weights, which it stores in its own format."""
     import torch
 
     if not (attr.hidden and attr.batch and attr.steps and attr.input):
@@ -110,22 +110,22 @@ def _of_torch(name: str, attr: LSTMAttr | GRUAttr, inputs: list[Any]) -> Bound |
 
 @peer(LSTMAttr, name="torch")
 def torch_lstm(attr: LSTMAttr, *arrays: AnyArray) -> Bound | None:
-    return _of_torch("LSTM", attr, _given(attr, arrays, 2)[0])
+    return _of_torch("LSTM", attr, _inputs_and_outputs(attr, arrays, 2)[0])
 
 
 @peer(GRUAttr, name="torch")
 def torch_gru(attr: GRUAttr, *arrays: AnyArray) -> Bound | None:
-    return _of_torch("GRU", attr, _given(attr, arrays, 1)[0])
+    return _of_torch("GRU", attr, _inputs_and_outputs(attr, arrays, 1)[0])
 
 
 def _of_onnxruntime(
     name: str, order: tuple[int, ...], attr: LSTMAttr | GRUAttr, inputs: list[Any]
 ) -> Bound | None:
-    """A session of one node, whose weights are constants in ONNX's order of gates."""
+    """Return a session of one node, whose weights are constants in ONNX's order of gates."""
     try:
         import onnx
         import onnxruntime
-    except ImportError:  # the one without the other
+    except ImportError:  # one without the other is invalid
         return None
     if attr.dtype != "float32" or not (attr.hidden and attr.batch and attr.steps and attr.input):
         return None
@@ -162,16 +162,16 @@ def _of_onnxruntime(
 
 @peer(LSTMAttr, name="onnxruntime")
 def onnxruntime_lstm(attr: LSTMAttr, *arrays: AnyArray) -> Bound | None:
-    return _of_onnxruntime("LSTM", (0, 3, 1, 2), attr, _given(attr, arrays, 2)[0])
+    return _of_onnxruntime("LSTM", (0, 3, 1, 2), attr, _inputs_and_outputs(attr, arrays, 2)[0])
 
 
 @peer(GRUAttr, name="onnxruntime")
 def onnxruntime_gru(attr: GRUAttr, *arrays: AnyArray) -> Bound | None:
-    return _of_onnxruntime("GRU", (1, 0, 2), attr, _given(attr, arrays, 1)[0])
+    return _of_onnxruntime("GRU", (1, 0, 2), attr, _inputs_and_outputs(attr, arrays, 1)[0])
 
 
 def _calls(gates: int, states: int) -> Callable[[int], Iterator[OrdinaryCall]]:
-    """Of a row with so many gates and states."""
+    """Return the calls of a row with these numbers of gates and states."""
 
     def calls(elements: int) -> Iterator[OrdinaryCall]:
         inputs = 4 if elements < 100 else HIDDEN

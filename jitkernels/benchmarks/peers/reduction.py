@@ -1,4 +1,4 @@
-"""What NumPy, torch, JAX, numexpr and scipy have for the reductions along one axis."""
+"""Peers of the reductions along one axis in NumPy, torch, JAX, numexpr and scipy."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr
 from jitkernels.attrs.reduction import (
     HArgMaxAttr,
     HLogSumExpAttr,
@@ -16,10 +15,11 @@ from jitkernels.attrs.reduction import (
     HSumAttr,
     HVarAttr,
 )
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
 
 
 @equivalent(HVarAttr)
@@ -44,7 +44,7 @@ def _of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
 PLAIN: dict[type[KernelAttr], Callable[..., Any]] = {
     HMaxAttr: np.max, HMinAttr: np.min, HArgMaxAttr: np.argmax, HSumAttr: np.sum, HMeanAttr: np.mean,
 }  # fmt: skip
-"""Rows that NumPy has a function of."""
+"""Rows with a NumPy function."""
 OF_TORCH: dict[type[KernelAttr], str] = {
     HMaxAttr: "amax", HMinAttr: "amin", HArgMaxAttr: "argmax", HSumAttr: "sum", HMeanAttr: "mean",
 }  # fmt: skip
@@ -110,7 +110,7 @@ def torch_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
 
 
 def reductions(row: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
-    """Vectors, matrices and more, along every axis, in every form."""
+    """Return vectors, matrices and arrays of higher rank, along every axis, in every layout."""
     x, y = values(elements), values(shape(elements, 2))
     result = np.zeros(y.shape[0], np.int64 if row is HArgMaxAttr else y.dtype)
     yield OrdinaryCall("2-D", (y,))

@@ -1,4 +1,4 @@
-"""What NumPy, torch and JAX have for ROPE."""
+"""Peers of ROPE in NumPy, torch and JAX."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.rope import RopeAttr, rotated
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
 
 
 @equivalent(RopeAttr)
 def rope(x: Any, cos: Any, sin: Any, interleaved: bool = False, out: Any = None) -> Any:
-    found = rotated(np.asarray(x), np.asarray(cos), np.asarray(sin), interleaved=interleaved)
-    return found if out is None else np.positive(found, out=out)
+    result = rotated(np.asarray(x), np.asarray(cos), np.asarray(sin), interleaved=interleaved)
+    return result if out is None else np.positive(result, out=out)
 
 
 @peer(RopeAttr)
@@ -37,9 +37,9 @@ def torch_rope(attr: RopeAttr, x: AnyArray, cos: AnyArray, sin: AnyArray, y: Any
         )
     both = [torch.from_numpy(np.concatenate([table, table], -1)) for table in (cos, sin)]
 
-    def halves() -> None:  # as Hugging Face has it
-        turned = torch.cat((-a[..., half:], a[..., :half]), dim=-1)
-        torch.add(a * both[0], turned * both[1], out=result)
+    def halves() -> None:  # the Hugging Face convention
+        rotated = torch.cat((-a[..., half:], a[..., :half]), dim=-1)
+        torch.add(a * both[0], rotated * both[1], out=result)
 
     return partial(halves)
 
@@ -50,10 +50,10 @@ def jax_rope(attr: RopeAttr, jax: Any, x: Any, cos: Any, sin: Any) -> Any:
         first, second = x[..., ::2], x[..., 1::2]
     else:
         first, second = x[..., : attr.half], x[..., attr.half :]
-    turned = first * cos - second * sin, second * cos + first * sin
+    rotated = first * cos - second * sin, second * cos + first * sin
     if attr.interleaved:
-        return jax.numpy.stack(turned, -1).reshape(x.shape)
-    return jax.numpy.concatenate(turned, -1)
+        return jax.numpy.stack(rotated, -1).reshape(x.shape)
+    return jax.numpy.concatenate(rotated, -1)
 
 
 @ordinary_calls(RopeAttr)

@@ -1,4 +1,4 @@
-"""What NumPy, torch, JAX and NumKong have for DOT, SQEUCLIDEAN and COSINE."""
+"""Peers of DOT, SQEUCLIDEAN and COSINE in NumPy, torch, JAX and NumKong."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.pairs import CosineAttr, DotAttr, PairsAttr, SqEuclideanAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, transposed, values, with_outs
-from jitkernels.peers.tensors import tensor
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.row_similarity import CosineAttr, DotAttr, PairsAttr, SqEuclideanAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers.tensors import tensor
 
 
 @equivalent(DotAttr)
@@ -130,5 +130,5 @@ def pairs(elements: int) -> Iterator[OrdinaryCall]:
 
 @ordinary_calls(CosineAttr)
 def angles(elements: int) -> Iterator[OrdinaryCall]:
-    """The same but for what is parallel: there nothing is left but how each of both rounds."""
+    """Return the same calls without parallel vectors, whose results are rounding errors alone."""
     yield from (call for call in pairs(elements) if call.form != "bool")

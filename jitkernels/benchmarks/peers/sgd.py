@@ -1,4 +1,4 @@
-"""What NumPy, torch and Numba have for SGD."""
+"""Peers of SGD in NumPy, torch and Numba."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.sgd import SgdAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
 
 
 @equivalent(SgdAttr)

@@ -1,4 +1,4 @@
-"""What NumPy, SciPy, torch, JAX and onnxruntime have for SOFTMAX."""
+"""Peers of SOFTMAX in NumPy, SciPy, torch, JAX and onnxruntime."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax, of_onnxruntime
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
 
 
 @equivalent(SoftmaxAttr)
@@ -30,10 +30,10 @@ def log_softmax(x: Any, axis: int = -1, out: Any = None) -> Any:
 @equivalent(CrossEntropyAttr)
 def cross_entropy(logits: Any, labels: Any, out: Any = None) -> Any:
     losses = log_softmax(logits)
-    mine = np.take_along_axis(losses, np.broadcast_to(labels, losses.shape[:-1])[..., np.newaxis], axis=-1)[
-        ..., 0
-    ]
-    return np.negative(mine, out=out)
+    label_losses = np.take_along_axis(
+        losses, np.broadcast_to(labels, losses.shape[:-1])[..., np.newaxis], axis=-1
+    )[..., 0]
+    return np.negative(label_losses, out=out)
 
 
 @peer(SoftmaxAttr)

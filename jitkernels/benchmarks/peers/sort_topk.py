@@ -1,4 +1,4 @@
-"""What NumPy, torch and JAX have for SORT and TOPK."""
+"""Peers of SORT and TOPK in NumPy, torch and JAX."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.ordering import SortAttr, TopkAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.compiled import of_jax
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax
 
 
 @equivalent(SortAttr)
@@ -25,7 +25,7 @@ def sort(x: Any, axis: int = -1, out: Any = None) -> Any:
 
 @equivalent(TopkAttr)
 def topk(x: Any, k: int, axis: int = -1, out: Any = None) -> Any:
-    """A stable sort of all, from behind: of equal ones those of lower places come first."""
+    """Sort everything stably in reverse: among ties, lower indices come first."""
     x = np.asarray(x)
     n = x.shape[axis]
     order = n - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
@@ -47,8 +47,8 @@ def numpy_sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> Bound:
 def torch_sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
-    places = torch.empty(y.shape, dtype=torch.int64)
-    return partial(torch.sort, torch.from_numpy(x), dim=-1, out=(torch.from_numpy(y), places))
+    indices = torch.empty(y.shape, dtype=torch.int64)
+    return partial(torch.sort, torch.from_numpy(x), dim=-1, out=(torch.from_numpy(y), indices))
 
 
 @peer(TopkAttr)
@@ -57,12 +57,12 @@ def numpy_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray)
 
 
 def _of_parts(x: AnyArray, k: int, values: AnyArray, indices: AnyArray) -> None:
-    """Faster than a sort of all; of equal ones it takes any."""
+    """Partition first, which is faster than a full sort; ties have any order."""
     first = x.shape[-1] - k
     order = np.argpartition(x, min(first, x.shape[-1] - 1), -1)[..., first:]
-    found = np.take_along_axis(x, order, -1)
-    descending = np.argsort(found, -1)[..., ::-1]
-    values[...] = np.take_along_axis(found, descending, -1)
+    sorted_values = np.take_along_axis(x, order, -1)
+    descending = np.argsort(sorted_values, -1)[..., ::-1]
+    values[...] = np.take_along_axis(sorted_values, descending, -1)
     indices[...] = np.take_along_axis(order, descending, -1)
 
 

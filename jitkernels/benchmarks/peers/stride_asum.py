@@ -1,4 +1,4 @@
-"""What NumPy and torch have for STRIDE_ASUM."""
+"""Peers of STRIDE_ASUM in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.stride_asum import StrideASumAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
 
 
 @equivalent(StrideASumAttr)

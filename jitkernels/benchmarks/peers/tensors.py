@@ -1,17 +1,17 @@
-"""Arrays of kernels as torch has them."""
+"""Kernel arrays as torch tensors."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 def tensor(array: AnyArray) -> "Tensor":
-    """The same memory; of uint16, which stands for the bits of bfloat16, as such numbers."""
+    """Return a tensor of the same memory; uint16, which holds the bits of bfloat16, becomes bfloat16."""
     import torch
 
     if array.dtype == np.uint16:

@@ -1,17 +1,17 @@
-"""How many threads peers may use: each library is told in its own way, those that are not installed in none."""
+"""Thread limits of peers, for each installed library by its own interface."""
 
 import importlib
 import importlib.util
 import os
 
 _most = 0
-"""What `limit` was last told; 0 before."""
+"""The last limit set by `limit`; 0 before."""
 
 
 def limit(threads: int) -> None:
-    """Let peers use at most so many threads, beside the pools that threadpoolctl knows.
+    """Limit the threads of peers, beyond the pools that threadpoolctl controls.
 
-    JAX takes it only when it is first imported; it knows one thread or all.
+    JAX reads its limit only at import; it supports one thread or all.
     """
     global _most
     _most = threads
@@ -25,5 +25,5 @@ def limit(threads: int) -> None:
 
 
 def most() -> int:
-    """How many threads peers may use: what they were limited to, else all cores, which libraries write as 0."""
+    """Return the thread limit of peers; 0 means all cores, as the libraries define it."""
     return _most or int(os.environ.get("OMP_NUM_THREADS", "0"))

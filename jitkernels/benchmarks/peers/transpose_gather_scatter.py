@@ -1,4 +1,4 @@
-"""What NumPy and torch have for TRANSPOSE, GATHER and SCATTER_ADD."""
+"""Peers of TRANSPOSE, GATHER and SCATTER_ADD in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.movement import GatherAttr, ScatterAddAttr, TransposeAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, shape, strided, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, strided, values, with_outs
 
 
 @equivalent(TransposeAttr)
 def transpose(x: Any, out: Any = None) -> Any:
-    turned = np.swapaxes(x, -1, -2)
+    transposed_view = np.swapaxes(x, -1, -2)
     if out is None:
-        return np.array(turned, order="C")
-    out[...] = turned
+        return np.array(transposed_view, order="C")
+    out[...] = transposed_view
     return out
 
 

@@ -1,4 +1,4 @@
-"""What NumPy, numexpr, SciPy and torch have for VMUL, VEXP and VSIGMOID."""
+"""Peers of VMUL, VEXP and VSIGMOID in NumPy, numexpr, SciPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,10 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
-from jitkernels.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.peers.forms import DTYPES, LAYOUTS, reversed_, shape, strided, transposed, values, with_outs
-from jitkernels.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import (
+    DTYPES,
+    LAYOUTS,
+    reversed_,
+    shape,
+    strided,
+    transposed,
+    values,
+    with_outs,
+)
 
 
 @peer(VMulAttr)
@@ -157,7 +166,7 @@ def unary(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("empty", (x[:0],))
     yield OrdinaryCall("empty, 2-D", (y[:0],))
     yield from with_outs((y,), 1, y)
-    fixed = np.full(elements, np.inf, np.float32)  # what repeated exponentials come to
+    fixed = np.full(elements, np.inf, np.float32)  # the fixed point of repeated exponentials
     yield OrdinaryCall("in place", (fixed, fixed))
     room = np.full(elements + 1, np.inf, np.float32)
     yield OrdinaryCall("out overlaps", (room[:-1],), {"out": room[1:]})

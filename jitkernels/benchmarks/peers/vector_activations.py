@@ -1,4 +1,4 @@
-"""What NumPy, numexpr and torch have for the elementwise activations."""
+"""Peers of the elementwise activations in NumPy, numexpr and torch."""
 
 import math
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs import vector_activations as rows
-from jitkernels.peers import Bound, OrdinaryCall, ordinary_calls, peer
-from jitkernels.peers.expressions import elementwise
-from jitkernels.peers.forms import values
-from jitkernels.peers.vector import products, unary
-from jitkernels.peers.vector_functions import erf
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import values
+from jitkernels.benchmarks.peers.fused_expressions import elementwise
+from jitkernels.benchmarks.peers.vector import products, unary
+from jitkernels.benchmarks.peers.vector_functions import erf
 
 ROOT = math.sqrt(2 / math.pi)
 
 
 def silu(x: Any, out: Any = None) -> Any:
-    return np.divide(x, 1 + np.exp(np.subtract(0, x)), out=out)  # NumPy negates no bools
+    return np.divide(x, 1 + np.exp(np.subtract(0, x)), out=out)  # NumPy cannot negate bools
 
 
 def softplus(x: Any, out: Any = None) -> Any:
@@ -70,14 +70,14 @@ elementwise(
 
 
 def _torch_swiglu(torch: Any, a: Any, b: Any, y: Any) -> None:
-    """Two calls, as models have them."""
+    """Use two calls, as models do."""
     torch.ops.aten.silu.out(a, out=y)
     torch.mul(y, b, out=y)
 
 
 @peer(rows.VGeluAttr, name="numexpr")
 def numexpr_gelu(attr: rows.VGeluAttr, x: AnyArray, y: AnyArray) -> Bound | None:
-    """It has no error function."""
+    """Use the tanh formula: numexpr has no error function."""
     if attr.form == "erf":
         return None
     import numexpr

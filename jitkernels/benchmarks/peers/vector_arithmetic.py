@@ -1,4 +1,4 @@
-"""What NumPy, numexpr, numba, JAX and torch have for the elementwise kernels that are a few instructions."""
+"""Peers of the elementwise kernels of a few instructions in NumPy, numexpr, numba, JAX and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,10 +8,10 @@ import numpy as np
 
 from jitkernels.attrs import vector_arithmetic as rows
 from jitkernels.attrs.vector import VectorAttr
-from jitkernels.peers import OrdinaryCall, ordinary_calls
-from jitkernels.peers.expressions import elementwise
-from jitkernels.peers.forms import values
-from jitkernels.peers.vector import products, unary
+from jitkernels.benchmarks.peers import OrdinaryCall, ordinary_calls
+from jitkernels.benchmarks.peers.array_layouts import values
+from jitkernels.benchmarks.peers.fused_expressions import elementwise
+from jitkernels.benchmarks.peers.vector import products, unary
 
 
 def add_relu(x: Any, y: Any, out: Any = None) -> Any:
@@ -23,7 +23,7 @@ def relu(x: Any, out: Any = None) -> Any:
 
 
 def copy(x: Any, out: Any = None) -> Any:
-    """A copy in floating-point numbers, as the kernels compute integers in float64."""
+    """Copy as floating-point numbers, as the kernels compute integers in float64."""
     if out is None:
         array = np.asarray(x)
         return np.array(array, array.dtype if array.dtype.kind == "f" else np.float64)
@@ -79,7 +79,7 @@ for _row in UNARY:
 
 @ordinary_calls(rows.VSubAttr)
 def differences(elements: int) -> Iterator[OrdinaryCall]:
-    """NumPy subtracts no bools."""
+    """Return calls without bools, which NumPy cannot subtract."""
     yield from (call for call in products(elements) if "bool" not in call.form)
 
 

@@ -1,4 +1,4 @@
-"""What NumPy, numexpr, SciPy and torch have for the elementary functions."""
+"""Peers of the elementary functions in NumPy, numexpr, SciPy and torch."""
 
 import math
 from collections.abc import Iterator
@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs import vector_functions as rows
-from jitkernels.peers import Bound, OrdinaryCall, ordinary_calls, peer
-from jitkernels.peers.expressions import elementwise
-from jitkernels.peers.vector import products, unary
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, ordinary_calls, peer
+from jitkernels.benchmarks.peers.fused_expressions import elementwise
+from jitkernels.benchmarks.peers.vector import products, unary
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def erf(x: Any, out: Any = None) -> Any:
-    """The error function of each element, which NumPy has not: that of Python's own library."""
+    """Compute the error function of each element with Python's math library, as NumPy has none."""
     array = np.asarray(x)
     kind = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
-    found = np.asarray(_erf(array)).astype(kind)
+    result = np.asarray(_erf(array)).astype(kind)
     if out is None:
-        return found
-    np.copyto(out, found)
+        return result
+    np.copyto(out, result)
     return out
 
 
@@ -42,7 +42,7 @@ for _row in (rows.VTanhAttr, rows.VLogAttr, rows.VErfAttr, rows.VSinAttr, rows.V
 
 @ordinary_calls(rows.VPowAttr)
 def powers(elements: int) -> Iterator[OrdinaryCall]:
-    """NumPy raises integers to integers in their own type, where most of these powers overflow."""
+    """Return calls without integer powers, most of which overflow in NumPy's integer types."""
     for call in products(elements):
         if np.result_type(*map(np.asarray, call.arguments[:2])).kind == "f":
             yield call

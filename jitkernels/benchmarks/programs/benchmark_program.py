@@ -1,7 +1,7 @@
-"""What a program is, and how one is registered: the NumPy function, then the forms that other compilers want.
+"""Registration of benchmark programs: the NumPy function, then the forms for other compilers.
 
-numexpr wants text, numba the loop that its users write out, JAX a function that writes to no argument. Compilers
-that take the NumPy function as it is get that one.
+numexpr needs text, numba the loop that its users write, JAX a function that writes to no argument. Compilers
+that accept the NumPy function get it unchanged.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from jitkernels.errors import RegistrationError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Arguments = Callable[[int, str], tuple[Any, ...]]
-"""Makes arguments for so many elements of a dtype, new arrays each time, the same values each time."""
+"""Returns arguments with a number of elements of a dtype: new arrays with the same values each time."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def program(arguments: Arguments, *texts: str) -> Callable[[Function], Function]
 
 
 def loop_of(function: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Register what a user of numba would write instead of a program."""
+    """Register the loop that a numba user would write instead of a program."""
 
     def register(loop: Function) -> Function:
         known[function.__name__] = replace(known[function.__name__], loop=loop)
@@ -59,7 +59,7 @@ def loop_of(function: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def functional_form_of(function: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Register what returns the arguments that a program writes to, changed, and writes to none."""
+    """Register a form that returns modified copies of the arguments that a program writes to."""
 
     def register(functional: Function) -> Function:
         known[function.__name__] = replace(known[function.__name__], functional=functional)
@@ -69,8 +69,8 @@ def functional_form_of(function: Callable[..., Any]) -> Callable[[Function], Fun
 
 
 def results(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a call returns, as a tuple; the arrays among its arguments where it returns nothing."""
-    found = function(*arguments)
-    if found is None:
+    """Return the results of a call as a tuple; for None, the arrays among its arguments."""
+    result = function(*arguments)
+    if result is None:
         return tuple(value for value in arguments if isinstance(value, np.ndarray))
-    return tuple(found) if isinstance(found, tuple | list) else (found,)
+    return tuple(result) if isinstance(result, tuple | list) else (result,)

@@ -1,12 +1,12 @@
-"""Steps in time on grids: slices that lie beside each other, and arrays that are written to."""
+"""Time steps on grids: shifted slices, and arrays that are written in place."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.programs.inputs import grid, values
-from jitkernels.benchmark.programs.parallel import prange
-from jitkernels.benchmark.programs.program import functional_form_of, loop_of, program
+from jitkernels.benchmarks.programs.benchmark_program import functional_form_of, loop_of, program
+from jitkernels.benchmarks.programs.inputs import grid, values
+from jitkernels.benchmarks.programs.parallel import prange
 
 
 @program(grid())

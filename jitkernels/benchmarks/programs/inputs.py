@@ -1,4 +1,4 @@
-"""Arguments of programs: random arrays of about so many elements, always the same values."""
+"""Arguments of programs: random arrays of about a number of elements, with reproducible values."""
 
 from collections.abc import Callable
 from math import isqrt
@@ -6,38 +6,38 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.programs.program import Arguments
+from jitkernels.benchmarks.programs.benchmark_program import Arguments
 
 LEAST_SAMPLES, LEAST_SIDE = 4, 3
-"""So that samples vary, and that one point of a grid has neighbours on every side."""
+"""Minima for samples that vary, and for a grid point with neighbours on every side."""
 
 
 def values(
     shape: int | tuple[int, ...], dtype: str, low: float = 0.0, high: float = 1.0, seed: int = 0
 ) -> Any:
-    """Random numbers between two limits."""
+    """Return random numbers between two limits."""
     drawn = np.random.default_rng(seed).random(shape, np.float64)
     return (low + (high - low) * drawn).astype(dtype)
 
 
 def vectors(count: int, low: float = -2.0, high: float = 2.0) -> Arguments:
-    """So many arrays of one dimension."""
+    """Return a factory of `count` one-dimensional arrays."""
     return lambda elements, dtype: tuple(values(elements, dtype, low, high, seed) for seed in range(count))
 
 
 def rows(elements: int) -> tuple[int, int]:
-    """A shape of so many elements, about as many rows as columns, whichever is a power of two not below."""
+    """Return a nearly square shape; the number of columns is the next power of two."""
     columns = 1 << (max(elements, 1).bit_length() // 2)
     return max(1, elements // columns), columns
 
 
 def matrices(count: int) -> Arguments:
-    """So many arrays of rows."""
+    """Return a factory of `count` matrices."""
     return lambda elements, dtype: tuple(values(rows(elements), dtype, -2, 2, seed) for seed in range(count))
 
 
 def with_columns(*limits: tuple[float, float]) -> Arguments:
-    """An array of rows, and for each pair of limits an array with a number for each column."""
+    """Return a factory of a matrix, and for each pair of limits an array with a number for each column."""
 
     def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
         shape = rows(elements)
@@ -48,7 +48,7 @@ def with_columns(*limits: tuple[float, float]) -> Arguments:
 
 
 def grid(*after: Any, channels: int = 0) -> Arguments:
-    """A square of points, each a number or several, and what else the program takes."""
+    """Return a factory of a square grid, of one or several channels, and the program's other arguments."""
 
     def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
         side = max(LEAST_SIDE, isqrt(elements // max(channels, 1)))
@@ -58,7 +58,7 @@ def grid(*after: Any, channels: int = 0) -> Arguments:
 
 
 def samples(features: int, *further: Callable[[int, int, str], Any]) -> Arguments:
-    """Samples of at most so many features, and what `further` make of the numbers of both and a dtype."""
+    """Return a factory of samples of at most `features` features, and the arguments that `further` computes."""
 
     def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
         columns = min(features, max(1, elements // 4))

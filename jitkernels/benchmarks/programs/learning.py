@@ -1,13 +1,13 @@
-"""Statistics, learning and simulation: every point with every other, sums over many, several results."""
+"""Statistics, learning and simulation: all pairs of points, reductions of many terms, several results."""
 
 from math import isqrt
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.programs.inputs import samples, values
-from jitkernels.benchmark.programs.parallel import prange
-from jitkernels.benchmark.programs.program import loop_of, program
+from jitkernels.benchmarks.programs.benchmark_program import loop_of, program
+from jitkernels.benchmarks.programs.inputs import samples, values
+from jitkernels.benchmarks.programs.parallel import prange
 
 FEATURES, DIMENSIONS, CLUSTERS = 16, 3, 8
 
@@ -38,7 +38,7 @@ def correlation_loop(x: Any) -> Any:
 
 
 def points_and_centres(elements: int, dtype: str) -> tuple[Any, ...]:
-    """As many differences as elements."""
+    """Return points and centres with as many differences as elements."""
     points = max(1, elements // (DIMENSIONS * CLUSTERS))
     return values((points, DIMENSIONS), dtype), values((CLUSTERS, DIMENSIONS), dtype, seed=1)
 
@@ -121,16 +121,16 @@ def adam_step_loop(parameter: Any, gradient: Any, first: Any, second: Any, rate:
 
 
 def bodies(elements: int, dtype: str) -> tuple[Any, ...]:
-    """As many differences as elements."""
+    """Return bodies with as many differences as elements."""
     count = max(2, isqrt(elements // DIMENSIONS))
     return values((count, DIMENSIONS), dtype, -1, 1), values(count, dtype, 0.1, 1, 1)
 
 
 @program(bodies)
 def forces_of_bodies(positions: Any, masses: Any) -> Any:
-    apart = positions[None, :, :] - positions[:, None, :]
-    squares = (apart * apart).sum(axis=-1) + 0.01
-    return (apart * (masses * squares**-1.5)[:, :, None]).sum(axis=1)
+    differences = positions[None, :, :] - positions[:, None, :]
+    squares = (differences * differences).sum(axis=-1) + 0.01
+    return (differences * (masses * squares**-1.5)[:, :, None]).sum(axis=1)
 
 
 @loop_of(forces_of_bodies)

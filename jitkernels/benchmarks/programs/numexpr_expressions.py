@@ -1,12 +1,12 @@
-"""One line each: the expressions that numexpr shows its speed with, and the two that MegBrain's compiler does."""
+"""One-line expressions: the ones of numexpr's published benchmarks, and the two of MegBrain's."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.programs.inputs import vectors
-from jitkernels.benchmark.programs.parallel import prange
-from jitkernels.benchmark.programs.program import loop_of, program
+from jitkernels.benchmarks.programs.benchmark_program import loop_of, program
+from jitkernels.benchmarks.programs.inputs import vectors
+from jitkernels.benchmarks.programs.parallel import prange
 
 
 @program(vectors(2), "2*a + 3*b")

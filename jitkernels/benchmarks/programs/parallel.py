@@ -1,4 +1,4 @@
-"""numba's range whose rounds threads share, which its users write in loops; Python's where numba is not installed."""
+"""numba's parallel range, which its users write in loops; Python's range if numba is not installed."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,12 +1,12 @@
-"""What is computed row by row: a sum or a maximum of each, and the row once more."""
+"""Row programs: a sum or maximum of each row, and a second pass over the row."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmark.programs.inputs import matrices, rows, values, with_columns
-from jitkernels.benchmark.programs.parallel import prange
-from jitkernels.benchmark.programs.program import loop_of, program
+from jitkernels.benchmarks.programs.benchmark_program import loop_of, program
+from jitkernels.benchmarks.programs.inputs import matrices, rows, values, with_columns
+from jitkernels.benchmarks.programs.parallel import prange
 
 
 @program(matrices(1))
@@ -131,7 +131,7 @@ def cosine_similarity_loop(a: Any, b: Any) -> Any:
 
 
 def queries_and_keys(elements: int, dtype: str) -> tuple[Any, ...]:
-    """As many scores as elements, of vectors of at most 64 numbers."""
+    """Return queries and keys with as many scores as elements, of at most 64 features."""
     queries, keys = rows(elements)
     features = min(64, keys)
     return values((queries, features), dtype, -1, 1), values((keys, features), dtype, -1, 1, 1)

@@ -1,15 +1,15 @@
-"""Runs of a benchmark as one HTML page that needs nothing beside itself: tables that sort, and charts.
+"""Write runs of a benchmark as one self-contained HTML page: sortable tables, and charts.
 
-``jitkernels bench --report DIR`` writes it. Charts are drawn by matplotlib as SVG whose text stays text, in colours
-of the page, which are others in the dark; each has its numbers in a table below it.
+``jitkernels bench --report DIR`` writes it. matplotlib draws charts as SVG with selectable text, in colours
+of the page, which adapt to dark mode; each chart has its numbers in a table below it.
 """
 
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitkernels.benchmark.peaks import Peaks
-from jitkernels.benchmark.saved import Run
+from jitkernels.benchmarks.peaks import Peaks
+from jitkernels.benchmarks.saved import Run
 from jitkernels.errors import ArgumentError, NotUsableError
 
 NAME = "index.html"
@@ -17,7 +17,7 @@ LIBRARIES = ("matplotlib", "jinja2")
 
 
 def check(folder: Path) -> None:
-    """What is said before anything is measured.
+    """Check that a page can be written, before anything is measured.
 
     Raises NotUsableError where a library is missing, ArgumentError where no page can be written.
     """
@@ -35,12 +35,12 @@ def check(folder: Path) -> None:
 
 
 def write(folder: Path, runs: Sequence[Run], peaks: Peaks | None = None) -> Path:
-    """Write the page of a run, or of two side by side, the earlier first; returns its path.
+    """Write the page of a run, or of two side by side, the earlier first; return its path.
 
-    `peaks` are the limits of the machine that the runs are of. Raises ArgumentError where nothing can be written there.
+    `peaks` are the peak rates of the machine of the runs. Raises ArgumentError if the folder is not writable.
     """
     check(folder)
-    from jitkernels.benchmark.report.page import page_of
+    from jitkernels.benchmarks.report.page import page_of
 
     text = page_of(runs, peaks)
     path = folder / NAME

@@ -1,4 +1,4 @@
-"""The charts of a run: time against size, what each pick won, the roofline, and what changed between two runs."""
+"""The charts of a run: time against size, speedup of the selections, the roofline, and changes between two runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from jitkernels.benchmark.compare import Change
-from jitkernels.benchmark.peaks import Peaks
-from jitkernels.benchmark.report.drawing import FAINT, INK, SERIES, drawn, series
-from jitkernels.benchmark.report.points import Point
-from jitkernels.benchmark.table import geometric_mean
-from jitkernels.benchmark.units import duration, size
+from jitkernels.benchmarks.compare import Change
+from jitkernels.benchmarks.peaks import Peaks
+from jitkernels.benchmarks.report.drawing import FAINT, INK, SERIES, drawn, series
+from jitkernels.benchmarks.report.points import Point
+from jitkernels.benchmarks.table import geometric_mean
+from jitkernels.benchmarks.units import duration, size
 
 BAR = 0.26
 """Inches of one bar."""
@@ -20,13 +20,13 @@ MOST_BARS = 60
 
 
 def time_against_size(kernel: str, points: Sequence[Point], names: Sequence[str]) -> str:
-    """Seconds of each implementation and peer over the bytes of the arrays; a chart for each dtype side by side."""
+    """Draw seconds of each implementation and peer over the bytes of the arrays; one chart for each dtype."""
     dtypes = list(dict.fromkeys(point.dtype for point in points))
     looks = series(names)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(1, len(dtypes), sharey=True, squeeze=False)[0]
-        for one, dtype in zip(axes, dtypes, strict=True):
+        for axis, dtype in zip(axes, dtypes, strict=True):
             for name in names:
                 found = sorted(
                     (max(point.nbytes, 1), point.line.timings[name].seconds)
@@ -34,12 +34,12 @@ def time_against_size(kernel: str, points: Sequence[Point], names: Sequence[str]
                     if point.dtype == dtype and name in point.line.timings
                 )
                 if found:
-                    one.plot(*zip(*found, strict=True), label=name, **looks[name])
-            one.set(xscale="log", yscale="log", title=dtype, xlabel="bytes of the arrays")
-            one.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(int(value))))
-            one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+                    axis.plot(*zip(*found, strict=True), label=name, **looks[name])
+            axis.set(xscale="log", yscale="log", title=dtype, xlabel="bytes of the arrays")
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(int(value))))
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
         axes[0].set_ylabel("time of a call")
-        handles = {h.get_label(): h for one in axes for h in one.get_legend_handles_labels()[0]}
+        handles = {h.get_label(): h for axis in axes for h in axis.get_legend_handles_labels()[0]}
         figure.legend(handles=list(handles.values()), loc="outside right upper")
 
     text = f"Time of a call of {kernel} against the bytes of its arrays, for {', '.join(names)}."
@@ -47,7 +47,7 @@ def time_against_size(kernel: str, points: Sequence[Point], names: Sequence[str]
 
 
 def picks(kernel: str, points: Sequence[Point], against: str) -> str:
-    """A bar for each attr: how many times faster than `against` its pick is, in the colour of what was picked."""
+    """Draw a bar for each attr: the speedup of its selection over `against`, coloured by implementation."""
     shown = [point for point in points if point.line.speed_over(against) is not None][:MOST_BARS]
     names = sorted({point.line.detail for point in shown})
     looks = series(names)
@@ -55,10 +55,10 @@ def picks(kernel: str, points: Sequence[Point], against: str) -> str:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for name in names:
-            places = [i for i, point in enumerate(shown) if point.line.detail == name]
-            speeds = [shown[i].line.speed_over(against) or 1.0 for i in places]
+            indices = [i for i, point in enumerate(shown) if point.line.detail == name]
+            speeds = [shown[i].line.speed_over(against) or 1.0 for i in indices]
             axes.barh(
-                places,
+                indices,
                 [speed - 1 for speed in speeds],
                 0.7,
                 left=1,
@@ -72,12 +72,12 @@ def picks(kernel: str, points: Sequence[Point], against: str) -> str:
         axes.grid(visible=False, axis="y")
         figure.legend(loc="outside upper left", ncols=4)
 
-    text = f"For each attr of {kernel}, how many times as fast as {against} the pick is."
+    text = f"For each attr of {kernel}, the speedup of the pick over {against}."
     return drawn(draw, f"picks-{kernel}", text, (8.4, 1.1 + BAR * len(shown)))
 
 
 def roofline(points: Sequence[Point], peaks: Peaks) -> str:
-    """Operations a second over operations for each byte, below what the machine can do."""
+    """Draw operations per second over arithmetic intensity, below the machine's peak rates."""
     dtypes = [dtype for dtype in peaks.operations if any(point.dtype == dtype for point in points)]
     looks = series([*dtypes])
 
@@ -108,17 +108,19 @@ def roofline(points: Sequence[Point], peaks: Peaks) -> str:
         axes.set(
             xscale="log",
             yscale="log",
-            xlabel="operations for each byte of the arrays",
+            xlabel="operations per byte of the arrays",
             ylabel="operations a second",
         )
         axes.legend(loc="lower right")
 
-    text = f"Roofline: operations a second of each pick below the measured limits of {peaks.threads} threads."
+    text = (
+        f"Roofline: operations per second of each pick below the measured limits of {peaks.threads} threads."
+    )
     return drawn(draw, "roofline", text, (8.4, 4.4))
 
 
 def overview(speeds: Mapping[str, Sequence[float]], against: str) -> str:
-    """A bar for each kernel: the geometric mean of how many times faster the picks are, and from lowest to highest."""
+    """Draw a bar for each kernel: the geometric mean speedup of the selections, with its range."""
     names = sorted(speeds, key=lambda name: -geometric_mean(speeds[name]))
 
     def draw(figure: Figure) -> None:
@@ -130,26 +132,26 @@ def overview(speeds: Mapping[str, Sequence[float]], against: str) -> str:
         _named_bars(axes, names)
         axes.set_xlabel(f"times as fast as {against}: mean, lowest to highest")
 
-    text = f"How many times as fast as {against} the picks of each kernel are: geometric mean, lowest and highest."
+    text = f"Speedup of the picks of each kernel over {against}: geometric mean, lowest and highest."
     return drawn(draw, f"overview-{against}", text, (8.4, 1.1 + BAR * len(names)))
 
 
 def changed(changes: Sequence[Change]) -> str:
-    """A mark for each timing of two runs, by how many times faster it is in the later one."""
+    """Draw a mark for each timing of two runs, by the speedup of the later one."""
     kernels = list(dict.fromkeys(change.group for change in changes))
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for kind, colour in (("", FAINT), ("faster", SERIES[2]), ("slower", SERIES[1])):
             own = [change for change in changes if change.kind == kind]
-            places = [kernels.index(change.group) for change in own]
+            indices = [kernels.index(change.group) for change in own]
             label = kind or "within noise"
-            axes.plot([change.ratio for change in own], places, "|", color=colour, label=label, markersize=9)
+            axes.plot([change.ratio for change in own], indices, "|", color=colour, label=label, markersize=9)
         _named_bars(axes, kernels)
         axes.set_xlabel("times as fast as before")
         figure.legend(loc="outside upper left", ncols=3)
 
-    text = "For each timing of both runs, how many times as fast it is in the later one."
+    text = "For each timing of both runs, the speedup of the later one."
     return drawn(draw, "changes", text, (8.4, 1.1 + BAR * len(kernels)))
 
 

@@ -6,16 +6,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from jitkernels.benchmark.report.drawing import drawn, series
-from jitkernels.benchmark.suite import Line
-from jitkernels.benchmark.units import duration, size
+from jitkernels.benchmarks.report.drawing import drawn, series
+from jitkernels.benchmarks.suite import Line
+from jitkernels.benchmarks.units import duration, size
 
 Values = Mapping[str, Sequence[tuple[int, float]]]
-"""For each contestant, what it came to at each size."""
+"""For each contestant, its value at each size."""
 
 
 def charts_of(group: str, lines: Sequence[Line]) -> list[dict[str, str]]:
-    """The charts of one table of the contest, none for lines that are of no size."""
+    """Return the charts of one table of the contest; none for lines without a size."""
     if not all(line.case.isdecimal() for line in lines):
         return []
     values: dict[str, list[tuple[int, float]]] = {}
@@ -33,7 +33,10 @@ def charts_of(group: str, lines: Sequence[Line]) -> list[dict[str, str]]:
             "caption": f"{what} of all contestants against size.",
             "svg": _together(group, what, values, in_words),
         },
-        {"caption": f"{what} of each contestant against size.", "svg": _apart(group, what, values, in_words)},
+        {
+            "caption": f"{what} of each contestant against size.",
+            "svg": _side_by_side(group, what, values, in_words),
+        },
     ]
 
 
@@ -52,7 +55,7 @@ def _together(group: str, what: str, values: Values, in_words: Callable[[float],
     )
 
 
-def _apart(group: str, what: str, values: Values, in_words: Callable[[float], str]) -> str:
+def _side_by_side(group: str, what: str, values: Values, in_words: Callable[[float], str]) -> str:
     looks = series(list(values))
     columns = min(len(values), 4)
     rows = -(-len(values) // columns)
@@ -72,14 +75,14 @@ def _apart(group: str, what: str, values: Values, in_words: Callable[[float], st
 
 
 def _scaled(axes: Axes, what: str, values: Values, in_words: Callable[[float], str]) -> None:
-    """Logarithmic where all values are positive."""
+    """Set a logarithmic scale if all values are positive."""
     positive = all(value > 0 for points in values.values() for _, value in points)
     axes.set(xscale="log", yscale="log" if positive else "symlog", xlabel="size", ylabel=what)
     if not positive:
         least = min((value for points in values.values() for _, value in points if value > 0), default=1.0)
         axes.set_yscale("symlog", linthresh=least)
-    places = sorted({place for points in values.values() for place, _ in points})
-    axes.set_xticks(places, [f"{place:,}" for place in places], fontsize=8, rotation=30)
+    sizes = sorted({size for points in values.values() for size, _ in points})
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=8, rotation=30)
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: in_words(value)))
 

@@ -1,6 +1,6 @@
-"""Figures as SVG inside a page: text that can be selected, colours that the page decides, no names that meet.
+"""Figures as inline SVG: selectable text, colours from the page's style, unique ids.
 
-Series are told apart by colour and by the form of their marks, so that neither print nor colour blindness hides them.
+Series differ in colour and in marker shape, so that they stay distinct in print and for colour-blind readers.
 """
 
 import io
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 INK, FAINT = "#010203", "#040506"
 SERIES = ("#0a0101", "#0a0202", "#0a0303", "#0a0404", "#0a0505", "#0a0606", "#0a0707", "#0a0808")
-"""Colours that stand for those of the page: `COLOURS`."""
+"""Placeholder colours for those of the page: `COLOURS`."""
 COLOURS = {INK: "--ink", FAINT: "--faint"} | {colour: f"--series-{i}" for i, colour in enumerate(SERIES)}
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 STYLE: Any = {
@@ -45,7 +45,7 @@ STYLE: Any = {
 def drawn(
     draw: Callable[[Figure], None], name: str, description: str, size: tuple[float, float] = (7.2, 3.6)
 ) -> str:
-    """An ``<svg>`` element of what `draw` puts on a figure; `name` is one of its own on the page."""
+    """Return an ``<svg>`` element of what `draw` puts on a figure; `name` must be unique on the page."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": name}):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
@@ -55,15 +55,15 @@ def drawn(
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
-    text = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", text)
+    text = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", text)
     for colour, variable in COLOURS.items():
         text = text.replace(colour, f"var({variable})")
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     label = description.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     return re.sub(
         r'<svg [^>]*viewBox="([^"]*)"[^>]*>',
-        lambda found: (
-            f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{found[1]}" role="img" '
+        lambda match: (
+            f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{match[1]}" role="img" '
             f'aria-label="{label}">'
         ),
         text,
@@ -72,7 +72,7 @@ def drawn(
 
 
 def series(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Colour and mark of each name, the same wherever the names are the same."""
+    """Return colour and mark of each name, the same wherever the names are the same."""
     return {
         name: {"color": SERIES[i % len(SERIES)], "marker": MARKS[i % len(MARKS)]}
         for i, name in enumerate(names)

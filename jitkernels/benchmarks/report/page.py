@@ -1,33 +1,33 @@
-"""The page: a run's stamp, its charts, and a table of every line that sorts; of two runs also what changed."""
+"""The report page: a run's stamp, its charts, and a sortable table of every line; for two runs also the changes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jitkernels
-from jitkernels.benchmark import compare
-from jitkernels.benchmark.peaks import Peaks
-from jitkernels.benchmark.report import charts, contest
-from jitkernels.benchmark.report.points import Point, points_of
-from jitkernels.benchmark.report.template import rendered
-from jitkernels.benchmark.saved import Run
-from jitkernels.benchmark.suite import Line, benchmarks
-from jitkernels.benchmark.table import geometric_mean, regrets
-from jitkernels.benchmark.units import duration
+from jitkernels.benchmarks import compare
+from jitkernels.benchmarks.peaks import Peaks
+from jitkernels.benchmarks.report import charts, contest_charts
+from jitkernels.benchmarks.report.points import Point, points_of
+from jitkernels.benchmarks.report.template import rendered
+from jitkernels.benchmarks.saved import Run
+from jitkernels.benchmarks.suite import Line, benchmarks
+from jitkernels.benchmarks.table import geometric_mean, regrets
+from jitkernels.benchmarks.units import duration
 
 FIRST = ("refer", "numpy")
-"""What speeds are told over, where it was timed."""
+"""Baselines of speedups, in order of preference."""
 
 
 def page_of(runs: Sequence[Run], peaks: Peaks | None) -> str:
-    """The text of the page. Of two runs the earlier comes first; the tables are those of the later."""
+    """Return the text of the page. Of two runs the earlier comes first; the tables are those of the later."""
     run = runs[-1]
-    found = benchmarks().get(run.benchmark)
+    registered = benchmarks().get(run.benchmark)
     points = points_of(run.lines)
     return rendered(
         title=f"jitkernels: {run.benchmark}",
-        summary=found.summary if found else "",
-        verdict=found.verdict(list(run.lines)).text if found and run.lines else "",
+        summary=registered.summary if registered else "",
+        verdict=registered.verdict(list(run.lines)).text if registered and run.lines else "",
         version=jitkernels.__version__,
         stamps=_stamps(runs),
         figures=_figures(points, peaks),
@@ -44,7 +44,7 @@ def _by_group(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
 
 
 def _stamps(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """What is known of machine and versions: a name, and what each run says."""
+    """Return facts about machine and versions: a name, and the value of each run."""
     names = list(dict.fromkeys(name for run in runs for name in run.stamp))
     return [(name, [str(run.stamp.get(name, "")) for run in runs]) for name in names]
 
@@ -52,24 +52,24 @@ def _stamps(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
 def _limits(peaks: Peaks | None) -> list[tuple[str, str]]:
     if peaks is None:
         return []
-    found = [
+    limits = [
         (f"{dtype} multiply-adds", f"{peak / 1e9:.1f} GFLOP/s") for dtype, peak in peaks.operations.items()
     ]
-    return [*found, ("triad of 3 arrays in memory", f"{peaks.bandwidth / 1e9:.1f} GB/s")]
+    return [*limits, ("triad of 3 arrays in memory", f"{peaks.bandwidth / 1e9:.1f} GB/s")]
 
 
 def _figures(points: Sequence[Point], peaks: Peaks | None) -> list[dict[str, str]]:
-    """Charts over all kernels."""
+    """Return the charts over all kernels."""
     if not points:
         return []
-    found = []
+    charts_of_all = []
     for against in _compared([point.line for point in points]):
         speeds: dict[str, list[float]] = {}
         for point in points:
             ratio = point.line.speed_over(against)
             if ratio is not None:
                 speeds.setdefault(point.line.group, []).append(ratio)
-        found.append(
+        charts_of_all.append(
             {
                 "caption": f"Speed over {against}: a bar is the geometric mean over the attrs of a kernel, the line "
                 "goes from the lowest to the highest.",
@@ -77,7 +77,7 @@ def _figures(points: Sequence[Point], peaks: Peaks | None) -> list[dict[str, str
             }
         )
     if peaks is not None:
-        found.append(
+        charts_of_all.append(
             {
                 "caption": "Roofline: each mark is the pick of one attr. A transcendental function counts as 16 "
                 "operations, so kernels of many of them may stand above the line of multiply-adds; arrays that fit "
@@ -85,21 +85,21 @@ def _figures(points: Sequence[Point], peaks: Peaks | None) -> list[dict[str, str
                 "svg": charts.roofline(points, peaks),
             }
         )
-    return found
+    return charts_of_all
 
 
 def _compared(lines: Sequence[Line]) -> list[str]:
-    """The timings that speeds are told over: the reference, and what others have."""
+    """Return the timings that serve as baselines for speedups: the reference, and peers."""
     own = {name for line in lines for name in (*line.rivals, line.pick)}
     names = dict.fromkeys(name for line in lines for name in line.timings)
     return [name for name in names if name == FIRST[0] or name not in own]
 
 
 def _group(name: str, lines: Sequence[Line], points: Sequence[Point]) -> dict[str, Any]:
-    """A kernel's charts, and its table: a row for each line, a column for each timing."""
+    """Return a kernel's charts and its table: a row for each line, a column for each timing."""
     names = list(dict.fromkeys(timing for line in lines for timing in line.timings))
     own = [point for point in points if point.line.group == name]
-    against = next((one for one in FIRST if any(one in line.timings for line in lines)), "")
+    against = next((baseline for baseline in FIRST if any(baseline in line.timings for line in lines)), "")
     median, late = regrets(lines)
     ratios = [ratio for line in lines if (ratio := line.speed_over(against)) is not None]
     return {
@@ -115,22 +115,22 @@ def _group(name: str, lines: Sequence[Line], points: Sequence[Point]) -> dict[st
         "late": f"regret: median {median:.1%}, 95th percentile {late:.1%}" if median == median else "",
         "charts": _charts(name, own, names, against if ratios else "")
         if own
-        else contest.charts_of(name, lines),
+        else contest_charts.charts_of(name, lines),
     }
 
 
 def _charts(kernel: str, points: Sequence[Point], names: Sequence[str], against: str) -> list[dict[str, str]]:
-    """The charts of a kernel."""
-    found = [
+    """Return the charts of a kernel."""
+    charts_of_kernel = [
         {
             "caption": "Time of a call against the bytes of its arrays.",
             "svg": charts.time_against_size(kernel, points, names),
         }
     ]
     if against:
-        caption = f"What each pick is, and how many times as fast as {against}."
-        found.append({"caption": caption, "svg": charts.picks(kernel, points, against)})
-    return found
+        caption = f"Each pick, and its speedup over {against}."
+        charts_of_kernel.append({"caption": caption, "svg": charts.picks(kernel, points, against)})
+    return charts_of_kernel
 
 
 def _row(line: Line, names: Sequence[str], against: str) -> dict[str, Any]:
@@ -148,11 +148,11 @@ def _row(line: Line, names: Sequence[str], against: str) -> dict[str, Any]:
 
 
 def _changes(before: Run, after: Run) -> Mapping[str, Any]:
-    found = list(compare.changes(before, after))
+    all_changes = list(compare.changes(before, after))
     picks = compare.picks_changed(before, after)
     return {
         "summary": compare.summary(before, after),
-        "svg": charts.changed(found) if found else "",
-        "rows": [change for change in found if change.kind],
+        "svg": charts.changed(all_changes) if all_changes else "",
+        "rows": [change for change in all_changes if change.kind],
         "picks": [(new.group, new.case, old.detail, new.detail) for old, new in picks],
     }

@@ -1,18 +1,18 @@
-"""The lines of a run beside what their rows know: how many bytes an attr touches, and how many operations it takes."""
+"""The lines of a run with the cost model of their rows: bytes accessed and operations of an attr."""
 
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.benchmark.suite import Line
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import row
+from jitkernels.benchmarks.suite import Line
 from jitkernels.errors import UnknownNameError
-from jitkernels.registry import row
 
 
 @dataclass(frozen=True)
 class Point:
-    """A line of the table of kernels, its attr, and what the attr costs."""
+    """A line of the kernel table, its attr, and the attr's bytes and operations."""
 
     line: Line
     attr: KernelAttr
@@ -21,7 +21,7 @@ class Point:
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte of the arrays."""
+        """Return the arithmetic intensity: operations per byte of the arrays."""
         return self.operations / max(self.nbytes, 1)
 
     @property
@@ -30,14 +30,14 @@ class Point:
 
 
 def points_of(lines: Sequence[Line]) -> list[Point]:
-    """Those lines whose attr is one of a sweep, as this version of the package has it."""
-    found = []
+    """Return the lines whose attr is in a sweep of this version of the package."""
+    points = []
     for line in lines:
         attr = _sweep(line.group).get(line.case)
         if attr is not None and line.pick in line.timings:
             nbytes = sum(array.nbytes for array in attr.signature().arrays)
-            found.append(Point(line, attr, nbytes, attr.operations()))
-    return found
+            points.append(Point(line, attr, nbytes, attr.operations()))
+    return points
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The page's text from its template, style and script, which stand beside this module."""
+"""The page's text from its template, style and script, which are files beside this module."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent
 
 
 def rendered(**values: Any) -> str:
-    """The page of these values; whatever is no chart of ours is escaped."""
+    """Render the page; everything but the generated charts is escaped."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,

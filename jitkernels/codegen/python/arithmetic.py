@@ -1,4 +1,4 @@
-"""Numbers in the language of loop nests: conversions, operators, comparisons, as Python and NumPy define them."""
+"""Arithmetic of the kernel language: casts, operators, comparisons, with Python's and NumPy's semantics."""
 
 import ast
 import operator
@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.native.language import types
-from jitkernels.native.language.control_flow import ControlFlow
-from jitkernels.native.language.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
-from jitkernels.native.source import MOST_BITS
+from jitkernels.codegen.python import types
+from jitkernels.codegen.python.control_statements import ControlFlow
+from jitkernels.codegen.python.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
+from jitkernels.codegen.source_protocol import MOST_BITS
 
 
 def _inverted(number: Any) -> int:
-    """``~number`` of a known integer, as which Python takes True; it will refuse to, and warns of it."""
+    """``~number`` of a known integer, with bools as ints: Python deprecates ``~True``."""
     return ~operator.index(number)
 
 
@@ -32,34 +32,34 @@ _COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.
 
 
 class Arithmetic(ControlFlow):
-    """Writes what is computed from numbers. `flags` are the fast-math flags of every floating-point instruction."""
+    """Emits arithmetic. `flags`: the fast-math flags of every floating-point instruction."""
 
     flags: Sequence[str] = ()
     lanes = 1
-    """Numbers that one register holds."""
+    """Lanes of one register."""
     most_lanes = sys.maxsize
-    """Up to how many of them the text is the same, beside their number; 0 where it is for these alone."""
+    """The most lanes for which the text is the same but for their number; 0 if it is for these lanes only."""
     has_indices = True
-    """Whether sums of int64 are indices, which do not wrap."""
+    """Whether int64 sums are indices, which do not wrap (nsw)."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self.bits: set[str] = set()
 
     def register(self, kind: Type) -> str:
-        """LLVM's type for what a register holds."""
+        """The LLVM type of a register."""
         return types.register(kind, self.lanes)
 
     def constant(self, kind: Type, number: Any) -> str:
-        """LLVM's text for a register in which all numbers are the same one."""
+        """LLVM's text of a constant in all lanes."""
         return types.constant(kind, number, self.lanes)
 
     def floating(self, instruction: str, rest: str) -> str:
-        """A floating-point instruction that takes fast-math flags, with those of the function."""
+        """Emit a floating-point instruction with the function's fast-math flags."""
         return self.new(f"{' '.join((instruction, *self.flags))} {rest}")
 
     def folded(self, node: ast.AST, kind: type[ast.AST], *numbers: Any) -> Any:
-        """What Python makes of numbers that are known."""
+        """Fold an operator of constants in Python."""
         if kind not in _PYTHON:
             raise self.failure(node, "an operator that the language does not have")
         if kind in (ast.Pow, ast.LShift) and abs(numbers[1]) > MOST_BITS:
@@ -73,63 +73,64 @@ class Arithmetic(ControlFlow):
         return number
 
     def misfit(self, value: Value, kind: Type, *, written: bool = False) -> str:
-        """Why a value is none of a type, and cannot be made one; nothing if it can."""
-        given = value.type
-        if given is LITERAL:
+        """The reason why a value cannot be cast to a type; "" if it can."""
+        source = value.type
+        if source is LITERAL:
             fits = types.holds(kind, value.number, written=written)
             return "" if fits else f"expected {kind.name}, got the number {reprlib.repr(value.number)}"
-        if given.kind == kind.kind == "pointer" and (given.element is None or kind.element is None):
+        if source.kind == kind.kind == "pointer" and (source.element is None or kind.element is None):
             return ""
         widens = (
-            given.kind == kind.kind and given.size < kind.size and (kind.is_signed or not given.is_signed)
+            source.kind == kind.kind and source.size < kind.size and (kind.is_signed or not source.is_signed)
         )
-        if given == kind or (
-            given.is_number and kind.is_number and (written or widens or given.kind == "bool")
+        if source == kind or (
+            source.is_number and kind.is_number and (written or widens or source.kind == "bool")
         ):
             return ""
-        missing = ": the function returns no value" if given.kind == "nothing" else ""
-        return f"expected {kind.name}, got {given.name}{missing}"
+        missing = ": the function returns no value" if source.kind == "nothing" else ""
+        return f"expected {kind.name}, got {source.name}{missing}"
 
     def converted(self, node: ast.AST, value: Value, kind: Type, *, written: bool = False) -> Value:
-        """A number as another type. What loses digits or crosses between integers and floats must be `written`."""
-        given = value.type
+        """Cast a value. Lossy casts, and casts between ints and floats, must be explicit (`written`)."""
+        source = value.type
         why = self.misfit(value, kind, written=written)
         if why:
             raise self.failure(node, why)
-        if given == kind:
+        if source == kind:
             return value
-        if given is LITERAL:
+        if source is LITERAL:
             return Value(kind, self.constant(kind, value.number))
-        if given.kind == "pointer":
+        if source.kind == "pointer":
             return Value(kind, value.text)
         if kind.kind == "bool":
             return Value(BOOL, self.nonzero(value))
-        if given.llvm == kind.llvm:
+        if source.llvm == kind.llvm:
             return Value(kind, value.text)
-        if given.kind == "float" and kind.kind == "float":
-            step = "fpext" if given.size < kind.size else "fptrunc"
-            if given.size == kind.size:  # between float16 and bfloat16
+        if source.kind == "float" and kind.kind == "float":
+            step = "fpext" if source.size < kind.size else "fptrunc"
+            if source.size == kind.size:  # between float16 and bfloat16
                 return self.converted(node, self.converted(node, value, types.FLOAT32), kind, written=True)
-            if given is FLOAT64 and kind.size == 2:
+            if source is FLOAT64 and kind.size == 2:
                 return self.converted(node, self.odd(value), kind, written=True)
-        elif given.kind == "float":
-            # What no integer of the type is near to becomes any of them, always the same one.
+        elif source.kind == "float":
+            # Out of range: any integer, but the same one for all uses (freeze).
             step = "fptosi" if kind.is_signed else "fptoui"
-            found = self.new(f"{step} {self.register(given)} {value.text} to {self.register(kind)}")
-            return Value(kind, self.new(f"freeze {self.register(kind)} {found}"))
+            result = self.new(f"{step} {self.register(source)} {value.text} to {self.register(kind)}")
+            return Value(kind, self.new(f"freeze {self.register(kind)} {result}"))
         else:
-            is_signed = given.is_signed and given.kind == "int"
+            is_signed = source.is_signed and source.kind == "int"
             if kind.kind == "float":
                 step = "sitofp" if is_signed else "uitofp"
             else:
-                wider = given.kind == "bool" or given.size < kind.size
+                wider = source.kind == "bool" or source.size < kind.size
                 step = "trunc" if not wider else "sext" if is_signed else "zext"
-        return Value(kind, self.new(f"{step} {self.register(given)} {value.text} to {self.register(kind)}"))
+        return Value(kind, self.new(f"{step} {self.register(source)} {value.text} to {self.register(kind)}"))
 
     def odd(self, value: Value) -> Value:
-        """A float64 as a float32 next to it that is odd if they differ, so that rounding again is rounding once.
+        """Round a float64 to an adjacent odd float32 if it is inexact, so that a second rounding does not round twice.
 
-        The instruction that does both at once exists on few processors; elsewhere LLVM would call a function.
+        Few processors have an instruction that rounds to half precision directly; elsewhere LLVM would call a
+        function.
         """
         double, single, bit, whole = map(
             self.register, (FLOAT64, types.FLOAT32, BOOL, types.NUMBERS["int32"])
@@ -148,7 +149,7 @@ class Arithmetic(ControlFlow):
         return Value(types.FLOAT32, self.new(f"bitcast {whole} {made} to {single}"))
 
     def nonzero(self, value: Value) -> str:
-        """Whether a number is not zero, as an i1."""
+        """Return whether a number is not zero, as an i1."""
         kind = value.type
         if kind.kind == "bool":
             return value.text
@@ -156,25 +157,25 @@ class Arithmetic(ControlFlow):
             return self.floating("fcmp", f"une {self.register(kind)} {value.text}, {self.constant(kind, 0)}")
         return self.new(f"icmp ne {self.register(kind)} {value.text}, {self.constant(kind, 0)}")
 
-    def together(self, node: ast.AST, one: Value, other: Value) -> tuple[Type, Value, Value]:
-        """Two numbers in the type in which they are worked on."""
-        kind = self.agreed(node, one, other)
-        return kind, self.converted(node, one, kind), self.converted(node, other, kind)
+    def together(self, node: ast.AST, left: Value, right: Value) -> tuple[Type, Value, Value]:
+        """Cast two numbers to their common type."""
+        kind = self.agreed(node, left, right)
+        return kind, self.converted(node, left, kind), self.converted(node, right, kind)
 
-    def agreed(self, node: ast.AST, one: Value, other: Value) -> Type:
-        """The type in which two numbers are worked on."""
-        if not (one.type.is_number and other.type.is_number):
-            raise self.failure(node, f"expected numbers, got {one.type.name} and {other.type.name}")
-        kind = types.common(one, other)
+    def agreed(self, node: ast.AST, left: Value, right: Value) -> Type:
+        """The common type of two numbers."""
+        if not (left.type.is_number and right.type.is_number):
+            raise self.failure(node, f"expected numbers, got {left.type.name} and {right.type.name}")
+        kind = types.common(left, right)
         if kind is None:
-            named = [repr(v.number) if v.type is LITERAL else v.type.name for v in (one, other)]
+            named = [repr(v.number) if v.type is LITERAL else v.type.name for v in (left, right)]
             raise self.failure(
                 node, f"{named[0]} beside {named[1]}: say which is meant, as in np.float32(x) or np.int64(x)"
             )
         return kind
 
     def binary(self, node: ast.AST, sign: ast.operator, one: Value, other: Value) -> Value:
-        """``one sign other``."""
+        """Emit ``one sign other``."""
         kind, left, right = self.together(node, one, other)
         if isinstance(sign, ast.Div) and kind.kind != "float":
             raise self.failure(node, "'/' is for floating-point numbers; integers have '//'")
@@ -209,7 +210,7 @@ class Arithmetic(ControlFlow):
         raise self.failure(node, f"an operator that the language does not have for {kind.name}{cure}")
 
     def shifted(self, kind: Type, is_left: bool, value: str, steps: str) -> str:
-        """Bits moved. As in NumPy, steps that are negative or too many leave nothing but the sign."""
+        """Emit a shift. As in NumPy, counts that are negative or too large leave nothing but the sign."""
         step = "shl" if is_left else "ashr" if kind.is_signed else "lshr"
         count = 8 * kind.size
         llvm, bit = self.register(kind), self.register(BOOL)
@@ -217,13 +218,13 @@ class Arithmetic(ControlFlow):
         if not (known.isdigit() and int(known) < count):
             few = self.new(f"icmp ult {llvm} {steps}, {self.constant(kind, count)}")
             if step != "ashr":
-                found = self.new(f"{step} {llvm} {value}, {steps}")
-                return self.new(f"select {bit} {few}, {llvm} {found}, {llvm} {self.constant(kind, 0)}")
+                result = self.new(f"{step} {llvm} {value}, {steps}")
+                return self.new(f"select {bit} {few}, {llvm} {result}, {llvm} {self.constant(kind, 0)}")
             steps = self.new(f"select {bit} {few}, {llvm} {steps}, {llvm} {self.constant(kind, count - 1)}")
         return self.new(f"{step} {llvm} {value}, {steps}")
 
     def divided(self, kind: Type, remains: bool, left: Value, right: Value, divisor: Value) -> Value:
-        """Quotient or remainder towards minus infinity. Division by 0 gives 0, as in NumPy, and no signal."""
+        """Emit a floor quotient or its remainder. Division by 0 gives 0, as in NumPy, and no signal."""
         llvm, bit, no, one = (
             self.register(kind),
             self.register(BOOL),
@@ -233,8 +234,8 @@ class Arithmetic(ControlFlow):
         if not kind.is_signed:
             zero = self.new(f"icmp eq {llvm} {right.text}, {no}")
             safe = self.new(f"select {bit} {zero}, {llvm} {one}, {llvm} {right.text}")
-            found = self.truncated(kind, left.text, safe, divisor, remains=remains)
-            return Value(kind, self.new(f"select {bit} {zero}, {llvm} {no}, {llvm} {found}"))
+            result = self.truncated(kind, left.text, safe, divisor, remains=remains)
+            return Value(kind, self.new(f"select {bit} {zero}, {llvm} {no}, {llvm} {result}"))
         known = divisor.number if divisor.type is LITERAL else None
         if isinstance(known, int) and known > 0 and known & (known - 1) == 0:
             if remains:
@@ -242,7 +243,7 @@ class Arithmetic(ControlFlow):
             return Value(
                 kind, self.new(f"ashr {llvm} {left.text}, {self.constant(kind, known.bit_length() - 1)}")
             )
-        # Dividing the smallest integer by -1 would trap as well: neither 0 nor -1 reaches the instruction.
+        # Dividing the least integer by -1 would trap as well: neither 0 nor -1 reaches the instruction.
         next_to = self.new(f"add {llvm} {right.text}, {one}")
         traps = self.new(f"icmp ult {llvm} {next_to}, {self.constant(kind, 2)}")
         safe = self.new(f"select {bit} {traps}, {llvm} {one}, {llvm} {right.text}")
@@ -255,20 +256,20 @@ class Arithmetic(ControlFlow):
         corrects = self.new(f"and {bit} {below}, {some}")
         if remains:
             more = self.new(f"add {llvm} {rest}, {safe}")
-            found = self.new(f"select {bit} {corrects}, {llvm} {more}, {llvm} {rest}")
-            return Value(kind, self.new(f"select {bit} {traps}, {llvm} {no}, {llvm} {found}"))
+            result = self.new(f"select {bit} {corrects}, {llvm} {more}, {llvm} {rest}")
+            return Value(kind, self.new(f"select {bit} {traps}, {llvm} {no}, {llvm} {result}"))
         less = self.new(f"zext {bit} {corrects} to {llvm}")
-        found = self.new(f"sub {llvm} {quotient}, {less}")
+        result = self.new(f"sub {llvm} {quotient}, {less}")
         negative = self.new(f"mul {llvm} {left.text}, {right.text}")  # by 0 or -1
-        return Value(kind, self.new(f"select {bit} {traps}, {llvm} {negative}, {llvm} {found}"))
+        return Value(kind, self.new(f"select {bit} {traps}, {llvm} {negative}, {llvm} {result}"))
 
     def truncated(self, kind: Type, left: str, right: str, divisor: Value, *, remains: bool = False) -> str:  # noqa: ARG002
-        """Quotient or remainder towards zero, by a number that does not trap; `divisor` is what was written for it."""
+        """Emit a truncating quotient or remainder; the divisor does not trap, `divisor` is its source expression."""
         step = ("s" if kind.is_signed else "u") + ("rem" if remains else "div")
         return self.new(f"{step} {self.register(kind)} {left}, {right}")
 
     def compared(self, node: ast.AST, sign: ast.cmpop, one: Value, other: Value) -> str:
-        """Whether a comparison holds, as an i1; comparisons with NaN do not, but for ``!=``."""
+        """Emit a comparison as an i1; comparisons with NaN are false, except ``!=``."""
         if type(sign) not in _COMPARISONS:
             raise self.failure(node, "a comparison that is not in the language")
         kind, left, right = self.together(node, one, other)
@@ -281,7 +282,7 @@ class Arithmetic(ControlFlow):
         return self.new(f"icmp {name} {operands}")
 
     def unary(self, node: ast.AST, sign: ast.unaryop, value: Value) -> Value:
-        """``-value``, ``+value``, ``~value``."""
+        """Emit ``-value``, ``+value``, ``~value``."""
         kind = value.type
         match sign:
             case ast.USub() if kind.kind == "float":
@@ -298,19 +299,19 @@ class Arithmetic(ControlFlow):
         raise self.failure(node, f"an operator that the language does not have for {kind.name}")
 
     def extreme(self, node: ast.AST, name: str, one: Value, other: Value) -> Value:
-        """Python's ``min`` and ``max``: the first one unless the second one is smaller, or larger."""
+        """Emit Python's ``min`` and ``max``: the first unless the second is smaller, or larger."""
         kind, left, right = self.together(node, one, other)
         sign = ast.Lt() if name == "min" else ast.Gt()
         bit = self.compared(node, sign, right, left)
         return Value(kind, self.either(kind, bit, right.text, left.text))
 
-    def either(self, kind: Type, bit: str, one: str, other: str) -> str:
-        """`one` where a bit is set, else the `other`."""
+    def either(self, kind: Type, bit: str, yes: str, no: str) -> str:
+        """Emit a select."""
         llvm = self.register(kind)
-        return self.new(f"select {self.register(BOOL)} {bit}, {llvm} {one}, {llvm} {other}")
+        return self.new(f"select {self.register(BOOL)} {bit}, {llvm} {yes}, {llvm} {no}")
 
     def seen_as(self, node: ast.AST, value: Value, kind: Type) -> Value:
-        """The bits of a number as another type of as many."""
+        """Emit a bitcast to another type of the same size."""
         numbers = value.type.kind in ("int", "float") and kind.kind in ("int", "float")
         if not numbers or value.type.size != kind.size:
             raise self.failure(node, f"view of {value.type.name} as {kind.name}: expected as many bits")

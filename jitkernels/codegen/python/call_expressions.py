@@ -1,4 +1,4 @@
-"""Calls in the language of loop nests: conversions, NumPy's functions of one instruction, marked and C functions."""
+"""Calls of the kernel language: casts, NumPy functions that are intrinsics, inlined functions and C functions."""
 
 import ast
 import inspect
@@ -8,41 +8,41 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.native.language import tables, types
-from jitkernels.native.language.expressions import Expressions
-from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.source import External, IRFunction, Table, offset, vectors
+from jitkernels.codegen.python import lookup_tables, types
+from jitkernels.codegen.python.expressions import Expressions
+from jitkernels.codegen.python.types import INT64, NOTHING, Type, Value
+from jitkernels.codegen.source_protocol import External, IRFunction, Table, offset, vectors
+from jitkernels.core import cpu_target
 
 _INTRINSICS = {
     "sqrt": ("sqrt", 1), "abs": ("fabs", 1), "fabs": ("fabs", 1), "floor": ("floor", 1), "ceil": ("ceil", 1),
     "trunc": ("trunc", 1), "rint": ("rint", 1), "copysign": ("copysign", 2),
 }  # fmt: skip
-"""NumPy's functions that are one instruction, or one of LLVM's functions that everything else is built for."""
+"""NumPy functions that are LLVM intrinsics."""
 
 
 class Definitions(Protocol):
-    """What a function needs of the module that it is a part of."""
+    """What a function writer needs from its module."""
 
     @property
     def translating(self) -> AbstractSet[int]:
-        """The functions, by identity, that are being translated: none of them may be called."""
+        """The functions, by id, that are being translated: calling one would be recursion."""
 
     def called(self, function: Callable[..., Any], arguments: tuple[Value, ...]) -> tuple[str, Type]:
-        """The symbol and result of a marked function for arguments of these types."""
+        """The symbol and result type of an inlined function for arguments of these types."""
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
-        """The metadata of the branch that closes a loop of `vectors`."""
+        """The loop metadata of the latch of a `vectors` loop."""
 
     def declare(self, symbol: str, result: str, arguments: Sequence[str]) -> None:
         """Declare a function that is defined elsewhere."""
 
     def know(self, symbol: str, definition: str) -> None:
-        """Define a constant, once, whose symbol tells its content."""
+        """Define a constant, once, whose symbol identifies its content."""
 
 
 class Calls(Expressions):
-    """Writes calls."""
+    """Emits calls."""
 
     program: Definitions
 
@@ -52,7 +52,9 @@ class Calls(Expressions):
                 return self.seen_as(node, self.value(inner), self.type_named(node, arguments[0]))
             case ast.Attribute(value=ast.Name(id=space), attr=name) if self.around.get(space) is np:
                 if name in _INTRINSICS and len(arguments) == _INTRINSICS[name][1]:
-                    return self.intrinsic(node, _INTRINSICS[name][0], [self.value(one) for one in arguments])
+                    return self.intrinsic(
+                        node, _INTRINSICS[name][0], [self.value(argument) for argument in arguments]
+                    )
                 return self.number(node, function, arguments)
             case ast.Name(id=name) if name in self.variables:
                 raise self.failure(node, f"{name} is a variable, not a function")
@@ -61,10 +63,10 @@ class Calls(Expressions):
         raise self.failure(node, "not in the language")
 
     def row(self, node: ast.AST, table: Table, index: Value) -> Value:
-        return tables.row(self, node, table, index)
+        return lookup_tables.row(self, node, table, index)
 
     def type_named(self, node: ast.AST, name: ast.expr) -> Type:
-        """The type that an expression such as ``np.float32`` stands for."""
+        """The type that an expression such as ``np.float32`` names."""
         found: Any = None
         match name:
             case ast.Name(id="int" | "float" | "bool" as bare) if self.is_builtin(bare):
@@ -81,7 +83,7 @@ class Calls(Expressions):
             node,
             f"{ast.unparse(name)} is no element type and no function of the language, which has "
             f"{', '.join(f'np.{known}' for known in _INTRINSICS)}, min, max, abs and marked functions such as those of "
-            "jitkernels.maths",
+            "jitkernels.microkernels.maths",
         )
 
     def number(self, node: ast.AST, name: ast.expr, arguments: Sequence[ast.expr]) -> Value:
@@ -92,7 +94,7 @@ class Calls(Expressions):
 
     def function(self, node: ast.Call, name: str, found: Any, arguments: Sequence[ast.expr]) -> Value:
         if found is None and name in ("min", "max", "abs"):
-            return self.builtin(node, name, [self.value(one) for one in arguments])
+            return self.builtin(node, name, [self.value(argument) for argument in arguments])
         if found is offset or found is vectors:
             if found is vectors or len(arguments) != 2:
                 raise self.failure(node, "expected offset(pointer, elements), and vectors() only behind 'in'")
@@ -101,13 +103,13 @@ class Calls(Expressions):
                 raise self.failure(node, f"expected a pointer to numbers, got {pointer.type.name}")
             return self.moved(pointer, pointer.type.element, index)
         if isinstance(found, External | IRFunction):
-            return self.external(node, found, [self.value(one) for one in arguments])
+            return self.external(node, found, [self.value(argument) for argument in arguments])
         word = getattr(found, "instruction", "") if inspect.isfunction(found) else ""
-        if word and machine.target().does(word):
-            values = [self.value(one) for one in arguments]
+        if word and cpu_target.target().does(word):
+            values = [self.value(argument) for argument in arguments]
             return self.scaled(node, *values) if word == "ldexp" else self.intrinsic(node, word, values)
         if inspect.isfunction(found) and hasattr(found, "fastmath"):
-            return self.marked(node, found, [self.value(one) for one in arguments])
+            return self.marked(node, found, [self.value(argument) for argument in arguments])
         if inspect.isfunction(found):
             raise self.failure(node, f"{name} is a function without the mark @inlined()")
         return self.number(node, node.func, arguments)
@@ -142,13 +144,13 @@ class Calls(Expressions):
         bits = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}[kind.llvm]
         llvm, symbol = self.register(kind), f"llvm.{name}.{f'v{self.lanes}' if self.lanes > 1 else ''}{bits}"
         self.program.declare(symbol, llvm, [llvm] * len(texts))
-        # What these give is exact; "afn" would turn a square root into an estimate.
+        # These are correctly rounded; "afn" would turn a square root into an estimate.
         flags = "".join(f"{flag} " for flag in self.flags if flag != "afn")
         passed = ", ".join(f"{llvm} {text}" for text in texts)
         return Value(kind, self.new(f"call {flags}{llvm} @{symbol}({passed})"))
 
     def scaled(self, node: ast.AST, value: Value, count: Value) -> Value:
-        """A number times a power of two, whose exponent has as many bits as the number."""
+        """Emit ldexp: a number times a power of two."""
         kind = types.default_of(value)
         whole = types.NUMBERS[f"int{8 * kind.size}"]
         lanes = f"v{self.lanes}" if self.lanes > 1 else ""
@@ -170,27 +172,27 @@ class Calls(Expressions):
         self.program.declare(found.symbol, result.llvm, [kind.llvm for kind in kinds])
         return self.result_of(result, f"call {result.llvm} @{found.symbol}({passed})")
 
-    def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
-        symbol, result, given = self.asked(node, found, values)
-        passed = ", ".join(f"{self.register(value.type)} {value.text}" for value in given)
+    def marked(self, node: ast.AST, function: Callable[..., Any], values: Sequence[Value]) -> Value:
+        symbol, result, arguments = self.asked(node, function, values)
+        passed = ", ".join(f"{self.register(value.type)} {value.text}" for value in arguments)
         return self.result_of(result, f"call {self.register(result)} {symbol}({passed})")
 
     def asked(
-        self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]
+        self, node: ast.AST, function: Callable[..., Any], values: Sequence[Value]
     ) -> tuple[str, Type, tuple[Value, ...]]:
-        """The symbol and result of a marked function for values, and these as it takes them."""
-        if id(found) in self.program.translating:
+        """The symbol and result type of an inlined function, and its arguments cast to its parameter types."""
+        if id(function) in self.program.translating:
             raise self.failure(node, "a function that calls itself")
-        expected = found.__code__.co_argcount
+        expected = function.__code__.co_argcount
         if len(values) != expected:
             raise self.failure(node, f"expected {expected} arguments, got {len(values)}")
-        given = []
+        arguments = []
         for value in values:
             if value.parts or value.type is NOTHING:
                 raise self.failure(node, f"an argument that is {value.type.name}: expected one value")
-            given.append(self.converted(node, value, types.default_of(value)))
-        symbol, result = self.program.called(found, tuple(given))
-        return symbol, result, tuple(given)
+            arguments.append(self.converted(node, value, types.default_of(value)))
+        symbol, result = self.program.called(function, tuple(arguments))
+        return symbol, result, tuple(arguments)
 
     def result_of(self, result: Type, call: str) -> Value:
         if result is NOTHING:

@@ -1,6 +1,6 @@
-"""What both languages share: statements, branches and loops, written as LLVM IR block by block.
+"""Control flow of both kernel languages: statements, branches and loops, emitted as LLVM IR basic blocks.
 
-Variables live in memory of their own until LLVM puts them in registers, so nothing here knows of phi nodes.
+Variables are allocas that LLVM promotes to registers, so no phi nodes are emitted.
 """
 
 import ast
@@ -8,15 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitkernels.codegen.function_ast import place_of, syntax_of
+from jitkernels.codegen.python.types import INT64, Value
 from jitkernels.errors import BuildError
-from jitkernels.native.language.types import INT64, Value
-from jitkernels.native.parsing import place_of, syntax_of
 
 WEIGHTS = '!{!"branch_weights", i32 1, i32 1000}'
 
 
 class ControlFlow(ABC):
-    """Writes the body of one function."""
+    """Emits the body of one function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.code = function.__code__
@@ -28,39 +28,39 @@ class ControlFlow(ABC):
 
     @abstractmethod
     def value(self, node: ast.expr) -> Value:
-        """Write what computes an expression."""
+        """Emit an expression."""
 
     @abstractmethod
     def truth(self, node: ast.expr) -> str:
-        """Write what computes whether an expression that is no ``and``, ``or`` or ``not`` holds, as an i1."""
+        """Emit the truth value, as an i1, of an expression that is no ``and``, ``or`` or ``not``."""
 
     @abstractmethod
     def known(self, node: ast.expr) -> Any:
-        """The Python value that an expression has whatever the arguments are; `Ellipsis` if it has none."""
+        """The Python value of a constant expression; `Ellipsis` if it is not constant."""
 
     @abstractmethod
     def assign(self, target: ast.expr, value: ast.expr) -> None:
-        """Write an assignment."""
+        """Emit an assignment."""
 
     @abstractmethod
     def update(self, node: ast.AugAssign) -> None:
-        """Write an assignment such as ``+=``."""
+        """Emit an augmented assignment."""
 
     @abstractmethod
     def write(self, node: ast.AST, name: str, value: Value) -> None:
-        """Give a variable a value."""
+        """Emit a store to a variable."""
 
     @abstractmethod
     def give(self, node: ast.Return) -> None:
-        """Write a ``return``."""
+        """Emit a ``return``."""
 
     @abstractmethod
     def index(self, node: ast.expr) -> str:
-        """A limit of a loop, as LLVM's text for an i64."""
+        """Emit a loop limit, as an i64."""
 
     @abstractmethod
     def is_builtin(self, name: str) -> bool:
-        """Whether a name means what Python has it for."""
+        """Return whether a name is Python's builtin."""
 
     def failure(self, node: ast.AST, why: str) -> BuildError:
         where = place_of(self.code, self.lines_before + getattr(node, "lineno", 0))
@@ -73,7 +73,7 @@ class ControlFlow(ABC):
         return f"%v{self.count}"
 
     def memory(self, kind: str) -> str:
-        """The address of a variable without a name."""
+        """The address of an unnamed alloca."""
         self.count += 1
         self.entry.append(f"  %kept{self.count} = alloca {kind}")
         return f"%kept{self.count}"
@@ -89,7 +89,7 @@ class ControlFlow(ABC):
         self.lines.append(f"  br label %{label}")
 
     def leave(self, instruction: str) -> None:
-        """End the block by an instruction; what follows in the text is in a block that nothing reaches."""
+        """Terminate the block; the following text is in an unreachable block."""
         self.lines.append(f"  {instruction}")
         self.start(self.label())
 
@@ -146,7 +146,7 @@ class ControlFlow(ABC):
         self.start(after)
 
     def decided(self, test: ast.expr) -> bool | None:
-        """Whether a condition holds that does, or does not, whatever the arguments are."""
+        """The truth value of a constant condition; None if it is not constant."""
         match test:
             case ast.BoolOp(op=operator, values=values):
                 parts = [self.decided(value) for value in values]
@@ -175,46 +175,48 @@ class ControlFlow(ABC):
     def counted(
         self, node: ast.For, name: str, limits: tuple[str, str, str], hints: str = "", *, breaks: bool = True
     ) -> None:
-        """``for name in range(...)``: limits are computed once, and the count is apart from the variable."""
+        """Emit ``for name in range(...)``: limits are evaluated once; the induction variable is separate."""
         begin, end, step = limits
         if step == "0":
             raise self.failure(node, "expected a step that is not 0")
         counter = self.memory("i64")
         head, inside, onwards, after = (self.label() for _ in range(4))
-        # From 0 on: of a range(first, first + n) LLVM sees n steps then, where it would see what limits them.
+        # Count from 0: then LLVM sees that range(first, first + n) has n iterations.
         shift = begin if step == "1" and begin != "0" else ""
         if shift:
             begin, end = "0", self.new(f"sub i64 {end}, {begin}")
         self.lines.append(f"  store i64 {begin}, ptr {counter}")
         self.jump(head)
         self.start(head)
-        here = self.new(f"load i64, ptr {counter}")
-        more = self.before(here, end, step)
+        current = self.new(f"load i64, ptr {counter}")
+        more = self.before(current, end, step)
         self.lines.append(f"  br i1 {more}, label %{inside}, label %{after}")
         self.start(inside)
-        self.write(node, name, Value(INT64, self.new(f"add nsw i64 {shift}, {here}") if shift else here))
+        self.write(
+            node, name, Value(INT64, self.new(f"add nsw i64 {shift}, {current}") if shift else current)
+        )
         self.loops.append((after if breaks else "", onwards))
         self.statements(node.body)
         self.loops.pop()
         self.jump(onwards)
         self.start(onwards)
-        following = self.new(f"add nsw i64 {here}, {step}")
-        self.lines += [f"  store i64 {following}, ptr {counter}", f"  br label %{head}{hints}"]
+        next_value = self.new(f"add nsw i64 {current}, {step}")
+        self.lines += [f"  store i64 {next_value}, ptr {counter}", f"  br label %{head}{hints}"]
         self.start(after)
 
-    def before(self, here: str, end: str, step: str) -> str:
-        """Whether a loop goes on. One whose step turns out to be 0 does not."""
+    def before(self, current: str, end: str, step: str) -> str:
+        """Emit the loop condition. A step of 0 ends the loop."""
         if step.lstrip("-").isdigit():
-            return self.new(f"icmp {'sgt' if step.startswith('-') else 'slt'} i64 {here}, {end}")
+            return self.new(f"icmp {'sgt' if step.startswith('-') else 'slt'} i64 {current}, {end}")
         ahead = [
-            (self.new(f"icmp {sign} i64 {step}, 0"), self.new(f"icmp {sign} i64 {end}, {here}"))
+            (self.new(f"icmp {sign} i64 {step}, 0"), self.new(f"icmp {sign} i64 {end}, {current}"))
             for sign in ("sgt", "slt")
         ]
         up, down = (self.new(f"and i1 {way}, {left}") for way, left in ahead)
         return self.new(f"or i1 {up}, {down}")
 
     def branch(self, test: ast.expr, yes: str, no: str, weights: str = "") -> None:
-        """Go to one of two blocks; ``and``, ``or`` and ``not`` look at no more than they need."""
+        """Emit a conditional branch with short-circuit ``and``, ``or`` and ``not``."""
         decided = self.decided(test)
         match test:
             case _ if decided is not None:

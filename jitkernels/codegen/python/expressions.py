@@ -1,4 +1,4 @@
-"""Names, elements and choices in the language of loop nests."""
+"""Expressions of the kernel language: names, elements, conditionals."""
 
 import ast
 from abc import abstractmethod
@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native.language import types
-from jitkernels.native.language.arithmetic import Arithmetic
-from jitkernels.native.language.types import INT64, Type, Value
-from jitkernels.native.source import Table
+from jitkernels.codegen.python import types
+from jitkernels.codegen.python.arithmetic import Arithmetic
+from jitkernels.codegen.python.types import INT64, Type, Value
+from jitkernels.codegen.source_protocol import Table
 
 
 class Expressions(Arithmetic):
-    """Writes expressions. `around`: what stands around the function by name; `variables`: the types of its own."""
+    """Emits expressions. `around`: the enclosing scopes by name; `variables`: the types of local variables."""
 
     around: Mapping[str, Any]
     variables: dict[str, Type]
 
     @abstractmethod
     def calling(self, node: ast.Call, function: ast.expr, arguments: Sequence[ast.expr]) -> Value:
-        """Write a call."""
+        """Emit a call."""
 
     @abstractmethod
     def row(self, node: ast.AST, table: Table, index: Value) -> Value:
-        """Write the look-up of a row."""
+        """Emit a table lookup."""
 
     def is_builtin(self, name: str) -> bool:
         return name not in self.variables and name not in self.around
@@ -35,7 +35,7 @@ class Expressions(Arithmetic):
         return name not in self.variables and isinstance(self.around.get(name), Table)
 
     def place(self, node: ast.Subscript) -> Value:
-        """The address of an element, as a pointer to it."""
+        """Emit the address of an element."""
         pointer = self.value(node.value)
         element = pointer.type.element
         if pointer.type.kind != "pointer" or element is None:
@@ -48,22 +48,22 @@ class Expressions(Arithmetic):
         at = self.new(f"getelementptr {element.memory}, ptr {pointer.text}, i64 {index}")
         return Value(pointer.type, at)
 
-    def load(self, place: Value) -> Value:
-        element = place.type.element
+    def load(self, pointer: Value) -> Value:
+        element = pointer.type.element
         assert element is not None, "places are of elements"
-        loaded = self.new(f"load {element.memory}, ptr {place.text}, align {element.size}")
+        loaded = self.new(f"load {element.memory}, ptr {pointer.text}, align {element.size}")
         if element.kind == "bool":
             return Value(element, self.new(f"icmp ne i8 {loaded}, 0"))
         return Value(element, loaded)
 
-    def store(self, node: ast.AST, place: Value, value: Value) -> None:
-        """An element takes its own type, as in NumPy."""
-        element = place.type.element
+    def store(self, node: ast.AST, pointer: Value, value: Value) -> None:
+        """Emit a store; the value is cast to the element's type, as in NumPy."""
+        element = pointer.type.element
         assert element is not None, "places are of elements"
         text = self.converted(node, value, element, written=True).text
         if element.kind == "bool":
             text = self.new(f"zext i1 {text} to i8")
-        self.lines.append(f"  store {element.memory} {text}, ptr {place.text}, align {element.size}")
+        self.lines.append(f"  store {element.memory} {text}, ptr {pointer.text}, align {element.size}")
 
     def index(self, node: ast.expr) -> str:
         value = self.value(node)
@@ -76,10 +76,10 @@ class Expressions(Arithmetic):
             case ast.Constant(value=int() | float() as number):
                 return number
             case ast.Name(id=name) if name not in self.variables:
-                found = self.around.get(name, ...)
+                result = self.around.get(name, ...)
                 return (
-                    found
-                    if isinstance(found, bool | int | float) and not isinstance(found, np.generic)
+                    result
+                    if isinstance(result, bool | int | float) and not isinstance(result, np.generic)
                     else ...
                 )
             case ast.UnaryOp(op=sign, operand=operand):
@@ -105,7 +105,7 @@ class Expressions(Arithmetic):
         return ...
 
     def value(self, node: ast.expr) -> Value:
-        if isinstance(node, ast.Name) and node.id in self.variables:  # which most are
+        if isinstance(node, ast.Name) and node.id in self.variables:  # the most frequent case
             return self.named(node, node.id)
         number = self.known(node)
         if number is not ...:
@@ -142,12 +142,12 @@ class Expressions(Arithmetic):
         kind = self.variables.get(name)
         if kind is not None:
             return Value(kind, self.new(f'load {self.register(kind)}, ptr %"{name}.at"'))
-        found: Any = self.around.get(name)
-        kind = types.OF_NUMPY.get(type(found))
+        result: Any = self.around.get(name)
+        kind = types.OF_NUMPY.get(type(result))
         if kind is not None:
-            return Value(kind, self.constant(kind, found.item()))
+            return Value(kind, self.constant(kind, result.item()))
         if name in self.around:
-            raise self.failure(node, f"{name} is {found!r}, which is neither a number nor a marked function")
+            raise self.failure(node, f"{name} is {result!r}, which is neither a number nor a marked function")
         raise self.failure(
             node, f"{name} has no value: none was given above, and nothing around is called so"
         )
@@ -163,7 +163,7 @@ class Expressions(Arithmetic):
         return self.nonzero(self.converted(node, value, types.default_of(value)))
 
     def chain(self, node: ast.Compare) -> str:
-        """``a < b < c``: each is computed once, and none after the first comparison that does not hold."""
+        """Emit ``a < b < c``: each operand is evaluated once, and none after the first false comparison."""
         one, other = self.value(node.left), self.value(node.comparators[0])
         bit = self.compared(node, node.ops[0], one, other)
         if len(node.ops) == 1:
@@ -184,7 +184,7 @@ class Expressions(Arithmetic):
         return self.new(f"load i1, ptr {kept}")
 
     def first_of(self, node: ast.AST, ends: bool, values: Sequence[ast.expr]) -> Value:
-        """``a or b or c`` where it `ends` with what is true, else ``a and b and c``: one of the values."""
+        """Emit ``a or b or c`` (`ends` true) or ``a and b and c``, which is one of the values."""
         one = self.value(values[0])
         if len(values) == 1:
             return one
@@ -200,7 +200,7 @@ class Expressions(Arithmetic):
         return self.joined(node, one, self.first_of(node, ends, values[1:]), rest)
 
     def chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
-        """``body if test else orelse``, of which only one is computed."""
+        """Emit ``body if test else orelse``, of which only one is evaluated."""
         decided = self.decided(test)
         if decided is not None:
             return self.value(body if decided else orelse)
@@ -213,30 +213,30 @@ class Expressions(Arithmetic):
         return self.joined(test, one, self.value(orelse), rest)
 
     def joined(self, test: ast.AST, one: Value, other: Value, rest: int) -> Value:
-        """The value of two blocks, one of which was computed: one that ends at line `rest`, and this one."""
+        """Merge the values of two blocks: one that ends at line `rest`, and the current one."""
         after = self.label()
         if len(one.parts) != len(other.parts):
             raise self.failure(test, f"a choice between {one.type.name} and {other.type.name}")
         pairs = list(zip(one.parts or (one,), other.parts or (other,), strict=True))
         kinds = [self.meeting(test, *pair) for pair in pairs]
-        places = [self.memory(kind.llvm) for kind in kinds]
-        # What the first one needs to be of the common type is written where it ends.
+        slots = [self.memory(kind.llvm) for kind in kinds]
+        # Casts to the common type are emitted at the end of each block.
         for side, end in ((1, len(self.lines)), (0, rest)):
             tail, self.lines = self.lines[end:], self.lines[:end]
-            for pair, kind, place in zip(pairs, kinds, places, strict=True):
+            for pair, kind, slot in zip(pairs, kinds, slots, strict=True):
                 stored = self.converted(test, pair[side], kind)
-                self.lines.append(f"  store {kind.llvm} {stored.text}, ptr {place}")
+                self.lines.append(f"  store {kind.llvm} {stored.text}, ptr {slot}")
             self.jump(after)
             self.lines += tail
         self.start(after)
         parts = tuple(
-            Value(kind, self.new(f"load {kind.llvm}, ptr {place}"))
-            for kind, place in zip(kinds, places, strict=True)
+            Value(kind, self.new(f"load {kind.llvm}, ptr {slot}"))
+            for kind, slot in zip(kinds, slots, strict=True)
         )
         return Value(types.tuple_of(tuple(kinds)), parts=parts) if one.parts else parts[0]
 
-    def meeting(self, node: ast.AST, one: Value, other: Value) -> Type:
+    def meeting(self, node: ast.AST, left: Value, right: Value) -> Type:
         """The type of a variable that holds either of two values."""
-        if one.type == other.type and one.type.kind == "pointer":
-            return one.type
-        return self.agreed(node, one, other)
+        if left.type == right.type and left.type.kind == "pointer":
+            return left.type
+        return self.agreed(node, left, right)

@@ -1,22 +1,22 @@
-"""Functions in the language of loop nests: their arguments, variables and statements, their result."""
+"""Functions of the kernel language: parameters, variables, statements, results."""
 
 import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitkernels.codegen.function_ast import place_of
+from jitkernels.codegen.python import types
+from jitkernels.codegen.python.call_expressions import Calls, Definitions
+from jitkernels.codegen.python.types import INT64, NOTHING, Type, Value
+from jitkernels.codegen.source_protocol import references, vectors
 from jitkernels.errors import BuildError
-from jitkernels.native.language import types
-from jitkernels.native.language.calls import Calls, Definitions
-from jitkernels.native.language.types import INT64, NOTHING, Type, Value
-from jitkernels.native.parsing import place_of
-from jitkernels.native.source import references, vectors
 
 FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 """LLVM's fast-math flags."""
 
 
 class Writer(Calls):
-    """Writes one function for arguments of given types."""
+    """Emits one function for arguments of given types."""
 
     def __init__(
         self,
@@ -36,11 +36,17 @@ class Writer(Calls):
                 raise BuildError(
                     f"{place_of(self.code)} has the flag {flag!r}: expected some of {', '.join(FLAGS)}"
                 )
-        given = self.tree.args
-        for other in (given.vararg, given.kwarg, *given.posonlyargs, *given.kwonlyargs, *given.defaults):
+        parameters = self.tree.args
+        for other in (
+            parameters.vararg,
+            parameters.kwarg,
+            *parameters.posonlyargs,
+            *parameters.kwonlyargs,
+            *parameters.defaults,
+        ):
             if other is not None:
                 raise self.failure(other, "expected arguments without '*', '/' and default")
-        names = [argument.arg for argument in given.args]
+        names = [argument.arg for argument in parameters.args]
         if len(names) != len(arguments):
             raise BuildError(
                 f"{place_of(self.code)} takes {len(names)} arguments "
@@ -50,9 +56,10 @@ class Writer(Calls):
             self.write(self.tree, name, value)
 
     def body(self, status_of: str = "") -> tuple[Type, str]:
-        """The result and the instructions of the function.
+        """Return the result type and the instructions of the function.
 
-        As the body or check of a nest (`status_of`) it returns its result as an i64, a status, and 0 for nothing.
+        As the body or check of a range kernel (`status_of`) it returns its result as an i64 status, and 0 for
+        nothing.
         """
         self.status_of = status_of
         self.statements(self.tree.body)
@@ -84,7 +91,7 @@ class Writer(Calls):
                 super().statement(node)
 
     def in_vectors(self, node: ast.For, name: str, limits: Sequence[ast.expr]) -> None:
-        """Whole vectors, then what is left as one vector of which some lanes are off."""
+        """Emit a `vectors` loop: full vectors, then a masked remainder."""
         lanes = self.known(limits[2])
         if not isinstance(lanes, int) or lanes < 0 or lanes & (lanes - 1):
             raise self.failure(node, "expected lanes that are a constant: a power of two, or 0")
@@ -106,7 +113,7 @@ class Writer(Calls):
             if value.parts or value.type is NOTHING:
                 raise self.failure(node, f"{name} would be {value.type.name}: expected one value")
             kind = self.variables[name] = types.default_of(value)
-            # Read where no branch gave it a value it is 0: anything else would let LLVM assume that it never is.
+            # Uninitialized variables are 0: otherwise LLVM would treat such a read as undefined.
             self.entry += [
                 f'  %"{name}.at" = alloca {self.register(kind)}',
                 f'  store {self.register(kind)} zeroinitializer, ptr %"{name}.at"',
@@ -127,8 +134,8 @@ class Writer(Calls):
             case ast.Subscript():
                 self.store(target, self.place(target), value)
             case ast.Tuple(elts=targets) if len(targets) == len(value.parts):
-                for one, part in zip(targets, value.parts, strict=True):
-                    self.put(one, part)
+                for item, part in zip(targets, value.parts, strict=True):
+                    self.put(item, part)
             case ast.Tuple(elts=targets):
                 raise self.failure(target, f"{len(targets)} targets for {len(value.parts) or 'one'} value(s)")
             case _:
@@ -161,7 +168,7 @@ class Writer(Calls):
         self.leave("br label %exit")
 
     def demand_status(self, node: ast.AST, value: Value) -> None:
-        """A nest returns whether it failed, and numbers of its own only from its check, which its row explains."""
+        """Check a returned status: a body returns that of a call; only a check has codes of its own."""
         kind = types.default_of(value)
         if kind.kind not in ("int", "bool"):
             raise self.failure(node, f"expected to return nothing, or an int as its status, got {kind.name}")
@@ -171,15 +178,15 @@ class Writer(Calls):
             )
 
     def whole(self, node: ast.AST, value: Value, kind: Type) -> str:
-        """A value of a type, the parts of a tuple joined."""
+        """A value cast to a type, with a tuple's parts combined."""
         if not kind.parts:
             return self.converted(node, value, kind).text
         if len(kind.parts) != len(value.parts):
             raise self.failure(node, f"expected {kind.name}, got {len(value.parts) or 'one'} value(s)")
         text = "poison"
-        for i, (part, wanted) in enumerate(zip(value.parts, kind.parts, strict=True)):
-            item = self.converted(node, part, wanted)
+        for i, (part, part_type) in enumerate(zip(value.parts, kind.parts, strict=True)):
+            item = self.converted(node, part, part_type)
             text = self.new(
-                f"insertvalue {self.register(kind)} {text}, {self.register(wanted)} {item.text}, {i}"
+                f"insertvalue {self.register(kind)} {text}, {self.register(part_type)} {item.text}, {i}"
             )
         return text

@@ -1,15 +1,15 @@
-"""Translates functions over 64-bit words, in which launcher and dispatcher are written, to LLVM IR.
+"""Translate functions over 64-bit words, such as the launcher's and the dispatcher's, to LLVM IR.
 
-Every value is a word: comparisons are 0 or 1, addresses are integers, what Python has no operator for is in the
-vocabulary of `jitkernels.native.words`. Everything else is refused by function and line.
+Every value is a word: comparisons are 0 or 1, addresses are integers; `jitkernels.codegen.i64_intrinsics` has what
+Python has no operator for. Anything else is an error with function and line.
 """
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jitkernels.native.language.control_flow import WEIGHTS, ControlFlow
-from jitkernels.native.language.types import INT64, Value
+from jitkernels.codegen.python.control_statements import WEIGHTS, ControlFlow
+from jitkernels.codegen.python.types import INT64, Value
 
 Function = Callable[..., Any]
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -28,18 +28,18 @@ def translated(
     provided: Mapping[str, str],
     inlined: Sequence[str] = (),
 ) -> str:
-    """LLVM IR of the `exported` ones of functions that may call one another, and of all that these come to need.
+    """Return LLVM IR of the `exported` functions, and of all functions that they call.
 
-    The others are internal, `inlined` ones no calls. What else is called or asked for its address is `provided` as IR
-    by its name, or external; a name that is not a variable is one of `constants`. Raises BuildError, naming function
-    and line, for what the language does not have.
+    The others are internal, and `inlined` ones always inlined. Other callees and symbols are `provided` as IR by
+    name, or external; a name that is not a variable is one of `constants`. Raises BuildError, naming function and
+    line, for anything outside of the language.
     """
     by_name = {function.__name__: function for function in functions}
     externals: dict[str, int] = {}
     symbols: set[str] = set()
     needed, texts = [*exported], []
-    for name in needed:  # which grows meanwhile
-        writer = _Writer(by_name[name], {*by_name, *provided}, constants, externals, symbols)
+    for name in needed:  # the list grows during iteration
+        writer = _WordWriter(by_name[name], {*by_name, *provided}, constants, externals, symbols)
         texts.append(writer.definition(name in exported, name in inlined))
         symbols |= writer.called & {*provided}
         needed += sorted(writer.called & {*by_name} - {*needed})
@@ -52,8 +52,8 @@ def translated(
     return "\n".join([*outside, *declared, *texts, f"!0 = {WEIGHTS}", ""])
 
 
-class _Writer(ControlFlow):
-    """Writes one function."""
+class _WordWriter(ControlFlow):
+    """Emits one function."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class _Writer(ControlFlow):
         self.lines.append("  ret i64 0")
         head = ", ".join(f"i64 %{name}" for name in self.parameters)
         memory = [f"  %{name}.at = alloca i64" for name in self.variables]
-        given = [f"  store i64 %{name}, ptr %{name}.at" for name in self.parameters]
+        stores = [f"  store i64 %{name}, ptr %{name}.at" for name in self.parameters]
         linkage, inline = "" if exported else "internal ", " alwaysinline" if inlined else ""
-        body = "\n".join([*memory, *self.entry, *given, *self.lines])
+        body = "\n".join([*memory, *self.entry, *stores, *self.lines])
         return f"define {linkage}i64 @{self.tree.name}({head}) nounwind{inline} {{\n{body}\n}}"
 
     def write(self, node: ast.AST, name: str, value: Value) -> None:  # noqa: ARG002  # the other language may refuse
@@ -131,7 +131,7 @@ class _Writer(ControlFlow):
         return Value(INT64, self.word(node))
 
     def word(self, node: ast.expr) -> str:
-        """LLVM's text for the value of an expression."""
+        """Emit an expression; return LLVM's text of its value."""
         match node:
             case ast.Constant(value=int(number)):
                 return str(int(number))
@@ -161,10 +161,10 @@ class _Writer(ControlFlow):
             raise self.failure(node, "neither a variable nor a constant")
         return str(int(self.constants[name]))
 
-    def binary(self, node: ast.AST, operator: ast.operator, one: str, other: str) -> str:
+    def binary(self, node: ast.AST, operator: ast.operator, left: str, right: str) -> str:
         if type(operator) not in _OPERATORS:
             raise self.failure(node, "an operator that is not in the language")
-        return self.new(f"{_OPERATORS[type(operator)]} i64 {one}, {other}")
+        return self.new(f"{_OPERATORS[type(operator)]} i64 {left}, {right}")
 
     def chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> str:
         yes, no, after = self.label(), self.label(), self.label()
@@ -178,7 +178,7 @@ class _Writer(ControlFlow):
         return self.new(f"load i64, ptr {kept}")
 
     def constant(self, node: ast.expr) -> int:
-        """The number that an expression of constants is."""
+        """Evaluate a constant expression."""
         match node:
             case ast.Constant(value=int(number)):
                 return int(number)

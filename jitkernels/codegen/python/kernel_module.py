@@ -1,22 +1,22 @@
-"""Translates functions over pointers and numbers, of which loop nests are made, to LLVM IR.
+"""Translate functions of the kernel language, of which range kernels consist, to LLVM IR.
 
-The language is the part of Python that C has too: numbers of fixed types, elements of pointers, ``if``, ``while``,
-``for ... in range``, tuples of values, calls of marked functions. A variable has one type. Numbers written in the text
-take the type of what they meet; between integers and floating-point numbers there is no conversion that is not written.
-Constants from around a function are part of it, and branches that they decide are not even written.
+The language is the subset of Python that C has too: numbers of fixed types, elements of pointers, ``if``, ``while``,
+``for ... in range``, tuples of values, calls of inlined functions. A variable has one type. Literals take the type of
+the other operand; casts between integers and floats must be explicit. Constants of the enclosing scopes are folded,
+and branches that they decide are not emitted.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jitkernels.codegen.function_ast import place_of
+from jitkernels.codegen.python import types
+from jitkernels.codegen.python.control_statements import WEIGHTS
+from jitkernels.codegen.python.function_writer import Writer
+from jitkernels.codegen.python.types import Type, Value
+from jitkernels.codegen.source_protocol import APART, SELDOM
 from jitkernels.errors import BuildError
-from jitkernels.native.language import types
-from jitkernels.native.language.control_flow import WEIGHTS
-from jitkernels.native.language.types import Type, Value
-from jitkernels.native.language.writer import Writer
-from jitkernels.native.parsing import place_of
-from jitkernels.native.source import APART, SELDOM
 
 Function = Callable[..., Any]
 FIRST_LOOP = 9
@@ -24,12 +24,12 @@ HINTS = """!2 = !{!"llvm.loop.vectorize.enable", i1 true}
 !3 = !{!"llvm.loop.interleave.count", i32 1}
 !4 = !{!"llvm.loop.unroll.disable"}
 !5 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}"""
-"""What LLVM is told of loops that become vectors: one at a time, the last of them with lanes off."""
+"""Loop metadata of `vectors` loops: vectorize without interleaving or unrolling, mask the remainder."""
 
 
 @dataclass
 class Program:
-    """Functions of one LLVM module: each is translated once for the types and flags that it is called with."""
+    """The functions of one LLVM module: each is translated once per argument types and flags."""
 
     name: str
     texts: list[str] = field(default_factory=list)
@@ -41,33 +41,33 @@ class Program:
     def export(self, name: str, function: Function, arguments: Sequence[str], flags: Sequence[str]) -> None:
         """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0."""
         restrict = [text.endswith("restrict") for text in arguments]
-        given = tuple(Value(types.of_c(text), f"%a{i}") for i, text in enumerate(arguments))
+        arguments_ = tuple(Value(types.of_c(text), f"%a{i}") for i, text in enumerate(arguments))
         try:
-            _, body = Writer(self, function, given, flags).body(status_of=name)
+            _, body = Writer(self, function, arguments_, flags).body(status_of=name)
         except RecursionError:
             where = place_of(function.__code__)
             raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
         head = ", ".join(
             f"{value.type.llvm}{' noalias' if alone else ''} {value.text}"
-            for value, alone in zip(given, restrict, strict=True)
+            for value, alone in zip(arguments_, restrict, strict=True)
         )
-        # Not inlined: what ``noalias`` says of its arguments would be lost. Rows to copy are short, and calls long.
+        # Not inlined: its ``noalias`` attributes would be lost. No memcpy: rows are short, and calls are slow.
         self.texts.append(f'define i64 @{name}({head}) noinline nounwind "no-builtin-memcpy" {{\n{body}\n}}')
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
-        """The symbol and result of a marked function for arguments of these types."""
+        """The symbol and result type of an inlined function for arguments of these types."""
         key = (id(function), *(value.type for value in arguments))
         if key in self.made:
             return self.made[key]
-        begun = len(self.made) + len(self.translating)
-        symbol = f'@"{function.__code__.co_name}.{begun}"'
-        given = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
+        number = len(self.made) + len(self.translating)
+        symbol = f'@"{function.__code__.co_name}.{number}"'
+        parameters = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
-        writer = Writer(self, function, given, [flag for flag in flags if flag not in (APART, SELDOM)])
+        writer = Writer(self, function, parameters, [flag for flag in flags if flag not in (APART, SELDOM)])
         result, body = writer.body()
         self.translating.discard(id(function))
-        head = ", ".join(f"{value.type.llvm} {value.text}" for value in given)
+        head = ", ".join(f"{value.type.llvm} {value.text}" for value in parameters)
         returned = result.llvm
         inlining = "noinline" if APART in flags else "alwaysinline"
         self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
@@ -75,7 +75,7 @@ class Program:
         return symbol, result
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
-        """The metadata of the branch that closes a loop of `vectors`: each loop has its own."""
+        """The metadata of the latch of a `vectors` loop; distinct for each loop."""
         number = FIRST_LOOP + 2 * len(self.hints)
         self.hints.append(
             f"!{number} = distinct !{{!{number}, !2, !3, !4, {'!5' if masked else f'!{number + 1}'}}}\n"

@@ -1,25 +1,25 @@
-"""Functions that stand apart, over numbers in memory: the same ones serve code of any number of lanes.
+"""Outlined slow paths of vector code: functions over numbers in memory, for any number of lanes.
 
-What seldom runs is a loop that is called with addresses, so that next to nothing of it is in the code around.
+A slow path is a loop that is called with addresses and a mask, so that almost none of it is in the calling code.
 """
 
 from collections.abc import Sequence
 
-from jitkernels.native.language.types import BOOL, Type, register
+from jitkernels.codegen.python.types import BOOL, Type, register
 
 WIDEST = 64
-"""Bytes of the vectors that a function of many lanes is made for; it is called for one after another."""
+"""Bytes of the vectors of an outlined function, which processes more lanes in a loop."""
 MASK = 64
-"""Bits of the word that says which lanes are wanted, unless those are more."""
+"""Bits of the mask word, unless there are more lanes."""
 
 
 def lanes_of(kinds: Sequence[Type], lanes: int) -> int:
-    """How many of so many lanes are worked on at a time."""
+    """The lanes that an outlined function processes at a time."""
     return min([lanes, *(WIDEST // kind.size for kind in kinds)])
 
 
 def each(name: str, called: str, kinds: Sequence[Type], result: Type) -> str:
-    """A function of (mask, lanes, arguments, results), of which all but lanes are addresses: for each in the mask."""
+    """An outlined function of (mask, lanes, arguments, results), all addresses but lanes: one active lane at a time."""
     read, passed = _read(kinds, 1)
     return f"""define private void {name}(ptr %mask, i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
 start:
@@ -55,7 +55,7 @@ done:
 
 
 def in_vectors(name: str, called: str, kinds: Sequence[Type], result: Type, lanes: int) -> str:
-    """The same for so many at a time, of which some are in the mask: others are computed with them, or not at all."""
+    """The same by vectors: a vector without active lanes is skipped."""
     read, passed = _read(kinds, lanes)
     word = f"i{max(lanes, 8)}"
     return f"""define private void {name}(ptr %mask, i64 %lanes, {_pointers(kinds, result)}) noinline nounwind {{
@@ -83,7 +83,7 @@ done:
 
 
 def memory(kind: Type, lanes: int) -> str:
-    """LLVM's type for what so many numbers are in memory."""
+    """The LLVM type of numbers in memory."""
     return kind.memory if lanes == 1 else f"<{lanes} x {kind.memory}>"
 
 
@@ -93,7 +93,7 @@ def _pointers(kinds: Sequence[Type], result: Type) -> str:
 
 
 def _read(kinds: Sequence[Type], lanes: int) -> tuple[str, str]:
-    """Instructions that read the arguments from place %i on, and their values."""
+    """Instructions that load the arguments at index %i, and their values."""
     lines, passed = [], []
     for i, kind in enumerate(kinds):
         held, wanted = memory(kind, lanes), register(kind, lanes)
@@ -110,7 +110,7 @@ def _read(kinds: Sequence[Type], lanes: int) -> tuple[str, str]:
 
 
 def _written(result: Type, lanes: int) -> str:
-    """Instructions that write %found from place %i on."""
+    """Instructions that store %found at index %i."""
     lines = []
     for i, kind in enumerate(result.parts or (result,)):
         held, value = memory(kind, lanes), "%found"

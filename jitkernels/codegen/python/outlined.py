@@ -1,37 +1,41 @@
-"""Functions that are objects of their own: what seldom runs is made once, and not for each expression that may call it.
+"""Slow paths as separate objects: compiled once, and not for each expression that may call them.
 
-It takes the compiler longer than all else: what is left of huge arguments of `sin` four times as long as `sin` itself.
+They dominate compile time: argument reduction of huge arguments of `sin` takes four times as long as `sin` itself.
 """
 
 import functools
 
-from jitkernels.native import load
-from jitkernels.native.ir import HASTY, IRSource
-from jitkernels.native.language.lanes import Definition, Library
-from jitkernels.native.source import External
+from jitkernels.codegen.ir_source import HASTY, IRSource
+from jitkernels.codegen.python.simd_library import Definition, Library
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core import hooks
 
 _addresses: dict[str, int] = {}
 
 
 def externals(library: Library) -> tuple[External, ...]:
-    """What a module links to that has these functions of a library as objects."""
+    """The external functions of a module that has a library's slow paths as separate objects."""
     return tuple(
         External(
-            made.symbol[2:-1], "void", (), functools.partial(_address, made), functools.partial(_source, made)
+            definition.symbol[2:-1],
+            "void",
+            (),
+            functools.partial(_address, definition),
+            functools.partial(_source, definition),
         )
-        for made in (library.alone or {}).values()
+        for definition in (library.alone or {}).values()
     )
 
 
-def _address(made: Definition) -> int:
-    """Where a function is, which has all that it calls inside. Its symbol says what it is, and what they are."""
-    if made.symbol not in _addresses:
-        _addresses[made.symbol] = load.address_of(_source(made))
-    return _addresses[made.symbol]
+def _address(definition: Definition) -> int:
+    """The address of a slow path, which contains all that it calls. Its symbol identifies its content."""
+    if definition.symbol not in _addresses:
+        _addresses[definition.symbol] = hooks.address_of_source(_source(definition))
+    return _addresses[definition.symbol]
 
 
-def _source(made: Definition) -> IRSource:
+def _source(definition: Definition) -> IRSource:
     inside = Library()
-    inside.need(made)
-    text = made.text.replace("define private ", "define ", 1).replace(made.symbol, "@entry", 1)
-    return IRSource(made.symbol[2:].partition(".")[0], f"{HASTY}{inside.text}{text}\n")
+    inside.need(definition)
+    text = definition.text.replace("define private ", "define ", 1).replace(definition.symbol, "@entry", 1)
+    return IRSource(definition.symbol[2:].partition(".")[0], f"{HASTY}{inside.text}{text}\n")

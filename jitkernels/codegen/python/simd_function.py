@@ -1,7 +1,7 @@
-"""Functions of numbers in many lanes: every register holds as many numbers, and nothing depends on one of them alone.
+"""SIMD functions of the kernel language: every register holds one number per lane.
 
-What differs by lane cannot be jumped over. So both sides of a choice are computed and one is selected in each lane, and
-the body of an ``if`` runs for all lanes if any wants it, to change variables only in the lanes that do.
+Lanes cannot diverge. So both sides of a conditional are computed and selected per lane (if-conversion), and the body
+of an ``if`` runs if any lane needs it, and changes variables only in the lanes that do.
 """
 
 import ast
@@ -9,24 +9,24 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels import machine
-from jitkernels.native.language import in_memory, types
-from jitkernels.native.language.types import BOOL, INT64, Type, Value
-from jitkernels.native.language.writer import Writer
-from jitkernels.native.source import APART, SELDOM, External, IRFunction
+from jitkernels.codegen.python import masked_outlined_calls, types
+from jitkernels.codegen.python.function_writer import Writer
+from jitkernels.codegen.python.types import BOOL, INT64, Type, Value
+from jitkernels.codegen.source_protocol import APART, SELDOM, External, IRFunction
+from jitkernels.core import cpu_target
 
 WIDEST = 4
-"""Bytes of the widest integers that floats have twice as many bits for."""
+"""Bytes of the widest integers for which floats have twice as many bits."""
 
 
 class ElementWriter(Writer):
-    """Writes a function of elements, of which none is an index: their sums wrap, as those of arrays do."""
+    """Emits a function of elements, none of which is an index: int64 sums wrap, as those of arrays do."""
 
     has_indices = False
 
 
 class LaneWriter(ElementWriter):
-    """Writes one function for so many lanes."""
+    """Emits one function for some lanes."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LaneWriter(ElementWriter):
         return self.new(f"xor {self.bit} {bit}, {self.constant(BOOL, True)}")
 
     def chain(self, node: ast.Compare) -> str:
-        values = [self.value(one) for one in (node.left, *node.comparators)]
+        values = [self.value(comparator) for comparator in (node.left, *node.comparators)]
         bits = [
             self.compared(node, sign, *pair)
             for sign, pair in zip(node.ops, itertools.pairwise(values), strict=True)
@@ -70,38 +70,39 @@ class LaneWriter(ElementWriter):
     # Integers are divided as floats: there are no other instructions for vectors.
 
     def truncated(self, kind: Type, left: str, right: str, divisor: Value, *, remains: bool = False) -> str:
-        has_floats = kind.size <= WIDEST or "avx512dq" in machine.target().features
+        has_floats = kind.size <= WIDEST or "avx512dq" in cpu_target.target().features
         if divisor.type is types.LITERAL or not has_floats:
             return super().truncated(kind, left, right, divisor, remains=remains)
         find = self.by_rounding if kind.size <= WIDEST else self.in_two_steps
-        found = find(kind, left, right)
+        result = find(kind, left, right)
         if not remains:
-            return found
+            return result
         llvm = self.register(kind)
-        product = self.new(f"mul {llvm} {found}, {right}")
+        product = self.new(f"mul {llvm} {result}, {right}")
         return self.new(f"sub {llvm} {left}, {product}")
 
     def by_rounding(self, kind: Type, left: str, right: str) -> str:
-        """The quotient of integers by floats of twice as many bits.
+        """Divide integers by floats of twice as many bits.
 
-        Its distance from the next integer is a share of 1 / left or more, and rounding does not get as far.
+        An inexact quotient differs from the next integer by a share of 1 / left or more, which exceeds the rounding
+        error.
         """
         llvm = self.register(kind)
         wide = self.register(types.FLOAT32 if kind.size < WIDEST else types.FLOAT64)
         sign = "s" if kind.is_signed else "u"
-        numbers = [self.new(f"{sign}itofp {llvm} {one} to {wide}") for one in (left, right)]
+        numbers = [self.new(f"{sign}itofp {llvm} {operand} to {wide}") for operand in (left, right)]
         quotient = self.new(f"fdiv {wide} {', '.join(numbers)}")
         if kind.size == WIDEST:
             return self.new(f"fpto{sign}i {wide} {quotient} to {llvm}")
         number = self.register(types.NUMBERS["int32"])
-        found = self.new(f"fptosi {wide} {quotient} to {number}")
-        return self.new(f"trunc {number} {found} to {llvm}")
+        result = self.new(f"fptosi {wide} {quotient} to {number}")
+        return self.new(f"trunc {number} {result} to {llvm}")
 
     def in_two_steps(self, kind: Type, left: str, right: str) -> str:
-        """The quotient of integers of 64 bits by floats of 53: of what is left after it another one.
+        """Divide 64-bit integers by float64: a quotient, and another one of the remainder.
 
-        The reciprocal is too small by 2**-50, twice what may be rounded, so that neither quotient is too large: what
-        is left after both is less than twice the divisor. Divisors of 64 bits go in once or not at all.
+        The reciprocal is too small by 2**-50, twice the rounding errors, so that neither quotient is too large: the
+        remainder after both is less than twice the divisor. Divisors of 64 bits have a quotient of 0 or 1.
         """
         llvm, wide = self.register(kind), self.register(types.FLOAT64)
         sizes = left, right
@@ -120,18 +121,18 @@ class LaneWriter(ElementWriter):
             quotient = self.new(f"fmul {wide} {self.new(f'uitofp {llvm} {rest} to {wide}')}, {reciprocal}")
             parts.append(self.new(f"fptoui {wide} {quotient} to {llvm}"))
             rest = self.new(f"sub {llvm} {rest}, {self.new(f'mul {llvm} {parts[-1]}, {divisor}')}")
-        found = self.new(f"add {llvm} {parts[0]}, {parts[1]}")
+        result = self.new(f"add {llvm} {parts[0]}, {parts[1]}")
         again, once = (
             self.new(f"zext {self.bit} {self.new(f'icmp uge {llvm} {one}, {divisor}')} to {llvm}")
             for one in (rest, size)
         )
-        found = self.new(f"add {llvm} {found}, {again}")
+        result = self.new(f"add {llvm} {result}, {again}")
         is_long = self.new(f"icmp slt {llvm} {divisor}, {self.constant(kind, 0)}")
-        found = self.either(kind, is_long, once, found)
+        result = self.either(kind, is_long, once, result)
         if not kind.is_signed:
-            return found
+            return result
         turn = self.new(f"xor {llvm} {turns[0]}, {turns[1]}")
-        return self.new(f"sub {llvm} {self.new(f'xor {llvm} {found}, {turn}')}, {turn}")
+        return self.new(f"sub {llvm} {self.new(f'xor {llvm} {result}, {turn}')}, {turn}")
 
     # Choices: of values that are all computed.
 
@@ -155,13 +156,13 @@ class LaneWriter(ElementWriter):
     def selected(self, node: ast.AST, bit: str, one: Value, other: Value) -> Value:
         if len(one.parts) != len(other.parts):
             raise self.failure(node, f"a choice between {one.type.name} and {other.type.name}")
-        found = []
+        results = []
         for pair in zip(one.parts or (one,), other.parts or (other,), strict=True):
             kind, left, right = self.together(node, *pair)
-            found.append(Value(kind, self.either(kind, bit, left.text, right.text)))
+            results.append(Value(kind, self.either(kind, bit, left.text, right.text)))
         if not one.parts:
-            return found[0]
-        return Value(types.tuple_of(tuple(part.type for part in found)), parts=tuple(found))
+            return results[0]
+        return Value(types.tuple_of(tuple(part.type for part in results)), parts=tuple(results))
 
     def choice(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         decided = self.decided(test)
@@ -174,9 +175,9 @@ class LaneWriter(ElementWriter):
             self.masked(self.inverted(bit), orelse)
 
     def masked(self, bit: str, body: Sequence[ast.stmt], *, is_rare: bool = False) -> None:
-        """Statements that change variables in some lanes, jumped over where there is none."""
-        around = self.mask
-        mask = self.new(f"and {self.bit} {around}, {bit}") if around else bit
+        """Emit statements that change variables in the active lanes, skipped if there is none."""
+        outer_mask = self.mask
+        mask = self.new(f"and {self.bit} {outer_mask}, {bit}") if outer_mask else bit
         reduction = f"llvm.vector.reduce.or.v{self.lanes}i1"
         self.program.declare(reduction, "i1", [self.bit])
         some = self.new(f"call i1 @{reduction}({self.bit} {mask})")
@@ -189,10 +190,10 @@ class LaneWriter(ElementWriter):
         before = {name: self.new(self.loaded(name)) for name in stored(body) if name in self.variables}
         self.mask = mask
         self.statements(body)
-        self.mask = around
+        self.mask = outer_mask
         for name in stored(body):
             kind = self.variables[name]
-            old = before.get(name, "zeroinitializer")  # as a variable is where no branch gave it a value
+            old = before.get(name, "zeroinitializer")  # uninitialized variables are 0
             merged = self.either(kind, mask, self.new(self.loaded(name)), old)
             self.lines.append(f'  store {self.register(kind)} {merged}, ptr %"{name}.at"')
         self.jump(after)
@@ -219,7 +220,7 @@ class LaneWriter(ElementWriter):
         return str(int(number))
 
     def write(self, node: ast.AST, name: str, value: Value) -> None:
-        if isinstance(node, ast.For):  # whose counter is one number
+        if isinstance(node, ast.For):  # the induction variable is scalar
             first = self.new(f"insertelement {self.register(INT64)} poison, i64 {value.text}, i64 0")
             shuffle = f"{self.register(INT64)} poison, <{self.lanes} x i32> zeroinitializer"
             value = Value(INT64, self.new(f"shufflevector {self.register(INT64)} {first}, {shuffle}"))
@@ -239,46 +240,55 @@ class LaneWriter(ElementWriter):
             return super().marked(node, found, values)
         return self.in_memory(*self.asked(node, found, values))
 
-    def apart_alone(self, function: Callable[..., Any], given: Sequence[Value]) -> tuple[Type, str]:
-        """The result and the instructions of a function that does nothing but call one that stands apart."""
-        symbol, result = self.program.called(function, tuple(given))
-        whole = self.whole(self.tree, self.in_memory(symbol, result, given), result)
+    def apart_alone(self, function: Callable[..., Any], arguments: Sequence[Value]) -> tuple[Type, str]:
+        """Return the result type and the instructions of a function that only calls an outlined one."""
+        symbol, result = self.program.called(function, tuple(arguments))
+        whole = self.whole(self.tree, self.in_memory(symbol, result, arguments), result)
         self.lines.append(f"  ret {self.register(result)} {whole}")
         return result, "\n".join([*self.entry, *self.lines])
 
-    def in_memory(self, symbol: str, result: Type, given: Sequence[Value]) -> Value:
-        """The results of a function of numbers in memory, for the lanes that want them."""
-        bits, word = self.mask or self.constant(BOOL, True), f"i{max(self.lanes, in_memory.MASK)}"
-        wanted = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
-        if self.lanes < in_memory.MASK:
-            wanted = self.new(f"zext i{self.lanes} {wanted} to {word}")
-        self.most_lanes = min(self.most_lanes, in_memory.MASK - 1 if self.lanes < in_memory.MASK else 0)
-        passed = [f"ptr {self.stored_at(word, wanted)}", f"i64 {self.lanes}"]
-        for value in given:
-            held = in_memory.memory(value.type, self.lanes)
+    def in_memory(self, symbol: str, result: Type, arguments: Sequence[Value]) -> Value:
+        """Emit a call of an outlined function for the active lanes."""
+        bits, word = self.mask or self.constant(BOOL, True), f"i{max(self.lanes, masked_outlined_calls.MASK)}"
+        active = self.new(f"bitcast {self.bit} {bits} to i{self.lanes}")
+        if self.lanes < masked_outlined_calls.MASK:
+            active = self.new(f"zext i{self.lanes} {active} to {word}")
+        self.most_lanes = min(
+            self.most_lanes, masked_outlined_calls.MASK - 1 if self.lanes < masked_outlined_calls.MASK else 0
+        )
+        passed = [f"ptr {self.stored_at(word, active)}", f"i64 {self.lanes}"]
+        for value in arguments:
+            memory_type = masked_outlined_calls.memory(value.type, self.lanes)
             text = value.text
             if value.type == BOOL:
-                text = self.new(f"zext {self.register(BOOL)} {text} to {held}")
-            passed.append(f"ptr {self.stored_at(held, text)}")
+                text = self.new(f"zext {self.register(BOOL)} {text} to {memory_type}")
+            passed.append(f"ptr {self.stored_at(memory_type, text)}")
         kinds = result.parts or (result,)
-        places = [self.stored_at(in_memory.memory(kind, self.lanes), "zeroinitializer") for kind in kinds]
-        self.lines.append(f"  call void {symbol}({', '.join([*passed, *(f'ptr {one}' for one in places)])})")
+        result_slots = [
+            self.stored_at(masked_outlined_calls.memory(kind, self.lanes), "zeroinitializer")
+            for kind in kinds
+        ]
+        self.lines.append(
+            f"  call void {symbol}({', '.join([*passed, *(f'ptr {slot}' for slot in result_slots)])})"
+        )
         parts = []
-        for kind, place in zip(kinds, places, strict=True):
-            text = self.new(f"load {in_memory.memory(kind, self.lanes)}, ptr {place}")
+        for kind, slot in zip(kinds, result_slots, strict=True):
+            text = self.new(f"load {masked_outlined_calls.memory(kind, self.lanes)}, ptr {slot}")
             if kind == BOOL:
-                text = self.new(f"trunc {in_memory.memory(kind, self.lanes)} {text} to {self.register(BOOL)}")
+                text = self.new(
+                    f"trunc {masked_outlined_calls.memory(kind, self.lanes)} {text} to {self.register(BOOL)}"
+                )
             parts.append(Value(kind, text))
         return Value(result, parts=tuple(parts)) if result.parts else parts[0]
 
     def stored_at(self, kind: str, text: str) -> str:
-        """Where in memory a value is from now on."""
-        place = self.memory(kind)
-        self.lines.append(f"  store {kind} {text}, ptr {place}")
-        return place
+        """Store a value to a new alloca; return its address."""
+        slot = self.memory(kind)
+        self.lines.append(f"  store {kind} {text}, ptr {slot}")
+        return slot
 
 
 def stored(body: Sequence[ast.stmt]) -> tuple[str, ...]:
-    """The variables that statements give values."""
-    found = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name)]
-    return tuple(dict.fromkeys(node.id for node in found if isinstance(node.ctx, ast.Store)))
+    """The variables that statements assign."""
+    results = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return tuple(dict.fromkeys(node.id for node in results if isinstance(node.ctx, ast.Store)))

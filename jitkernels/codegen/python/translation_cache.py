@@ -9,68 +9,68 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jitkernels.native import cache
-from jitkernels.native.language.types import NUMBERS, Type, tuple_of
-from jitkernels.states import state_of
+from jitkernels.codegen import object_cache
+from jitkernels.codegen.python.types import NUMBERS, Type, tuple_of
+from jitkernels.core.source_hash import state_of
 
-OWN = "jitkernels.maths."
-"""Where the functions of the package are."""
+OWN = "jitkernels.microkernels.maths."
+"""The package of cached functions."""
 LEAST, LEAST_CODE = 4000, 100
-"""Characters from which on texts are kept, and bytes of Python's code from which on they are looked for."""
+"""The least characters of a cached text, and the least bytecode bytes of a function that is looked up."""
 SUFFIX = ".json"
-"""Of the files, which are beside the objects."""
+"""The suffix of cache files, which are beside the objects."""
 
 
 def path_of(function: Callable[..., Any], kinds: Sequence[Type], lanes: int) -> Path | None:
-    """The file for a function of the package; None for others, whose constants nobody watches, or where none can be."""
+    """The cache file of one of the package's functions; None for other functions, whose constants may change."""
     name = f"{function.__module__}.{function.__qualname__}"
     is_own = name.startswith(OWN) and "<locals>" not in name
     if not is_own or len(function.__code__.co_code) < LEAST_CODE:
         return None
-    place = cache.objects_directory()
-    what = [
+    directory = object_cache.objects_directory()
+    key_parts = [
         "a translation",
         name,
         *(kind.name for kind in kinds),
         str(lanes),
-        state_of("maths"),
+        state_of("microkernels/maths"),
     ]
-    return place and place / f"{cache.key_of(' '.join(what))}{SUFFIX}"
+    return directory and directory / f"{object_cache.key_of(' '.join(key_parts))}{SUFFIX}"
 
 
-def read(path: Path, made: Callable[..., Any]) -> Any:
-    """What a file holds, as the class of definitions that `made` is; None if there is none."""
-    content = cache.read(path)
+def read(path: Path, construct: Callable[..., Any]) -> Any:
+    """Read a definition from a file with the constructor `made`; None if there is none."""
+    content = object_cache.read(path)
     if content is None:
         return None
-    found: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
     last = None
     for fields in json.loads(content):
-        needed = {symbol: found[symbol] for symbol in fields.pop("needed")}
-        last = made(result=_type(fields.pop("result")), needed=needed, **fields)
-        found[last.symbol] = last
+        needed = {symbol: definitions[symbol] for symbol in fields.pop("needed")}
+        last = construct(result=_type(fields.pop("result")), needed=needed, **fields)
+        definitions[last.symbol] = last
     return last
 
 
 def keep(path: Path, definition: Any) -> None:
-    """Write a definition and what it needs, unless that is short."""
+    """Write a definition and its dependences, unless the text is short."""
     listed: dict[str, Any] = {}
     _list(definition, listed)
-    if sum(len(one.text) for one in listed.values()) < LEAST:
+    if sum(len(entry.text) for entry in listed.values()) < LEAST:
         return
     entries = [
         {
-            "lanes": one.lanes, "symbol": one.symbol, "result": one.result.name, "text": one.text,
-            "declared": one.declared, "needed": list(one.needed), "declaration": one.declaration,
-            "is_alone": one.is_alone,
+            "lanes": entry.lanes, "symbol": entry.symbol, "result": entry.result.name, "text": entry.text,
+            "declared": entry.declared, "needed": list(entry.needed), "declaration": entry.declaration,
+            "is_alone": entry.is_alone,
         }
-        for one in listed.values()
+        for entry in listed.values()
     ]  # fmt: skip
-    cache.keep(path, json.dumps(entries).encode())
+    object_cache.keep(path, json.dumps(entries).encode())
 
 
 def _list(definition: Any, listed: dict[str, Any]) -> None:
-    """What is needed comes before what needs it."""
+    """Collect a definition behind its dependences."""
     if definition.symbol not in listed:
         for needed in definition.needed.values():
             _list(needed, listed)

@@ -1,4 +1,4 @@
-"""The types of the language of loop nests: numbers, pointers to them, tuples, and literals that take any type."""
+"""The types of the kernel language: numbers, pointers to them, tuples, and literals that take any type."""
 
 import math
 import struct
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
-from jitkernels.native.source import MOST_BITS
-from jitkernels.records import record
+from jitkernels.codegen.source_protocol import MOST_BITS
+from jitkernels.core import dtypes
+from jitkernels.core.frozen_dataclass import record
 
 
 @record
@@ -60,13 +60,13 @@ NOTHING = Type("nothing", "nothing", "void")
 
 
 def tuple_of(parts: tuple[Type, ...]) -> Type:
-    """The type of several values that a function returns together."""
+    """The type of several values that a function returns."""
     llvm = "{ " + ", ".join(part.llvm for part in parts) + " }"
     return Type(f"({', '.join(part.name for part in parts)})", "tuple", llvm, parts=parts)
 
 
 def register(kind: Type, lanes: int) -> str:
-    """LLVM's type for what a register holds: one number, or so many."""
+    """The LLVM type of a register of one number, or of lanes."""
     if lanes == 1 or kind is NOTHING:
         return kind.llvm
     if kind.parts:
@@ -80,7 +80,7 @@ def pointer_to(element: Type | None) -> Type:
 
 
 def of_c(text: str) -> Type:
-    """The type that a C argument or result has, which is written as in `jitkernels.dtypes`."""
+    """The type of a C argument or result, as written in `jitkernels.core.dtypes`."""
     kind = dtypes.c_type(text)
     element = NUMBERS[kind.element.name] if kind.element else None
     if kind.is_pointer:
@@ -89,12 +89,12 @@ def of_c(text: str) -> Type:
 
 
 def literal(number: Any) -> Value:
-    """A number written in the text or taken from around a function, whose type is decided where it is used."""
+    """A literal or constant, whose type is determined by its use."""
     return Value(LITERAL, number=number)
 
 
 def holds(kind: Type, number: Any, *, written: bool) -> bool:
-    """Whether a number of the text can be of a type: in its range; whole for integers unless that is `written`."""
+    """Return whether a type can represent a literal: in range; integral for integers unless the cast is `written`."""
     if kind.kind == "float":
         return isinstance(number, float) or number.bit_length() <= MOST_BITS - 1
     if kind.kind == "bool":

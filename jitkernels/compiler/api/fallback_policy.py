@@ -1,13 +1,13 @@
-"""Calls that are left to the plain function: why is said once, or raised where nothing but code will do."""
+"""Fallback policy: reports once why calls run the plain function, or raises with `strict`."""
 
 from typing import Any, Self
 
-from jitkernels.disk import say_once
+from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import TracingError
 
 
 class Left:
-    """Around such a call of a compiled function. `has_raised`: tracing has, as the plain function may itself."""
+    """Context of a call that falls back. `has_raised`: tracing raised, and the plain function may raise the same."""
 
     def __init__(self, function: Any, reason: str, *, has_raised: bool) -> None:
         self.function, self.reason, self.has_raised = function, reason, has_raised
@@ -22,11 +22,11 @@ class Left:
             self._tell()
 
     def _tell(self) -> None:
-        """Say why. Raises TracingError if code was asked for."""
+        """Report the reason. Raises TracingError if the config is strict."""
         function = self.function
         code = getattr(function.__wrapped__, "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
         text = f"{function.__name__}{where} is left to NumPy: {self.reason}"
         if function.config.strict:
             raise TracingError(text)
-        say_once(f"left {function.__name__}{where}", text)
+        warn_once(f"left {function.__name__}{where}", text)

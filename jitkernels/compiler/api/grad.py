@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels.compiler.api.jit import JitFunction
+from jitkernels.compiler.autodiff.forward import tangents
+from jitkernels.compiler.autodiff.reverse import NotDifferentiableError, is_float
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.numpy import decompositions as _composed  # noqa: F401  # what NumPy's functions are then
+from jitkernels.compiler.capture.pytree.tree_map import Leaves, Variables, around, lacking, matching, told
+from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.dispatch import dispatch_chain, python_entries
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import zeros
+from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
-from jitkernels.frontends import composed as _composed  # noqa: F401  # what NumPy's functions are then
-from jitkernels.frontends import links
-from jitkernels.frontends.jit import JitFunction
-from jitkernels.frontends.leaves import Leaves, Variables, around, lacking, matching, told
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer, current
-from jitkernels.graph import construct
-from jitkernels.graph.backward import LackingError, is_float
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.construct import zeros
-from jitkernels.graph.forward import tangents
-from jitkernels.native import vectorcall
+from jitkernels.runtime import vectorcall
 
 MOST_KEPT = 256
 
@@ -93,8 +93,10 @@ class Derivative(JitFunction[Any, Any]):
         found.alarm = None
         found.calls += 1
         if self._link(found, args, kwargs):
+            self._entries.note(python_entries.FIRST)
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
+        self._entries.note(found.entry_reason or python_entries.OTHERS)
         return self._computed(found, leaves, values, args, kwargs, out)
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ARG002
@@ -110,7 +112,7 @@ class Derivative(JitFunction[Any, Any]):
         return DerivativeError(f"{named(self.__wrapped__)} has no compiled derivative: {reason}")
 
 
-if links.base is not None:
+if dispatch_chain.base is not None:
     vectorcall.prepare(Derivative)
 
 
@@ -145,7 +147,7 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     along = matching(tracer, about, given, variables.found, "tangents")
     try:
         pushed = tangents(outs.nodes(), along, variables.nodes(), around(tracer))
-    except LackingError as error:
+    except NotDifferentiableError as error:
         raise lacking(tracer, about, error) from None
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)
 
@@ -188,7 +190,7 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
     if value is None:
         parts = [zeros(one.dtype, one.shape) for one in variables.nodes()]
     else:
-        parts = variables.of([value.node], [construct.constant(1.0, value.node.dtype)])
+        parts = variables.of([value.node], [builder.constant(1.0, value.node.dtype)])
     trees = dict(zip(by, variables.tree([args[i] for i in by], parts), strict=True))
     found = trees[by[0]] if way.is_one else tuple(trees[i] for i in numbers)
     if way.kind == "value":

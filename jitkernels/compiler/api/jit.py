@@ -1,79 +1,71 @@
-"""`jit`: a NumPy function that is traced for each new kind of arguments, and runs as compiled code from then on."""
+"""`jit`: traces a NumPy function for each new structure and pattern of arguments, and runs it as compiled code."""
 
 import functools
 import types
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from jitkernels import handlers
-from jitkernels.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    DifferenceError,
-    JitKernelsError,
-    WorkspaceError,
-    shown,
-)
-from jitkernels.frontends import alarms, direct, given_results, left, links, varied
-from jitkernels.frontends import filled as _filled  # noqa: F401  # the tables of what traced arrays do
-from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.arguments import Flattener, constant, flattened, patterns
-from jitkernels.frontends.checked import Check
-from jitkernels.frontends.outputs import Known
-from jitkernels.frontends.signatures import Signature, names_in
-from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
-from jitkernels.frontends.varied import Varied
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.construct import UnknownError
-from jitkernels.locks import making
-from jitkernels.native import arenas, floating_errors, vectorcall
+from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.api.cold_call import PythonCalls
+from jitkernels.compiler.capture import register_overrides as _filled  # noqa: F401  # the tables of what traced arrays do
+from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.pytree import recompile_limit
+from jitkernels.compiler.capture.pytree.flatten import Flattener, constant, flattened, patterns
+from jitkernels.compiler.dispatch import dispatch_chain, fp_warnings, python_entries
+from jitkernels.compiler.dispatch import specialization as specialisations
+from jitkernels.compiler.dispatch.call_signature import Signature, names_in
+from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialisation
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.core.fork_locks import making
+from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
+from jitkernels.runtime import errstate, vectorcall, workspace_allocator
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jitkernels.bundles.description import Description
-    from jitkernels.explanation import Explanation
-    from jitkernels.frontends.drawing import Drawing
-    from jitkernels.frontends.inspection import FunctionExplanation, JitStats
+    from jitkernels.compiler.diagnostics.explain import FunctionExplanation, JitStats
+    from jitkernels.compiler.diagnostics.graph_viz import Drawing
+    from jitkernels.compiler.export.manifest import Description
+    from jitkernels.selection.explain_selection import Explanation
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Out = TypeVar("Out", bound="np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]")
-"""What takes results, and is given back."""
+"""The ``out`` arrays, which a call returns."""
 MOST_KEYS = 4096
 MOST_OF_A_KEY = 32
-MOST_FORMS = 16
-"""Ways of passing the same arguments, by position or by name, that are linked."""
 
 
 class _Unlinked:
-    """The base of functions whose calls Python serves all."""
+    """The base class where no compiled entries exist and Python serves all calls."""
 
 
-_base: Any = links.base or _Unlinked
+_base: Any = dispatch_chain.base or _Unlinked
 
 
-class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
-    """A function that runs as compiled code, with the results of the plain one."""
+class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
+    """A compiled function; its results equal those of the plain function."""
 
     __jitkernels_traced__ = staticmethod(lambda self: self.__wrapped__)
     _is_plain: ClassVar[bool] = True
-    """Whether calls of the function itself do the same."""
+    """Whether a call of the plain function is a valid fallback."""
 
     def __init__(self, function: Callable[P, R], static_argnames: tuple[str, ...], config: JitConfig) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, as_python(function))
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__wrapped__ = function
         self.config, self.static_argnames = config, static_argnames
         self._signature = Signature(function, static_argnames)
         self._specialisations: dict[Any, list[Specialisation]] = {}
         self._plain_calls: dict[str, int] = {}
-        self._varied, self._hits = Varied(), 0
+        self._varied, self._hits, self._entries = recompile_limit.Varied(), 0, python_entries.PythonEntries()
         self._takes_out = self._signature.takes("out")
         plain = function if self._is_plain else None
-        self._links = links.Links(self, self._from_python, plain, takes_out=self._takes_out)
+        self._links = dispatch_chain.Links(self, self._from_python, plain, takes_out=self._takes_out)
 
     if _base is _Unlinked or TYPE_CHECKING:
 
@@ -87,7 +79,7 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return self._call(args, kwargs)
 
     def _from_python(self, *args: Any, **kwargs: Any) -> Any:
-        """What serves calls that no compiled function takes."""
+        """Serve a call that no compiled entry accepts."""
         return self._call(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -100,101 +92,58 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         return f"<jit {self.__wrapped__!r}>"
 
     def configured(self, static_argnames: tuple[str, ...], config: JitConfig) -> "JitFunction[P, R]":
-        """The function, compiled otherwise."""
+        """The same function with other static arguments and another config."""
         return JitFunction(self.__wrapped__, static_argnames, config)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """One call: the code for these arguments, made if there is none."""
+        """Serve one call from Python: find or compile the code for these arguments, or fall back."""
         out = None
         if not self._takes_out and "out" in kwargs:
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
-        if floating_errors.are_told():
+        if errstate.numpy_raises_or_calls():
+            self._entries.note(python_entries.ERRORS)
             return self._plain(args, kwargs, out)
+        began = perf_counter()
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
-            with left.Left(self, self._reason(found), has_raised=found is not None and found.has_raised):
-                self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
+            self._entries.note(f"left to NumPy: {self._reason(found)}")
+            with fallback_policy.Left(
+                self, self._reason(found), has_raised=found is not None and found.has_raised
+            ):
+                if found is None or found.always_falls_back([*self._specialisations.values()]):
+                    self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
                 return self._plain(args, kwargs, out)
         if found.written and not found.may_write(leaves):
+            self._entries.note(python_entries.SHARED)
             return self._plain(args, kwargs, out)
+        if found.alarm is not None and (plain := found.alarm.before(args, kwargs)):
+            return plain[0] if out is None else out_argument.given_to(out, plain[0])
         found.calls += 1
         largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
-        if largest <= found.plain_at_once and not self.config.sees_calls:
-            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.plain_at_once, found)
+        if largest <= found.max_plain_elements_at_once and not self.config.requires_python_calls:
+            self._entries.note(python_entries.SMALL)
+            self._links.enter_plain(
+                self.__wrapped__, args, kwargs, out, found.max_plain_elements_at_once, found
+            )
             return self._plain(args, kwargs, out)
-        if self._link(found, args, kwargs) or found.brings_parts():
-            # By the compiled function, which is in front of this one now.
+        if self._link(found, args, kwargs) or found.link_requested_symbols():
+            # The new link serves the call: it precedes this function in the chain.
+            self._entries.note(python_entries.FIRST)
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        if largest <= found.plain_up_to and not self.config.sees_calls:
-            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.plain_up_to, found)
+        self._entries.note(found.entry_reason or python_entries.OTHERS)
+        if self.config.requires_python_calls:
+            return self._computed(found, leaves, values, args, kwargs, out)
+        if largest <= found.max_plain_elements:
+            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.max_plain_elements, found)
             return self._plain(args, kwargs, out)
-        return self._computed(found, leaves, values, args, kwargs, out)
-
-    def _computed(
-        self, found: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
-    ) -> Any:
-        """The results of compiled code, started from Python."""
-        heard = floating_errors.Heard()
-        is_checked = self.config.is_checked
-        before = [leaves[i].copy() for i in found.written] if found.may_raise or is_checked else ()
-        arrays = None
-        try:
-            check = Check(found, leaves, values) if is_checked else None
-            with np.errstate(all="ignore") if found.alarm is None else heard.listening():
-                arrays = found.run(leaves, values)
-            if check is not None:
-                check.compare(arrays, leaves, lambda: self._names(args, kwargs))
-        except Exception as error:  # the plain function raises as it would, from where all was before
-            for i, array in zip(found.written, before, strict=False):
-                leaves[i][...] = array
-            if isinstance(error, DifferenceError | WorkspaceError) or handlers.have_raised(error):
-                raise  # which is no other for the plain function, or comes when arguments are written in part
-            if isinstance(error, JitKernelsError):
-                found.note_failure(error)
-        if arrays is None:  # not above, where our error would be told as the context of the function's
-            return self._plain(args, kwargs, out)
-        found.tell(heard.kinds, args, kwargs)
-        result = found.plan.make(Known(leaves, arrays, values))
-        return result if out is None else given_results.given_to(out, result)
-
-    def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Let calls like this one go without Python from now on, if they can; whether they do."""
-        form, function = (len(args), tuple(kwargs)), self.__jitkernels_traced__(self)
-        if form in found.direct or len(found.direct) >= MOST_FORMS:
-            return False
-        with making:
-            if form in found.direct:
-                return False
-            if self._links.are_many:
-                self._unlink()
-            found.direct[form] = None
-            if _base is _Unlinked or self.config.sees_calls or type(function) not in direct.CALLABLES:
-                return False
-            structure, leaves = self._structure(args, kwargs)
-            bound = self._ordered(args, kwargs)
-            try:
-                call = direct.call_of(
-                    function, structure, bound, self._signature, args, kwargs, found.constants
-                )
-                entry = direct.entry_of(found, leaves, call) if call is not None else None
-                if call is not None and entry is not None:
-                    made = direct.Direct(entry, call, found.alarm, cached=self.config.cache)
-                    self._links.enter(made)
-                    found.direct[form] = made
-            except JitKernelsError as error:
-                found.note_failure(error)
-            return found.direct[form] is not None
-
-    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        result = self.__wrapped__(*args, **kwargs)
-        return result if out is None else given_results.given_to(out, result)
+        return self._sooner(began, found, leaves, values, args, kwargs, out)
 
     def _found(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Specialisation | None, list[Any], Any]:
-        """The specialisation for some arguments, their leaves, and the values of its symbols."""
+        """The specialization for a call, the leaves of the arguments, and the values of the symbols."""
         try:
             structure, leaves = self._structure(args, kwargs)
             key = structure, patterns(leaves)
@@ -211,22 +160,25 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
             return self._made(key, leaves)
 
     def _refused(self, reason: str) -> None:
-        """Remember why a call is left to NumPy."""
+        """Record why a call falls back to NumPy."""
         self._plain_calls[reason] = self._plain_calls.pop(reason, 0) + 1
 
     def _reason(self, found: Specialisation | None) -> str:
-        """Why a call is left to NumPy."""
+        """Why a call falls back to NumPy."""
         return next(reversed(self._plain_calls)) if found is None else found.reason
 
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments in one order."""
         return self._signature.ordered(args, kwargs)
 
+    def _linked_function(self) -> Any:
+        """The function whose calls the compiled entries serve."""
+        return self.__jitkernels_traced__(self)
+
     def _traced_part(self, flattener: Flattener) -> Any:
-        """The structure of the function itself."""
-        function: Any = self.__wrapped__
-        is_plain = type(function) is types.FunctionType
-        return flattener.function(function) if is_plain else flattener.flatten(function)
+        """The structure of the function: its free variables and globals."""
+        function: Any = as_python(self.__wrapped__)
+        take = flattener.function if type(function) is types.FunctionType else flattener.flatten
+        return take(function)
 
     def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         positional, named = self._ordered(args, kwargs)
@@ -243,72 +195,79 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
         return flattened(self.static_argnames, taken)
 
     def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
-        kept = self._specialisations.get(key, [])
-        for one in kept:
-            values = one.values(leaves)
+        candidates = self._specialisations.get(key, [])
+        for specialization in candidates:
+            values = specialization.values(leaves)
             if values is not None:
-                return one, leaves, values
-        if len(kept) >= MOST_OF_A_KEY:
+                return specialization, leaves, values
+        if len(candidates) >= MOST_OF_A_KEY:
             self._refused(
-                f"the function is made anew for each number that it is given: {len(kept)} are enough"
+                f"the function is made anew for each number it is given: {len(candidates)} are enough"
             )
             return None, leaves, None
-        if not kept and self._varied.are_enough(key):
-            self._refused(varied.REASON)
+        if not candidates and self._varied.are_enough(key):
+            self._refused(recompile_limit.REASON)
             return None, leaves, None
         new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
-        new.alarm = alarms.of(self.__wrapped__, new, lambda *given: self._structure(*given)[1])
+        new.alarm = fp_warnings.of(self.__wrapped__, new, lambda *given: self._structure(*given)[1])
         values = new.values(leaves)
-        if values is None:
-            raise AssertionError("a trace whose guards do not hold for what was traced")
+        assert values is not None, "a trace whose guards hold for what was traced"
         if key not in self._specialisations and len(self._specialisations) >= MOST_KEYS:
             self._specialisations.pop(next(iter(self._specialisations)))
-        self._specialisations[key] = [new, *kept]
+        self._specialisations[key] = [new, *candidates]
         return new, leaves, values
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> "FunctionExplanation":
-        """What becomes of a call with such arguments, whose code is made but not run."""
-        from jitkernels.frontends.inspection import FunctionExplanation, argument_names, explanation
+        """Explain a call with these arguments: compile it, but do not run it."""
+        from jitkernels.compiler.diagnostics.explain import FunctionExplanation, argument_names, explanation
 
         found, structure = self._looked_at(args, kwargs)
         if isinstance(found, str):
             return FunctionExplanation(self.__name__, (), {}, (), found, 0, 0)
-        return explanation(self.__name__, found, argument_names(structure, self._signature.names))
+        names = argument_names(structure, self._signature.names)
+        reason = found.entry_reason if found.graph is not None else ""
+        if found.graph is not None and (len(args), tuple(kwargs)) not in found.direct:
+            reason = self._why_python() or self._why_not_entered(found, args, kwargs)
+        return explanation(self.__name__, found, names, reason)
+
+    def source(self, *args: Any, backend: str = "numba", **kwargs: Any) -> str:
+        """The code of such a call, or all that was made: Python loops, or LLVM IR (``native``); see `printing`."""
+        from jitkernels.compiler.diagnostics.source_printer import source
+
+        return source(self, args, kwargs, backend)
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
-        """Those of the arrays and numbers in the arguments."""
-        from jitkernels.frontends.inspection import argument_names
+        """The names of the arrays and numbers in the arguments."""
+        from jitkernels.compiler.diagnostics.explain import argument_names
 
         return argument_names(self._structure(args, kwargs)[0], self._signature.names)
 
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> "Drawing":
-        """A picture of what becomes of such a call. Raises NotUsableError where it is left to NumPy."""
-        from jitkernels.frontends.drawing import drawn
-        from jitkernels.frontends.inspection import argument_names
+        """Draw the graph of a call with these arguments. Raises NotUsableError if it falls back to NumPy."""
+        from jitkernels.compiler.diagnostics.graph_viz import drawn
 
         found, structure = self._looked_at(args, kwargs)
-        names = argument_names(structure, self._signature.names) if structure is not None else []
-        return drawn(self.__name__, found, names)
+        return drawn(self.__name__, found, [] if structure is None else self._names(args, kwargs))
 
     def tune(self, *args: Any, **kwargs: Any) -> "tuple[Explanation, ...]":
-        """Spend ``seconds=1.0`` on measuring how calls with such arguments run best, and keep what was best.
+        """Measure compilation variants for calls with these arguments for ``seconds=1.0``, and record the fastest.
 
-        Without arguments calls are those that were counted with ``profile=True``. From then on code is made so, in
-        this process and in others; what was made before is forgotten. Returns what was measured. Raises NotUsableError
-        where calls are left to NumPy or measurements would not be used, ArgumentError for a wrong time.
+        Without arguments it tunes the calls that ``profile=True`` has counted. Later compilations use the recorded
+        variant, in this process and in others; existing code is discarded. Returns the measurements. Raises
+        NotUsableError if calls fall back to NumPy or measurements would not be used, ArgumentError for a wrong time.
         """
-        from jitkernels.frontends import tuning
+        from jitkernels.compiler.diagnostics import autotune
 
-        return tuning.tune(self, args, kwargs)
+        return autotune.tune(self, args, kwargs)
 
     def export(self, directory: "Path | str", /, *args: P.args, **kwargs: P.kwargs) -> "Description":
-        """Write what becomes of such a call as a bundle: object file, C header, weights, examples in C and Python.
+        """Export a call with these arguments as a bundle: object file, C header, weights, examples in C and Python.
 
-        It is for these dtypes and shapes, for processors like this one and one thread, and needs the C library alone;
-        what the function refers to, attributes of objects and ints are its weights. Returns what it says of itself.
-        Raises BundleError where NumPy does a part, OSError where files cannot be written.
+        The bundle serves these dtypes and shapes on processors like this one with one thread, and needs only the C
+        library. Globals, free variables, attributes and ints become its weights. Returns the bundle's description.
+        Raises BundleError if a part falls back to NumPy, OSError if files cannot be written.
         """
-        from jitkernels.frontends.exporting import exported
+        from jitkernels.compiler.export.export_function import exported
 
         def taken_apart() -> tuple[Any, list[Any], list[str]]:
             return *self._structure(args, kwargs), self._names(args, kwargs)
@@ -318,21 +277,20 @@ class JitFunction(_base, Generic[P, R]):  # type: ignore[misc]  # made when this
     def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
         found, _, _ = self._found(args, kwargs)
-        if found is None:
-            return self._reason(found), None
-        return found, self._structure(args, kwargs)[0]
+        return (self._reason(None), None) if found is None else (found, self._structure(args, kwargs)[0])
 
     def stats(self) -> "JitStats":
-        """Numbers about all code that was made."""
-        from jitkernels.frontends.inspection import numbers
+        """Statistics of all specializations."""
+        from jitkernels.compiler.diagnostics.explain import numbers
 
-        return numbers([one for kept in list(self._specialisations.values()) for one in kept], self._hits)
+        made = [one for kept in list(self._specialisations.values()) for one in kept]
+        return numbers(made, self._hits, self._entries.told)
 
     def release(self) -> None:
-        """Forget all code that was made, and let go of memory that is kept for calls, of other functions too."""
-        arenas.release()
+        """Discard all code of the function, and free the pooled workspaces (of all functions)."""
+        workspace_allocator.release()
         with making:
-            self._specialisations, self._varied = {}, Varied()
+            self._specialisations, self._varied = {}, recompile_limit.Varied()
             self._unlink()
 
     def _unlink(self) -> None:
@@ -371,14 +329,14 @@ def jit(
     config: JitConfig | None = None,
     **options: Any,
 ) -> Any:
-    """Compile a NumPy function: ``@jit``, or with keywords, which are those of `JitConfig` besides these.
+    """Compile a NumPy function: ``@jit``, or ``@jit(...)`` with these keywords and the fields of `JitConfig`.
 
-    `static_argnames` are parameters, or names that the function refers to, whose values are constants of the code,
-    which is made anew for each. Arrays among them may not be changed in place: what is made of them is made once.
+    `static_argnames`: parameters, or names that the function refers to, whose values are constants of the code; each
+    new value recompiles. Arrays among them must not be changed in place: the code reads them once, when compiled.
 
-    Where NumPy would warn of floating-point errors, the plain function is run once more, for its warnings: not each
-    time where they were shown before. Of what overwrites arguments, arithmetic alone is warned of. Where
-    `numpy.errstate` asks for more than a warning, NumPy computes.
+    Where compiled code raises floating-point flags, the plain function runs once more to issue NumPy's warnings, less
+    often if they are not new. Code that overwrites arguments warns of arithmetic only. Where `numpy.errstate` requests
+    more than a warning, calls fall back to NumPy.
     """
     names = names_in(static_argnames)
     if config is not None and options:

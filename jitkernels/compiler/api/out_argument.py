@@ -1,4 +1,4 @@
-"""``out=``: results that are written where the caller wants them."""
+"""The ``out`` argument: copies results into the caller's arrays."""
 
 from typing import Any
 
@@ -8,24 +8,26 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 
 
 def given_to(out: Any, result: Any) -> Any:
-    """Results written where the caller wants them. Raises ArgumentError where they do not fit."""
+    """Copy results to `out` and return it. Raises ArgumentError or ArgumentTypeError where they do not fit."""
     several = isinstance(out, tuple)
     outs, results = (out, result) if several else ((out,), (result,))
     if several and (not isinstance(result, tuple | list) or len(result) != len(out)):
         raise ArgumentError(f"out: expected as many arrays as there are results, got {len(out)}")
-    for target, one in zip(outs, results, strict=True):
+    for target, value in zip(outs, results, strict=True):
         if not isinstance(target, np.ndarray):
             raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
-        if target.shape != np.shape(one):
+        if target.shape != np.shape(value):
             raise ArgumentError(
-                f"out: expected an array of shape {np.shape(one)}, got one of shape {target.shape}"
+                f"out: expected an array of shape {np.shape(value)}, got one of shape {target.shape}"
             )
-        if isinstance(one, np.ndarray | np.generic) and not np.can_cast(one.dtype, target.dtype, "same_kind"):
+        if isinstance(value, np.ndarray | np.generic) and not np.can_cast(
+            value.dtype, target.dtype, "same_kind"
+        ):
             raise ArgumentTypeError(
-                f"out: expected an array that takes {one.dtype}, got one of dtype {target.dtype}"
+                f"out: expected an array that takes {value.dtype}, got one of dtype {target.dtype}"
             )
         if not target.flags.writeable:
             raise ArgumentError("out: expected an array that can be written to, got one that is read-only")
-    for target, one in zip(outs, results, strict=True):
-        np.copyto(target, one, casting="same_kind")
+    for target, value in zip(outs, results, strict=True):
+        np.copyto(target, value, casting="same_kind")
     return out

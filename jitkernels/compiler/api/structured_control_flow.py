@@ -1,8 +1,8 @@
-"""Loops and branches as functions, as JAX has them: `fori_loop`, `while_loop`, `scan`, `cond`, `switch`.
+"""Structured control flow with the API of JAX: `fori_loop`, `while_loop`, `scan`, `cond`, `switch`.
 
-In compiled functions they become the same loops and branches as `for`, `while` and `if` do. Elsewhere they are plain
-Python. What goes from round to round is a number, an array, or tuples, lists and dicts of these, in the same structure
-after each round.
+In compiled functions they become the same loops and branches as `for`, `while` and `if`; elsewhere they are plain
+Python. The loop-carried value is a number, an array, or a pytree (tuples, lists, dicts) of these, with the same
+structure after each iteration.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.control_flow import runtime_hooks
+from jitkernels.compiler.capture.control_flow.iterables import range_
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State
+from jitkernels.compiler.capture.control_flow.region_transaction import Attempt
+from jitkernels.compiler.capture.control_flow.trace_branch import is_decided
+from jitkernels.compiler.capture.symint import as_extent, as_symint
+from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.ir import builder
 from jitkernels.errors import ArgumentError
-from jitkernels.frontends.flow import operators
-from jitkernels.frontends.flow.branches import is_decided
-from jitkernels.frontends.flow.state import UNSET, State
-from jitkernels.frontends.flow.tracing import Attempt
-from jitkernels.frontends.traced import Traced, fresh, traced
-from jitkernels.frontends.tracer import Tracer, current
-from jitkernels.frontends.whole import as_extent, as_whole
-from jitkernels.graph import construct
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """``for i in range(lower, upper): value = body_fun(i, value)``, from ``value = init_val`` on; the last value."""
     values = _Values("fori_loop", init_val)
-    operators.for_(
-        operators.range_(range, lower, upper),
+    runtime_hooks.for_(
+        range_(lower, upper),
         None,
         lambda i: values.take(body_fun(i, values.whole())),
         values.state(),
@@ -36,7 +37,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """``while cond_fun(value): value = body_fun(value)``, from ``value = init_val`` on; the last value."""
     values = _Values("while_loop", init_val)
-    operators.while_(
+    runtime_hooks.while_(
         lambda: cond_fun(values.whole()), lambda: values.take(body_fun(values.whole())), values.state()
     )
     return values.whole()
@@ -46,36 +47,36 @@ def scan(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: Any = None
 ) -> tuple[Any, Any]:
     """``carry, y = f(carry, x)`` for each x of `xs` along its first axis; the last carry, and all y, stacked."""
-    leaves, make = _taken_apart(xs)
+    leaves, make = _flatten(xs)
     if length is None and not leaves:
         raise ArgumentError("scan: expected xs or a length, got neither")
     count = _length(leaves[0]) if length is None else length
     if any(_length(one) != count for one in leaves):
-        raise ArgumentError("scan: expected arrays of as many elements as there are rounds in xs")
+        raise ArgumentError("scan: expected arrays of the same length in xs, equal to the trip count")
 
-    def given(i: Any) -> Any:
+    def element_of(i: Any) -> Any:
         return make([one[i] for one in leaves])
 
     tracer = current()
     if tracer is None:
-        found = []
+        collected = []
         for i in range(count):
-            init, y = f(init, given(i))
-            found.append(y)
-        parts = [_taken_apart(y) for y in found]
+            init, y = f(init, element_of(i))
+            collected.append(y)
+        parts = [_flatten(y) for y in collected]
         columns = zip(*(part for part, _ in parts), strict=True)
         return init, parts[0][1]([np.stack(column) for column in columns]) if parts else None
     values = _Values("scan", init)
-    like, make_y = _looked_at(tracer, lambda: f(values.whole(), given(0))[1])
+    like, make_y = _abstract_results(tracer, lambda: f(values.whole(), element_of(0))[1])
     stacked = [_zeros(tracer, (as_extent(count), *one.extents), one) for one in like]
 
     def body(i: Any) -> None:
-        carry, y = f(values.whole(), given(i))
+        carry, y = f(values.whole(), element_of(i))
         values.take(carry)
-        for array, one in zip(stacked, _taken_apart(y)[0], strict=True):
+        for array, one in zip(stacked, _flatten(y)[0], strict=True):
             array[i] = one
 
-    operators.for_(operators.range_(range, 0, count), None, body, values.state())
+    runtime_hooks.for_(range_(0, count), None, body, values.state())
     return values.whole(), make_y(stacked)
 
 
@@ -84,11 +85,11 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     tracer = current()
     if tracer is None or is_decided(pred):
         return (true_fun if pred else false_fun)(*operands)
-    like, make = _looked_at(tracer, lambda: true_fun(*operands))
+    like, make = _abstract_results(tracer, lambda: true_fun(*operands))
     values = _Values("cond", [_zeros(tracer, one.extents, one) if one.ndim else UNSET for one in like])
 
     def side(function: Callable[..., Any]) -> None:
-        found, _ = _taken_apart(function(*operands))
+        found, _ = _flatten(function(*operands))
         if len(found) != len(like):
             raise ArgumentError(f"cond: expected {len(like)} values of both functions, got {len(found)}")
         for i, (one, other) in enumerate(zip(found, like, strict=True)):
@@ -101,37 +102,37 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
             else:
                 values.leaves[i][...] = one
 
-    operators.if_(pred, lambda: side(true_fun), lambda: side(false_fun), values.state())
+    runtime_hooks.if_(pred, lambda: side(true_fun), lambda: side(false_fun), values.state())
     return make(values.leaves)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``; an index beside them is taken for the first or last one."""
+    """``branches[index](*operands)``; the index is clamped to the branches."""
     if not branches:
         raise ArgumentError("switch: expected at least one function in branches, got none")
     first, *rest = branches
     if not rest:
         return first(*operands)
-    return cond(index <= 0, first, lambda *given: switch(index - 1, rest, *given), *operands)
+    return cond(index <= 0, first, lambda *arguments: switch(index - 1, rest, *arguments), *operands)
 
 
 class _Values:
-    """What is carried: its numbers and arrays, and how they are put together."""
+    """A loop-carried pytree: its leaves, and the function that unflattens them."""
 
     def __init__(self, name: str, whole: Any) -> None:
         self.name = name
-        leaves, self._make = _taken_apart(whole)
+        leaves, self._make = _flatten(whole)
         self.leaves = [one.copy() if type(one) is Traced and one.ndim else one for one in leaves]
 
     def whole(self) -> Any:
         return self._make(list(self.leaves))
 
     def take(self, whole: Any) -> None:
-        """The values of the next round."""
-        leaves, _ = _taken_apart(whole)
+        """Set the values for the next iteration."""
+        leaves, _ = _flatten(whole)
         if len(leaves) != len(self.leaves):
             raise ArgumentError(
-                f"{self.name}: expected {len(self.leaves)} values after a round, as before, got {len(leaves)}"
+                f"{self.name}: expected {len(self.leaves)} loop-carried values after an iteration, got {len(leaves)}"
             )
         self.leaves[:] = leaves
 
@@ -144,38 +145,38 @@ class _Values:
         return State(names, lambda: tuple(self.leaves), put, 0)
 
 
-def _looked_at(tracer: Tracer, function: Callable[[], Any]) -> tuple[list[Any], Callable[[Any], Any]]:
-    """What a function gives, which is not part of the trace: what its numbers and arrays are like."""
+def _abstract_results(tracer: Tracer, function: Callable[[], Any]) -> tuple[list[Any], Callable[[Any], Any]]:
+    """Trace a function and discard its nodes: the leaves of its result as prototypes, and how to unflatten them."""
     with Attempt(tracer):
-        leaves, make = _taken_apart(function())
+        leaves, make = _flatten(function())
     return [traced(tracer, one) for one in leaves], make
 
 
 def _zeros(tracer: Tracer, shape: Sequence[Any], like: Traced) -> Traced:
-    return fresh(tracer, construct.broadcast_to(construct.constant(0, like.node.dtype), shape))
+    return fresh(tracer, builder.broadcast_to(builder.constant(0, like.node.dtype), shape))
 
 
 def _length(array: Any) -> Any:
-    return as_whole(array.tracer, array.extents[0]) if type(array) is Traced else len(array)
+    return as_symint(array.tracer, array.extents[0]) if type(array) is Traced else len(array)
 
 
-def _taken_apart(whole: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """The numbers and arrays of nested tuples, lists and dicts, and what puts as many together again."""
+def _flatten(whole: Any) -> tuple[list[Any], Callable[[Any], Any]]:
+    """Flatten a pytree: its leaves, and the function that unflattens as many leaves."""
     if whole is None:
         return [], lambda _: None
     if type(whole) is dict:
-        keys, (leaves, make) = list(whole), _taken_apart(list(whole.values()))
-        return leaves, lambda given: dict(zip(keys, make(given), strict=True))
+        keys, (leaves, make) = list(whole), _flatten(list(whole.values()))
+        return leaves, lambda leaf_values: dict(zip(keys, make(leaf_values), strict=True))
     if not isinstance(whole, tuple | list):
-        return [whole], lambda given: given[0]
-    parts = [_taken_apart(one) for one in whole]
+        return [whole], lambda leaf_values: leaf_values[0]
+    parts = [_flatten(one) for one in whole]
     kind = type(whole)
 
-    def made(given: Any) -> Any:
-        found, start = [], 0
+    def made(leaf_values: Any) -> Any:
+        unflattened, start = [], 0
         for leaves, make in parts:
-            found.append(make(given[start : start + len(leaves)]))
+            unflattened.append(make(leaf_values[start : start + len(leaves)]))
             start += len(leaves)
-        return kind(*found) if hasattr(kind, "_fields") else kind(found)
+        return kind(*unflattened) if hasattr(kind, "_fields") else kind(unflattened)
 
     return [leaf for leaves, _ in parts for leaf in leaves], made

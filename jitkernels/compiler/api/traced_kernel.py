@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.attrs.roles import singles_of, trailing_of
-from jitkernels.checksums import sha256
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import Implementation, implements
+from jitkernels.attrs.schema.registry import Variant as Choice
+from jitkernels.attrs.schema.schema_queries import specialised_extents_of, trailing_of
+from jitkernels.codegen.function_ast import lines_of
+from jitkernels.codegen.numba_functions import numba_version
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import DeferredIR, references
+from jitkernels.core import cpu_target
+from jitkernels.core.hashing import sha256
+from jitkernels.core.source_hash import state_of
 from jitkernels.errors import BuildError
-from jitkernels.loops.variants import STREAM_BYTES, widths_for
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.parsing import lines_of
-from jitkernels.native.source import LaterIR, references
-from jitkernels.registry import Implementation, implements
-from jitkernels.registry import Variant as Choice
-from jitkernels.states import state_of
+from jitkernels.microkernels.tuning_space import STREAM_BYTES, widths_for
 
-COMPILER = ("graph", "frontends", "maths", "native/language")
+COMPILER = ("compiler", "microkernels/maths", "codegen/python")
 """What decides the code beside the reference."""
 BLOCK = 65536
 """Operations, or bytes, that a thread gets at least."""
@@ -43,8 +44,12 @@ def nest(
     vector_bytes: int,
     stream: bool,
     parallel: bool,
+    backend: str = "native",
 ) -> LoopNest:
-    """The loop nest of a row's reference, which runs over the first extent of its last array."""
+    """The loop nest of a row's reference, which runs over the first extent of its last array.
+
+    `backend`: the code generator that makes it, as of `JitConfig`.
+    """
     row, signature, fields = type(attr), attr.signature(), attr.fields()
     ones = _ones(attr)
     arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
@@ -55,19 +60,18 @@ def nest(
     own = tuple(array.dtype for array in signature.arrays)
 
     def make(reading: tuple[str, ...]) -> str:
-        from jitkernels.frontends.references import graph_of
-        from jitkernels.graph.construct import UnknownError
-        from jitkernels.graph.emit.targets import Variant
-        from jitkernels.graph.kernels import body_of
+        from jitkernels.compiler.capture.trace_reference import graph_of
+        from jitkernels.compiler.codegen.nest.phases import Variant
+        from jitkernels.compiler.ir.builder import UnknownError
+        from jitkernels.compiler.lowering.kernel_body import body_of
 
         dtypes = (*reading, *own[len(reading) :])
         try:
             graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats, ones)
         except (UnknownError, TypeError, ValueError) as error:
             raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
-        return body_of(
-            graph, scope, len(arguments), along, Variant(vector_bytes, unroll, stream, fetches=stream)
-        )
+        variant = Variant(vector_bytes, unroll, stream, fetches=stream)
+        return body_of(graph, scope, len(arguments), along, variant, backend)
 
     key = [
         f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}"
@@ -75,6 +79,8 @@ def nest(
         f"; {unroll} vectors at once{', past the caches' if stream else ''}",
         text_of(reference),
     ]
+    if backend == "numba":
+        key.append(f"; by numba {numba_version()}")
     converts = len(set(own)) == 1
     return nest_along(attr, along, key, make, vector_bytes, parallel=parallel, converts=converts)
 
@@ -94,7 +100,7 @@ def nest_along(
     return LoopNest(
         "_".join([attr.name, *([attr.fields()["dtype"]] if "dtype" in attr.fields() else [])]),
         signature.c_arguments,
-        LaterIR("\n".join([*key, f"; by the compiler {compiler()}"]), make),
+        DeferredIR("\n".join([*key, f"; by the compiler {compiler()}"]), make),
         extent=signature.index(along),
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
@@ -112,7 +118,7 @@ def variants(attr: KernelAttr) -> list[Choice]:
 def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
-    widest, unrolls = machine.target().widths[0], unrolls_of(attr)
+    widest, unrolls = cpu_target.target().widths[0], unrolls_of(attr)
     streams = max(array.nbytes for array in attr.signature().arrays) >= STREAM_BYTES
     return [
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
@@ -130,7 +136,7 @@ def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
     if trailing is None:
         return UNROLLS
     first, *_, last = attr.signature().arrays
-    vectors = attr.fields()[trailing] * first.numpy.itemsize // machine.target().vector_bytes
+    vectors = attr.fields()[trailing] * first.numpy.itemsize // cpu_target.target().vector_bytes
     wide = REDUCED if len(last.shape) < len(first.shape) else ACROSS
     return wide if vectors >= wide[0] else ACROSS if vectors >= ACROSS[0] else UNROLLS
 
@@ -167,9 +173,42 @@ def register(
     implements(row, name="gen", variants=of_both)(gen)
 
 
+def register_numba(
+    row: type[KernelAttr], reference: Callable[..., None], others: AbstractSet[str] = frozenset()
+) -> None:
+    """Give a row the implementation ``numba``: its reference's loops printed as Python, which numba compiles.
+
+    `others` are the dtypes of which the reference does not compile.
+    """
+
+    def numba(attr: KernelAttr, parallel: bool = False) -> LoopNest:
+        return nest(attr, reference, UNROLLS[0], 64, False, parallel, "numba")
+
+    def can_be_used(attr: KernelAttr) -> bool | str:
+        fields = attr.fields()
+        if fields["dtype"] in others:
+            return f"its reference does not compile for {fields['dtype']}"
+        if fields.get("remain", 1) != 1:
+            return "printed loops reduce columns element by element: not the row's error bound, nor its signs of zeros"
+        return numba_is_there(attr)
+
+    implements(row, name="numba", can_be_used=can_be_used, variants=numba_variants)(numba)
+
+
+def numba_variants(attr: KernelAttr) -> list[Choice]:
+    """One thread, and several where two of them get two blocks each: what else there is LLVM decides."""
+    blocks = attr.fields()[_along(type(attr))] // _block(attr, _along(type(attr)))
+    return [{}, {"parallel": True}] if blocks >= 4 else [{}]
+
+
+def numba_is_there(attr: KernelAttr) -> bool | str:  # it serves every attr
+    """Whether numba is installed; code that is in the cache runs without importing it."""
+    return numba_version() != "none" or "numba is not installed"
+
+
 def _ones(attr: KernelAttr) -> tuple[str, ...]:
     """Extents that are 1, for which there are nests of their own: such loops are over other elements."""
-    return tuple(name for name in singles_of(type(attr)) if attr.fields()[name] == 1)
+    return tuple(name for name in specialised_extents_of(type(attr)) if attr.fields()[name] == 1)
 
 
 def _along(row: type[KernelAttr]) -> str:

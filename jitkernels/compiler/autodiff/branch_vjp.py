@@ -1,62 +1,70 @@
-"""The reverse pass through a branch: a branch of the same condition whose sides go back.
+"""Reverse mode through a branch: a branch on the same condition whose sides run backwards.
 
-Sides compute again what they need of the way there, but for elements of arrays, results of loops and the like: those
-are results of the branch as well, for what changes arrays may have changed them since.
+The sides recompute the forward values that they need, but for elements of arrays, results of loops and the like: the
+forward branch returns those as well, since an in-place update may overwrite the arrays.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.graph import construct
-from jitkernels.graph.cloning import reached, region
-from jitkernels.graph.construct import UnknownError, zeros
-from jitkernels.graph.extents import is_moving
-from jitkernels.graph.flows import landed, unsupported
-from jitkernels.graph.ir import Graph, Node, sorted_nodes
-from jitkernels.graph.looping import Pull, is_float
-from jitkernels.graph.needs import Needs
-from jitkernels.graph.regions import items, parameter
-from jitkernels.graph.tapes import before_first
-from jitkernels.graph.totals import Around, Totals
+from jitkernels.compiler.autodiff.checkpoint_policy import CheckpointPolicy
+from jitkernels.compiler.autodiff.cotangent_accumulator import Around, CotangentAccumulator
+from jitkernels.compiler.autodiff.loop_vjp import Pull, is_float
+from jitkernels.compiler.autodiff.tapes import value_before_loop
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError, zeros
+from jitkernels.compiler.ir.clone_region import reached, region
+from jitkernels.compiler.ir.graph import Graph, Node, sorted_nodes
+from jitkernels.compiler.ir.region_memory import landed, unsupported
+from jitkernels.compiler.ir.regions import items, parameter
+from jitkernels.compiler.ir.symbolic_dims import is_moving
 
 SIDES = ("yes", "no")
 
 
-def of_branch(
-    node: Node, given: Mapping[int, Node], active: set[int], around: Around, pull: Pull, totals: Totals
+def branch_cotangents(
+    node: Node,
+    result_cotangents: Mapping[int, Node],
+    active: set[int],
+    around: Around,
+    pull: Pull,
+    totals: CotangentAccumulator,
 ) -> None:
-    """Add to the sums what flows to the inputs of a branch, from the cotangents of some of its results."""
+    """Accumulate the cotangents of a branch's operands from those of some of its results."""
     captured, bases = node.inputs[1:], node.options["bases"]
-    wanted = [i for i, one in enumerate(captured) if id(one) in active and is_float(one)]
-    cotangents = {j: parameter(given[j].dtype, given[j].shape, 0) for j in sorted(given)}
-    at = {bases[j]: one for j, one in cotangents.items() if bases[j] >= 0}
-    inputs = [(one, given[j]) for j, one in cotangents.items()]
+    differentiable = [i for i, value in enumerate(captured) if id(value) in active and is_float(value)]
+    cotangents = {
+        j: parameter(result_cotangents[j].dtype, result_cotangents[j].shape, 0)
+        for j in sorted(result_cotangents)
+    }
+    home = {bases[j]: value for j, value in cotangents.items() if bases[j] >= 0}
+    inputs = [(value, result_cotangents[j]) for j, value in cotangents.items()]
     sums: dict[int, Node] = {}
     continued: set[int] = set()
-    for i in wanted:
-        one = captured[i]
-        before = totals.dense(one) if all(one is not captured[k] for k in continued) else None
-        if before is not None:
+    for i in differentiable:
+        value = captured[i]
+        previous = totals.dense(value) if all(value is not captured[k] for k in continued) else None
+        if previous is not None:
             continued.add(i)
-        elif i in at or not one.ndim:
-            continue  # arrays that the branch changes have sums in the memory of what flows to the changed ones
-        sums[i] = at[i] = parameter(one.dtype, one.shape, 0)
-        inputs.append((at[i], before or zeros(one.dtype, one.shape)))
-    sides = [Side(node.options[name], sums, cotangents, wanted, around, pull) for name in SIDES]
-    found = Back(node, sides, inputs, around).results(wanted, at)
-    for i, item in zip(wanted, found, strict=True):
+        elif i in home or not value.ndim:
+            continue  # the sum of an array that the branch updates shares the memory of the updated array's cotangent
+        sums[i] = home[i] = parameter(value.dtype, value.shape, 0)
+        inputs.append((home[i], previous or zeros(value.dtype, value.shape)))
+    sides = [Side(node.options[name], sums, cotangents, differentiable, around, pull) for name in SIDES]
+    branch_results = BranchBackward(node, sides, inputs, around).results(differentiable, home)
+    for i, item in zip(differentiable, branch_results, strict=True):
         (totals.put if i in continued else totals.add)(captured[i], item)
 
 
 class Side:
-    """One side: what flows back through it, and what of the way there is kept for that."""
+    """One side: its backward pass, and the forward values that it needs to be stored."""
 
     def __init__(
         self,
         graph: Graph,
         sums: Mapping[int, Node],
         cotangents: Mapping[int, Node],
-        wanted: Sequence[int],
+        differentiable: Sequence[int],
         around: Around,
         pull: Pull,
     ) -> None:
@@ -64,21 +72,23 @@ class Side:
         totals = pull(
             [graph.outputs[j] for j in cotangents],
             list(cotangents.values()),
-            [own[i] for i in wanted],
+            [own[i] for i in differentiable],
             self.inner,
-            {id(own[i]): one for i, one in sums.items()},
+            {id(own[i]): node for i, node in sums.items()},
         )
-        self.back = [totals.of(own[i]) or zeros(own[i].dtype, own[i].shape) for i in wanted]
+        self.back = [totals.of(own[i]) or zeros(own[i].dtype, own[i].shape) for i in differentiable]
         self.opened = self.inner.opened
-        before, tapes = [one for one, _ in self.opened], [one for _, one in self.opened if one.ndim]
+        previous, tapes = [node for node, _ in self.opened], [node for _, node in self.opened if node.ndim]
         forward = [*sorted_nodes(graph.roots), *own, *self.inner.made]
-        needs = Needs({id(one): one for one in forward}, [*own, *tapes, *before], keeps_elements=True)
-        needs.need(self.back)
-        self.kept = list(needs.kept.values())
+        policy = CheckpointPolicy(
+            {id(node): node for node in forward}, [*own, *tapes, *previous], keeps_elements=True
+        )
+        policy.require(self.back)
+        self.kept = list(policy.kept.values())
 
 
-class Back:
-    """The branch back. `inputs`: what its sides take beside what the branch takes, with their parameters."""
+class BranchBackward:
+    """The backward branch. `inputs`: what its sides capture beside what the branch captures, with their parameters."""
 
     def __init__(
         self, node: Node, sides: Sequence[Side], inputs: list[tuple[Node, Node]], around: Around
@@ -89,33 +99,33 @@ class Back:
             self._keep()
 
     def _keep(self) -> None:
-        """Have the branch give what its sides keep, and tapes that they write to."""
+        """Let the forward branch return the values that its sides store, and the tapes that they write."""
         node, around = self.node, self.around
         outputs = [list(side.graph.outputs) for side in self.sides]
         bases, first = list(node.options["bases"]), len(node.inputs) - 1
-        given: list[tuple[Node, Node]] = []
-        taken: list[tuple[Node, dict[int, Node] | None, Node]] = []
-        for number, side in enumerate(self.sides):
-            for one in side.kept:
-                if any(map(is_moving, one.shape)):
-                    raise UnknownError("a branch with arrays of other sizes in each round")
-                room = parameter(one.dtype, one.shape, 0)
-                if one.ndim:
-                    given.append((room, zeros(one.dtype, one.shape)))
-                bases.append(first + len(given) - 1 if one.ndim else -1)
-                outputs[number].append(landed(one, room))
-                outputs[1 - number].append(room if one.ndim else construct.constant(0, one.dtype))
-                taken.append((one, self.replaced[number], room))
-            for before, after in side.opened:
-                given.append((before, before_first(before, is_open=around.is_open)))
-                self.inputs.append(given[-1])
-                bases.append(first + len(given) - 1 if before.ndim else -1)
-                outputs[number].append(after)
-                outputs[1 - number].append(before)
-                taken.append((after, None, before))
+        extra_inputs: list[tuple[Node, Node]] = []
+        extra_results: list[tuple[Node, dict[int, Node] | None, Node]] = []
+        for index, side in enumerate(self.sides):
+            for value in side.kept:
+                if any(map(is_moving, value.shape)):
+                    raise UnknownError("a branch with arrays whose sizes differ from iteration to iteration")
+                home = parameter(value.dtype, value.shape, 0)
+                if value.ndim:
+                    extra_inputs.append((home, zeros(value.dtype, value.shape)))
+                bases.append(first + len(extra_inputs) - 1 if value.ndim else -1)
+                outputs[index].append(landed(value, home))
+                outputs[1 - index].append(home if value.ndim else builder.constant(0, value.dtype))
+                extra_results.append((value, self.replaced[index], home))
+            for previous, after in side.opened:
+                extra_inputs.append((previous, value_before_loop(previous, is_open=around.is_open)))
+                self.inputs.append(extra_inputs[-1])
+                bases.append(first + len(extra_inputs) - 1 if previous.ndim else -1)
+                outputs[index].append(after)
+                outputs[1 - index].append(previous)
+                extra_results.append((after, None, previous))
         options: dict[str, Any] = {
             name: region(
-                [*side.graph.inputs, *(own for own, _ in given)],
+                [*side.graph.inputs, *(own for own, _ in extra_inputs)],
                 own_outputs,
                 side.graph.checks,
                 side.inner.replaced(sorted_nodes([*side.graph.roots, *own_outputs])),
@@ -123,46 +133,50 @@ class Back:
             for name, side, own_outputs in zip(SIDES, self.sides, outputs, strict=True)
         }
         options |= {"bases": tuple(bases), "serves": node.options["yes"]}
-        made = Node("branch", (*node.inputs, *(one for _, one in given)), "int64", (), options)
-        found = items(made, outputs[0])
-        around.keep(node, found)
-        for (one, replaced, own), item in zip(taken, found[len(node.options["bases"]) :], strict=True):
+        branch = Node("branch", (*node.inputs, *(value for _, value in extra_inputs)), "int64", (), options)
+        forward_results = items(branch, outputs[0])
+        around.keep(node, forward_results)
+        for (value, replaced, own), item in zip(
+            extra_results, forward_results[len(node.options["bases"]) :], strict=True
+        ):
             if replaced is None:
-                first_of = next(first for before, first in given if before is own)
+                first_of = next(first for previous, first in extra_inputs if previous is own)
                 if around.is_open:
                     around.opened.append((first_of, item))
-                self.inputs.append((one, item))
+                self.inputs.append((value, item))
             else:
-                replaced[id(one)] = parameter(one.dtype, one.shape, 0)
-                self.inputs.append((replaced[id(one)], item))
+                replaced[id(value)] = parameter(value.dtype, value.shape, 0)
+                self.inputs.append((replaced[id(value)], item))
 
-    def results(self, wanted: Sequence[int], at: Mapping[int, Node]) -> list[Node]:
-        """What flows to the wanted inputs; `at`: in whose memory sums of arrays are."""
+    def results(self, differentiable: Sequence[int], at: Mapping[int, Node]) -> list[Node]:
+        """The cotangents of the `differentiable` operands; `at`: the parameters in whose memory sums of arrays are."""
         node, captured = self.node, self.node.inputs[1:]
         outputs = [
             [
-                landed(one, at[i]) if captured[i].ndim else one
-                for i, one in zip(wanted, side.back, strict=True)
+                landed(value, at[i]) if captured[i].ndim else value
+                for i, value in zip(differentiable, side.back, strict=True)
             ]
             for side in self.sides
         ]
         used: set[int] = set()
         for own_outputs, replaced in zip(outputs, self.replaced, strict=True):
             used |= reached(own_outputs, replaced).keys()
-        kept = [
+        used_captured = [
             i for i in range(len(captured)) if any(id(side.graph.inputs[i]) in used for side in self.sides)
         ]
-        must = {id(one) for one in at.values()}
-        inputs = [(own, one) for own, one in self.inputs if id(own) in used or id(own) in must]
+        required = {id(value) for value in at.values()}
+        inputs = [(own, value) for own, value in self.inputs if id(own) in used or id(own) in required]
         options: dict[str, Any] = {}
         for name, side, own_outputs, replaced in zip(SIDES, self.sides, outputs, self.replaced, strict=True):
-            own = [side.graph.inputs[i] for i in kept]
-            options[name] = region([*own, *(one for one, _ in inputs)], own_outputs, (), replaced)
+            own = [side.graph.inputs[i] for i in used_captured]
+            options[name] = region([*own, *(value for value, _ in inputs)], own_outputs, (), replaced)
             missing = unsupported(options[name])
             if missing:
-                raise UnknownError(f"a branch, which would need {missing} in it")
-        places = {id(own): len(kept) + number for number, (own, _) in enumerate(inputs)}
-        options["bases"] = tuple(places[id(at[i])] if captured[i].ndim else -1 for i in wanted)
-        given = [*(captured[i] for i in kept), *(one for _, one in inputs)]
-        made = Node("branch", (node.inputs[0], *given), "int64", (), options)
-        return items(made, [captured[i] for i in wanted])
+                raise UnknownError(f"a branch whose backward pass would contain {missing}")
+        input_positions = {id(own): len(used_captured) + number for number, (own, _) in enumerate(inputs)}
+        options["bases"] = tuple(
+            input_positions[id(at[i])] if captured[i].ndim else -1 for i in differentiable
+        )
+        captured_inputs = [*(captured[i] for i in used_captured), *(value for _, value in inputs)]
+        branch = Node("branch", (node.inputs[0], *captured_inputs), "int64", (), options)
+        return items(branch, [captured[i] for i in differentiable])

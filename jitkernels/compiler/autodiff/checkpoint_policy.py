@@ -1,51 +1,50 @@
-"""What the way back through a region needs of the way there, and which of it is kept or computed once more.
+"""Checkpoint policy: which forward values the backward pass stores on tapes and which it recomputes.
 
-Kept are numbers that were read from arrays, results of loops, products and reductions, and what a loop carries: each
-takes as much memory as the time to compute it. What is elementwise is computed again from these; of numbers, what takes
-long is kept as well.
+It stores scalars read from arrays, results of loops, products and reductions, and loop-carried values: each takes about
+as much memory as the time to compute it. It recomputes elementwise nodes from these, but for costly scalars.
 """
 
 from collections.abc import Iterable, Mapping
 
-from jitkernels.graph import cones
-from jitkernels.graph.flows import is_direct
-from jitkernels.graph.ir import Node
-from jitkernels.graph.operations import OPERATIONS
+from jitkernels.compiler.ir import op_cost
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.region_memory import is_direct
 
-COSTLY = 6.0
-"""Additions of a number that is rather kept than computed again."""
-AGAIN = frozenset({"cast", "bounded", "overflows", "reshape", "iota"})
+MAX_RECOMPUTED_COST = 6.0
+"""In additions: a scalar of higher cost is stored rather than recomputed."""
+ALWAYS_RECOMPUTED = frozenset({"cast", "bounded", "overflows", "reshape", "iota"})
 
 
-class Needs:
-    """What some nodes need of others, and what of that has to be `kept`, by ids.
+class CheckpointPolicy:
+    """The forward values that some nodes need, and which of them have to be stored: `kept`, by ids.
 
-    `forward` are the nodes of the way there by their ids, `free` those that are there anyway.
+    `forward`: the nodes of the forward pass by their ids; `free`: those available without a tape.
     """
 
     def __init__(self, forward: Mapping[int, Node], free: Iterable[Node], *, keeps_elements: bool) -> None:
         self.forward, self.keeps_elements = forward, keeps_elements
-        self.free = {id(one) for one in free}
+        self.free = {id(node) for node in free}
         self.kept: dict[int, Node] = {}
         self._seen: dict[int, Node] = {}
 
-    def need(self, roots: Iterable[Node]) -> None:
-        """Look at all that nodes are made of."""
-        waiting = list(roots)
-        while waiting:
-            node = waiting.pop()
+    def require(self, roots: Iterable[Node]) -> None:
+        """Visit all that the backward nodes `roots` depend on."""
+        worklist = list(roots)
+        while worklist:
+            node = worklist.pop()
             if id(node) in self._seen:
                 continue
             self._seen[id(node)] = node
             if id(node) in self.free:
                 continue
-            if id(node) not in self.forward or self._is_again(node):
-                waiting.extend(node.inputs)
+            if id(node) not in self.forward or self._is_recomputed(node):
+                worklist.extend(node.inputs)
             else:
                 self.kept[id(node)] = node
 
-    def _is_again(self, node: Node) -> bool:
-        """Whether a node of the way there is computed again from what it is made of."""
+    def _is_recomputed(self, node: Node) -> bool:
+        """Whether the backward pass recomputes a forward node from its operands."""
         if not node.inputs:
             return node.operation != "parameter"
         if node.operation == "gather" and is_direct(node):
@@ -55,7 +54,7 @@ class Needs:
         if node.operation == "view":
             source = node.inputs[0]
             return id(source) in self.free or node.ndim >= source.ndim
-        if node.operation in AGAIN:
+        if node.operation in ALWAYS_RECOMPUTED:
             return True
         is_elementwise = OPERATIONS[node.operation].is_elementwise
-        return is_elementwise and (bool(node.ndim) or cones.own_cost(node) <= COSTLY)
+        return is_elementwise and (bool(node.ndim) or op_cost.own_cost(node) <= MAX_RECOMPUTED_COST)

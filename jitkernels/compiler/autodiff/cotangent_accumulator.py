@@ -1,23 +1,22 @@
-"""Cotangents while they are added up: the sum for each node, and where a reverse pass is."""
+"""Accumulation of cotangents: the sum for each node, and the context in which a reverse pass runs."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from jitkernels.graph import construct
-from jitkernels.graph.construct import elementwise
-from jitkernels.graph.extents import Extent, Number, Scope, same_shape
-from jitkernels.graph.ir import Node, frozen
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import elementwise
+from jitkernels.compiler.ir.graph import Node, frozen
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, same_shape
 
 
 class Around:
-    """Where derivatives are made.
+    """The context in which derivatives are built.
 
-    `known` gives ints as extents, `room` the length of tapes of loops of unknown length; `rounds` is how many the loops
-    around have at most, `own_rounds` how many the innermost. `in_place`: whether arrays are changed where they lie, as
-    in all regions; `is_open`: whether this is in a loop or branch that is derived from. Then `opened` are tapes, and
-    positions on them, that loops write to and all loops around carry, each as what it is before and after; `instead`
-    are, by the ids of loops and branches, the results of those that keep what the way back needs, and `made` all nodes
-    of these.
+    `known` maps int nodes to extents; `room` gives the length of tapes of loops of unknown trip count. `rounds` bounds
+    the trip count of all enclosing loops together, `own_rounds` that of the innermost one. `in_place`: updates reuse
+    memory, as in all regions. `is_open`: this is inside a differentiated loop or branch. Then `opened` lists the tapes
+    and positions that inner loops write and all enclosing loops carry, as pairs (before, after); `instead` maps the ids
+    of loops and branches to the results of their tape-writing replacements, and `made` lists all nodes of these.
     """
 
     def __init__(
@@ -37,26 +36,26 @@ class Around:
         self.made: list[Node] = []
 
     def inside(self, rounds: Number | None) -> "Around":
-        """The same in a region that has so many rounds."""
+        """The context inside a region with a trip count of at most `rounds`."""
         total = None if rounds is None or self.rounds is None else self.rounds * rounds
         return Around(self.scope, self.known, self.room, (total, rounds), in_place=True, is_open=True)
 
     def keep(self, node: Node, results: list[Node]) -> None:
-        """Let a loop or branch be another one, with the same results and more."""
+        """Replace a loop or branch by one with the same results and more."""
         self.instead[id(node)] = results
         self.made += [node, results[0].inputs[0], *results]
 
     def replaced(self, nodes: Iterable[Node]) -> dict[int, Node]:
-        """By the ids of results of loops and branches among nodes, what they are when these keep what is needed."""
+        """By the ids of results of loops and branches among `nodes`: those results of the tape-writing replacements."""
         return {
-            id(one): self.instead[id(one.inputs[0])][one.options["index"]]
-            for one in nodes
-            if one.operation == "item" and id(one.inputs[0]) in self.instead
+            id(node): self.instead[id(node.inputs[0])][node.options["index"]]
+            for node in nodes
+            if node.operation == "item" and id(node.inputs[0]) in self.instead
         }
 
 
-class Totals:
-    """The cotangents of nodes. `in_place`: what flows to few elements is added in the memory of the sum."""
+class CotangentAccumulator:
+    """The cotangents of nodes. `in_place`: sparse contributions are added in the memory of the sum."""
 
     def __init__(self, *, in_place: bool) -> None:
         self.in_place = in_place
@@ -66,55 +65,57 @@ class Totals:
         self._alive: list[Node] = []
 
     def add(self, node: Node, part: Node) -> None:
-        """Add what flows to a node."""
+        """Add a contribution `part` to the cotangent of a node."""
         self._alive += [node, part]
-        if node.ndim and _is_deposit(part) and (self.in_place or part.operation == "scatter"):
+        if node.ndim and _is_sparse_update(part) and (self.in_place or part.operation == "scatter"):
             self._few.setdefault(id(node), []).append(part)
             return
-        before = self._dense.get(id(node))
-        if before is None and self._owners.setdefault(id(part), id(node)) != id(node) and part.ndim:
-            part = construct.copy(part) if self.in_place else part  # one of both may be written over
-        self.put(node, part if before is None else elementwise("add", before, part))
+        previous = self._dense.get(id(node))
+        if previous is None and self._owners.setdefault(id(part), id(node)) != id(node) and part.ndim:
+            part = (
+                builder.copy(part) if self.in_place else part
+            )  # a copy: one of both sums may be updated in place
+        self.put(node, part if previous is None else elementwise("add", previous, part))
 
     def put(self, node: Node, total: Node) -> None:
-        """Let a sum be another one, in which it is contained."""
+        """Set the sum of a node to `total`, which contains the sum so far."""
         self._alive += [node, total]
         self._dense[id(node)] = total
 
     def dense(self, node: Node) -> Node | None:
-        """The sum as far as it is an array, without what flows to few elements."""
+        """The sum of the dense contributions, without the sparse ones."""
         return self._dense.get(id(node))
 
     def has(self, node: Node) -> bool:
-        """Whether anything flows to a node."""
+        """Whether a node has a cotangent."""
         return id(node) in self._dense or id(node) in self._few
 
     def of(self, node: Node) -> Node | None:
-        """The sum; None if nothing flows there."""
-        few = self._few.pop(id(node), [])
-        for one in sorted(few, key=lambda part: not _fills(self._dense.get(id(node)), part)):
-            before = self._dense.get(id(node))
-            self.put(node, one if before is None else _deposited(before, one))
+        """The sum of all contributions; None without any."""
+        updates = self._few.pop(id(node), [])
+        for update in sorted(updates, key=lambda part: not _fills(self._dense.get(id(node)), part)):
+            previous = self._dense.get(id(node))
+            self.put(node, update if previous is None else _add_sparse_update(previous, update))
         return self._dense.get(id(node))
 
 
-def _is_deposit(part: Node) -> bool:
-    """Whether a part is zero but for some elements, or for a slice."""
+def _is_sparse_update(part: Node) -> bool:
+    """Whether a contribution is zero outside some elements or a slice."""
     if part.operation == "scatter":
-        adds = part.options.get("adds") or all(not one.ndim for one in part.inputs[1:])
+        adds = part.options.get("adds") or all(not operand.ndim for operand in part.inputs[1:])
         return bool(adds) and is_zeros(part.inputs[0])
     return part.operation == "update" and is_zeros(part.inputs[0])
 
 
 def is_zeros(node: Node) -> bool:
-    """Whether a node is made as zeros."""
+    """Whether a node is built as an array of zeros."""
     while node.operation == "view":
         node = node.inputs[0]
     return node.operation == "constant" and node.options["value"] == 0
 
 
 def _fills(total: Node | None, part: Node) -> bool:
-    """Whether a part is all that there is in a slice of the sum, which is zero there."""
+    """Whether a contribution fills a slice of the sum that is zero so far."""
     if (
         total is None
         or total.operation != "update"
@@ -127,7 +128,7 @@ def _fills(total: Node | None, part: Node) -> bool:
     )
 
 
-def _deposited(total: Node, part: Node) -> Node:
+def _add_sparse_update(total: Node, part: Node) -> Node:
     _, value, *indices = part.inputs
     options: dict[str, Any] = dict(part.options)
     if _fills(total, part):
@@ -135,8 +136,8 @@ def _deposited(total: Node, part: Node) -> Node:
     if options.get("adds"):
         return part.with_inputs([total, value, *indices])
     if part.operation == "scatter":
-        here = Node("gather", (total, *indices), part.dtype, value.shape, options)
+        current = Node("gather", (total, *indices), part.dtype, value.shape, options)
     else:
-        here = construct.view(total, options["map"], options["extents"])
-    return Node("scatter" if indices else "update", (total, elementwise("add", here, value), *indices),
+        current = builder.view(total, options["map"], options["extents"])
+    return Node("scatter" if indices else "update", (total, elementwise("add", current, value), *indices),
                 part.dtype, part.shape, options)  # fmt: skip

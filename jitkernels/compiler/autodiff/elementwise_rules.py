@@ -1,8 +1,8 @@
-"""The derivatives of elementwise operations: for each operand a function of the operands and the result.
+"""Partial derivatives of elementwise operations: for each operand a function of the operands and the result.
 
-A rule is made of operations that have rules themselves, so that derivatives have derivatives. Where a function has no
-derivative, the rule says what JAX does: a half each for equal operands of a maximum, zero for `absolute` at zero.
-Operations whose results are whole numbers or truth values have zero, which is None here.
+Rules consist of operations that have rules themselves, so that higher derivatives exist. Where a function is not
+differentiable, the rule follows JAX: one half for each of two equal operands of a maximum, zero for `absolute` at zero.
+Operations with integral or boolean results have derivative zero, written None.
 """
 # ruff: noqa: ARG005  # rules take all operands and the result, and use what they need
 
@@ -10,21 +10,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.graph.terms import Term, apply, number
+from jitkernels.compiler.autodiff.node_operators import Term, apply, number
 
 Partial = Callable[..., "Term | float"] | None
-"""What a small change of one operand is multiplied by, from the operands and then the result."""
+"""The partial derivative with respect to one operand, from the operands and then the result."""
 
 
-def _chosen(one: Term, other: Term, result: Term) -> Term:
-    """1 where one operand is the result, a half where the other is, too."""
-    other_is = apply("equal", other, result)
+def _extreme_share(operand: Term, other_operand: Term, result: Term) -> Term:
+    """1 where `operand` alone is the result of the extreme, one half where both operands are."""
+    other_is = apply("equal", other_operand, result)
     return apply(
-        "where", apply("equal", one, result), apply("where", other_is, number(0.5, result), 1.0), 0.0
+        "where", apply("equal", operand, result), apply("where", other_is, number(0.5, result), 1.0), 0.0
     )
 
 
-_EXTREME: tuple[Partial, Partial] = (_chosen, lambda x, y, z: _chosen(y, x, z))
+_EXTREME: tuple[Partial, Partial] = (_extreme_share, lambda x, y, z: _extreme_share(y, x, z))
 
 
 def _power_of_base(x: Term, y: Term, z: Term) -> Term:
@@ -37,8 +37,8 @@ def _power_of_exponent(x: Term, y: Term, z: Term) -> Term:
     return apply("where", is_zero, 0.0, z * apply("log", apply("where", is_zero, 1.0, x)))
 
 
-def _part_of(x: Term, z: Term) -> Term:
-    """A quotient; of nothing, nothing."""
+def _safe_quotient(x: Term, z: Term) -> Term:
+    """``x / z``, or 0 where z is 0."""
     return x / apply("where", apply("equal", z, 0.0), 1.0, z)
 
 
@@ -88,7 +88,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "log1p": (lambda x, y: 1.0 / (1.0 + x),),
     "power": (_power_of_base, _power_of_exponent),
     "cbrt": (lambda x, y: 1.0 / (3.0 * (y * y)),),
-    "hypot": (lambda x, y, z: _part_of(x, z), lambda x, y, z: _part_of(y, z)),
+    "hypot": (lambda x, y, z: _safe_quotient(x, z), lambda x, y, z: _safe_quotient(y, z)),
     "sin": (lambda x, y: apply("cos", x),),
     "cos": (lambda x, y: -apply("sin", x),),
     "tan": (lambda x, y: 1.0 + y * y,),
@@ -115,5 +115,5 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
 
 
 def partials_of(name: str) -> tuple[Any, ...] | None:
-    """The rules of an elementwise operation, one for each operand; None where there are none."""
+    """The partials of an elementwise operation, one for each operand; None if it has no rules."""
     return PARTIALS.get(name)

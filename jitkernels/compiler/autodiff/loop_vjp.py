@@ -1,42 +1,46 @@
-"""The reverse pass through a loop: the loop writes down what its rounds need backwards, and a loop goes back.
+"""Reverse mode through a loop: the forward loop writes tapes, a backward loop reads them in reverse.
 
-The loop is made once more with arrays that it carries, the tapes, one for each value that is needed, and a position:
-each round writes a row of each. The loop back counts positions down; what it carries are the cotangents of what the
-loop carried, and the sums of those of what it took from around. Loops inside of loops write to the same tapes one round
-after the other: all loops around carry them.
+The forward loop is rebuilt with more loop-carried values: the tapes, one for each stored value, and a position; each
+iteration writes one row of each tape. The backward loop counts positions down and carries the cotangents of the forward
+loop's carried values and the accumulated cotangents of its captured values. Nested loops append to the same tapes; all
+enclosing loops carry them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jitkernels.graph import construct, extents, limits
-from jitkernels.graph.cloning import reached, region, symbols_in
-from jitkernels.graph.construct import UnknownError, elementwise, zeros
-from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import landed, unsupported
-from jitkernels.graph.ir import Node, sorted_nodes
-from jitkernels.graph.limits import limit
-from jitkernels.graph.needs import Needs
-from jitkernels.graph.regions import items, parameter
-from jitkernels.graph.tapes import Position, Row, before_first, picked
-from jitkernels.graph.totals import Around, Totals
+from jitkernels.compiler.autodiff.checkpoint_policy import CheckpointPolicy
+from jitkernels.compiler.autodiff.cotangent_accumulator import Around, CotangentAccumulator
+from jitkernels.compiler.autodiff.tapes import TapePosition, TapeRow, load_element, value_before_loop
+from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError, elementwise, zeros
+from jitkernels.compiler.ir.clone_region import reached, region, symbols_in
+from jitkernels.compiler.ir.dim_bounds import limit
+from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.region_memory import landed, unsupported
+from jitkernels.compiler.ir.regions import items, parameter
+from jitkernels.compiler.ir.symbolic_dims import Number
 
-Pull = Callable[..., Totals]
-"""The reverse pass: outputs, their cotangents, variables, where that is, and sums to begin with give all sums."""
-TRUE = construct.constant(True, "bool")
+Pull = Callable[..., CotangentAccumulator]
+"""The reverse pass: (outputs, seeds, variables, context, initial sums) to all accumulated cotangents."""
+TRUE = builder.constant(True, "bool")
 
 
 class Parts:
-    """A loop taken apart: limits of the count, what is carried, what is taken from around, and their parameters."""
+    """The parts of a loop node: limits of the induction variable, carried and captured values, and their parameters."""
 
     def __init__(self, node: Node) -> None:
         self.node, options = node, node.options
-        first, many = (3, options["carried"]) if options["counts"] else (0, options["carried"])
+        first, carried_count = (3, options["carried"]) if options["counts"] else (0, options["carried"])
         shift = 1 if first else 0
-        self.limits, self.carried = node.inputs[:first], node.inputs[first : first + many]
-        self.captured = node.inputs[first + many :]
-        given = self.body.inputs
-        self.count, self.own, self.taken = given[:shift], given[shift : shift + many], given[shift + many :]
+        self.limits, self.carried = node.inputs[:first], node.inputs[first : first + carried_count]
+        self.captured = node.inputs[first + carried_count :]
+        parameters = self.body.inputs
+        self.count, self.own, self.taken = (
+            parameters[:shift],
+            parameters[shift : shift + carried_count],
+            parameters[shift + carried_count :],
+        )
 
     @property
     def body(self) -> Any:
@@ -48,50 +52,55 @@ class Parts:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all rounds of a count are run, which takes steps of one."""
+        """Whether the loop runs all iterations of an induction variable with step 1 or -1."""
         goes_on = self.node.options["condition"].outputs[0]
         return bool(self.limits) and abs(self.step) == 1 and goes_on.options.get("value") is True
 
     def rounds(self, known: Callable[[Node], Number | None]) -> Number | None:
-        """How many rounds there are at most, at least one; None where that is not known."""
+        """An upper bound of the trip count, at least 1; None if it is unknown."""
         if "rounds" in self.node.options:
             return self.node.options["rounds"]
         if not self.limits:
             return None
-        begin, end = (known(one) for one in self.limits[:2])
+        begin, end = (known(value) for value in self.limits[:2])
         if begin is None or end is None:
             return None
-        found = limit(end - begin if self.step > 0 else begin - end, is_upper=True)
-        if type(found) is int:
-            return max(-(-found // abs(self.step)), 1)
-        if found is None or (extents.least_of(found) or 0) >= 1:
-            return found
-        return limits.largest(found, 1)
+        bound = limit(end - begin if self.step > 0 else begin - end, is_upper=True)
+        if type(bound) is int:
+            return max(-(-bound // abs(self.step)), 1)
+        if bound is None or (symbolic_dims.least_of(bound) or 0) >= 1:
+            return bound
+        return dim_bounds.largest(bound, 1)
 
     def again(
         self,
         more: Sequence[tuple[Node, Node, Node]],
         inner: Around,
-        taken: Sequence[tuple[Node, Node]] = (),
+        captured: Sequence[tuple[Node, Node]] = (),
     ) -> list[Node]:
-        """The results of the loop that carries more: triples of first value, parameter, and value behind a round.
+        """The results of the loop rebuilt with more carried values: triples (initial value, parameter, next value).
 
-        `taken`: what it takes from around beside what the loop takes, with its parameters.
+        `captured`: captured values beside the loop's own, as pairs (parameter, value).
         """
-        others = [own for own, _ in taken]
-        firsts, given, outputs = ([one[i] for one in more] for i in range(3))
+        extra_captured = [own for own, _ in captured]
+        firsts, parameters, outputs = ([value[i] for value in more] for i in range(3))
         condition, body = self.node.options["condition"], self.body
-        at = len(self.count) + len(self.own)
+        carried_end = len(self.count) + len(self.own)
         options = {
             "counts": self.node.options["counts"],
             "carried": len(self.carried) + len(more),
             "condition": region(
-                [*condition.inputs[:at], *given, *condition.inputs[at:], *others],
+                [
+                    *condition.inputs[:carried_end],
+                    *parameters,
+                    *condition.inputs[carried_end:],
+                    *extra_captured,
+                ],
                 condition.outputs,
                 condition.checks,
             ),
             "body": region(
-                [*self.count, *self.own, *given, *self.taken, *others],
+                [*self.count, *self.own, *parameters, *self.taken, *extra_captured],
                 [*body.outputs, *outputs],
                 body.checks,
                 inner.replaced(sorted_nodes([*body.roots, *outputs])),
@@ -101,182 +110,195 @@ class Parts:
         }
         missing = unsupported(options["body"])
         if missing:
-            raise UnknownError(f"a loop, whose rounds would need {missing} in them")
-        inputs = [*self.limits, *self.carried, *firsts, *self.captured, *(one for _, one in taken)]
-        made = Node("loop", inputs, "int64", (), options)
-        return items(made, [*self.carried, *firsts])
+            raise UnknownError(f"a loop whose tape-writing iterations would contain {missing}")
+        inputs = [*self.limits, *self.carried, *firsts, *self.captured, *(value for _, value in captured)]
+        loop = Node("loop", inputs, "int64", (), options)
+        return items(loop, [*self.carried, *firsts])
 
 
-def live_in(graph: Any, active: Sequence[Node]) -> dict[int, Node]:
-    """The nodes of a region that floats of it depend on which are active, by their ids."""
-    live = {id(one): one for one in active}
+def active_nodes(graph: Any, active: Sequence[Node]) -> dict[int, Node]:
+    """The float nodes of a region that depend on active ones, by their ids."""
+    live = {id(value): value for value in active}
     for node in sorted_nodes(graph.outputs):
         is_several = node.operation in ("loop", "branch")
-        if any(id(one) in live for one in node.inputs) and (is_several or is_float(node)):
+        if any(id(operand) in live for operand in node.inputs) and (is_several or is_float(node)):
             live[id(node)] = node
     return live
 
 
 def is_float(node: Node) -> bool:
-    """Whether a node is one of floats."""
+    """Whether a node's elements are floats."""
     return node.dtype.startswith("float")
 
 
-def leading_to(outputs: Sequence[Node], live: Mapping[int, Node]) -> set[int]:
-    """The ids of nodes among the live ones that outputs are made of."""
-    found: set[int] = set()
-    waiting = [one for one in outputs if id(one) in live]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found.add(id(node))
-            waiting.extend(one for one in node.inputs if id(one) in live)
-    return found
+def ancestors_among(outputs: Sequence[Node], live: Mapping[int, Node]) -> set[int]:
+    """The ids of the nodes among `live` that outputs depend on."""
+    ancestors: set[int] = set()
+    worklist = [node for node in outputs if id(node) in live]
+    while worklist:
+        node = worklist.pop()
+        if id(node) not in ancestors:
+            ancestors.add(id(node))
+            worklist.extend(operand for operand in node.inputs if id(operand) in live)
+    return ancestors
 
 
-def settled(parts: Parts, active: Mapping[int, Any] | set[int]) -> tuple[set[int], dict[int, Node]]:
-    """The numbers of carried values that depend on what is active, and the live nodes of a round."""
+def active_carried(parts: Parts, active: Mapping[int, Any] | set[int]) -> tuple[set[int], dict[int, Node]]:
+    """Indices of carried values that depend on active nodes (a fixed point over iterations), and the active nodes."""
     body = parts.body
-    taken = [
+    captured = [
         own
-        for own, one in zip(parts.taken, parts.captured, strict=True)
-        if id(one) in active and is_float(one)
+        for own, value in zip(parts.taken, parts.captured, strict=True)
+        if id(value) in active and is_float(value)
     ]
-    moved = {i for i, one in enumerate(parts.carried) if id(one) in active and is_float(one)}
+    active_indices = {i for i, value in enumerate(parts.carried) if id(value) in active and is_float(value)}
     while True:
-        live = live_in(body, [*taken, *(parts.own[i] for i in moved)])
-        more = {i for i, one in enumerate(body.outputs) if id(one) in live and is_float(one)}
-        if more <= moved:
-            return moved, live
-        moved |= more
+        live = active_nodes(body, [*captured, *(parts.own[i] for i in active_indices)])
+        more = {i for i, node in enumerate(body.outputs) if id(node) in live and is_float(node)}
+        if more <= active_indices:
+            return active_indices, live
+        active_indices |= more
 
 
-def of_loop(
-    node: Node, given: Mapping[int, Node], active: set[int], around: Around, pull: Pull, totals: Totals
+def loop_cotangents(
+    node: Node,
+    result_cotangents: Mapping[int, Node],
+    active: set[int],
+    around: Around,
+    pull: Pull,
+    totals: CotangentAccumulator,
 ) -> None:
-    """Add to the sums what flows to the inputs of a loop, from the cotangents of some of its results."""
+    """Accumulate the cotangents of a loop's operands from those of some of its results."""
     parts = Parts(node)
     body, own, taken = parts.body, parts.own, parts.taken
-    moved, live = settled(parts, active)
-    wanted = {i for i in given if i in moved}
+    differentiable, live = active_carried(parts, active)
+    live_results = {i for i in result_cotangents if i in differentiable}
     while True:
-        path = leading_to([body.outputs[i] for i in wanted], live)
-        more = {i for i in moved if id(own[i]) in path}
-        if more <= wanted:
+        path = ancestors_among([body.outputs[i] for i in live_results], live)
+        more = {i for i in differentiable if id(own[i]) in path}
+        if more <= live_results:
             break
-        wanted |= more
-    places = sorted(wanted)
-    if not places:
+        live_results |= more
+    indices = sorted(live_results)
+    if not indices:
         return
-    summed = [k for k, one in enumerate(taken) if id(one) in path]
+    accumulated = [k for k, parameter_node in enumerate(taken) if id(parameter_node) in path]
     rounds = parts.rounds(around.known)
     inner = around.inside(rounds)
-    backs = {i: parameter(own[i].dtype, own[i].shape, 0) for i in places}
-    sums = {k: parameter(taken[k].dtype, taken[k].shape, 0) for k in summed}
-    found = pull(
-        [body.outputs[i] for i in places],
-        list(backs.values()),
-        [*(own[i] for i in places), *(taken[k] for k in summed)],
+    carried_cotangents = {i: parameter(own[i].dtype, own[i].shape, 0) for i in indices}
+    sums = {k: parameter(taken[k].dtype, taken[k].shape, 0) for k in accumulated}
+    totals_inside = pull(
+        [body.outputs[i] for i in indices],
+        list(carried_cotangents.values()),
+        [*(own[i] for i in indices), *(taken[k] for k in accumulated)],
         inner,
-        {id(taken[k]): one for k, one in sums.items()},
+        {id(taken[k]): value for k, value in sums.items()},
     )
-    results = [found.of(own[i]) or zeros(own[i].dtype, own[i].shape) for i in places]
-    results += [found.of(taken[k]) or sums[k] for k in summed]
-    carried = [*backs.values(), *sums.values()]
-    results = [landed(one, place) for one, place in zip(results, carried, strict=True)]
-    firsts = [given.get(i) or zeros(own[i].dtype, own[i].shape) for i in places]
-    seen: set[int] = set()
-    for k in summed:
-        one = parts.captured[k]
-        before = None if id(one) in seen else totals.dense(one)
-        seen.add(id(one))
-        firsts.append(before or zeros(one.dtype, one.shape))
-    made = Back(parts, inner, list(zip(firsts, carried, results, strict=True))).results(around)
-    for k, item in zip(summed, made[len(places) :], strict=True):
-        one = parts.captured[k]
-        if id(one) in seen:
-            seen.discard(id(one))
-            totals.put(one, item)
+    results = [totals_inside.of(own[i]) or zeros(own[i].dtype, own[i].shape) for i in indices]
+    results += [totals_inside.of(taken[k]) or sums[k] for k in accumulated]
+    carried = [*carried_cotangents.values(), *sums.values()]
+    results = [landed(value, home) for value, home in zip(results, carried, strict=True)]
+    initial_values = [result_cotangents.get(i) or zeros(own[i].dtype, own[i].shape) for i in indices]
+    started: set[int] = set()
+    for k in accumulated:
+        value = parts.captured[k]
+        previous = None if id(value) in started else totals.dense(value)
+        started.add(id(value))
+        initial_values.append(previous or zeros(value.dtype, value.shape))
+    loop_results = LoopBackward(
+        parts, inner, list(zip(initial_values, carried, results, strict=True))
+    ).results(around)
+    for k, item in zip(accumulated, loop_results[len(indices) :], strict=True):
+        value = parts.captured[k]
+        if id(value) in started:
+            started.discard(id(value))
+            totals.put(value, item)
         else:
-            totals.add(one, item)
-    for i, item in zip(places, made, strict=False):
+            totals.add(value, item)
+    for i, item in zip(indices, loop_results, strict=False):
         if id(parts.carried[i]) in active:
             totals.add(parts.carried[i], item)
 
 
-class Back:
-    """The loop that goes back. `carried`: triples of first value, parameter, and value behind a round."""
+class LoopBackward:
+    """The backward loop. `carried`: triples (initial value, parameter, next value)."""
 
     def __init__(self, parts: Parts, inner: Around, carried: list[tuple[Node, Node, Node]]) -> None:
         self.parts, self.inner, self.carried = parts, inner, carried
-        self.roots = [one for _, _, one in carried]
+        self.roots = [node for _, _, node in carried]
         tapes = [after for _, after in inner.opened if after.ndim]
         forward = [*sorted_nodes(parts.body.roots), *parts.body.inputs, *inner.made]
-        forward += [before for before, _ in inner.opened]
-        needs = Needs(
-            {id(one): one for one in forward}, [*parts.taken, *parts.count, *tapes], keeps_elements=False
+        forward += [previous for previous, _ in inner.opened]
+        policy = CheckpointPolicy(
+            {id(node): node for node in forward}, [*parts.taken, *parts.count, *tapes], keeps_elements=False
         )
-        needs.need(self.roots)
-        kept = dict.fromkeys(needs.kept, TRUE)
-        self.symbols = symbols_in(reached(self.roots, kept).values())
-        self.numbers = [one for one in parts.own if one.options.get("symbol") in self.symbols]
-        needs.need(self.numbers)
-        self.kept = list(needs.kept.values())
+        policy.require(self.roots)
+        stored = dict.fromkeys(policy.kept, TRUE)
+        self.symbols = symbols_in(reached(self.roots, stored).values())
+        self.numbers = [node for node in parts.own if node.options.get("symbol") in self.symbols]
+        policy.require(self.numbers)
+        self.kept = list(policy.kept.values())
 
     def results(self, around: Around) -> list[Node]:
-        """What the loop gives; the one that it goes back through is replaced by one that writes tapes."""
+        """The results of the backward loop; the forward loop is replaced by one that writes tapes, if it has to."""
         if not self.kept and not self.inner.opened and self.parts.is_plain:
-            return self._turned_round()
+            return self._reversed_in_place()
         most = self.inner.rounds
         grows = most is None
         if most is None:
             most = around.room()
-        has_rows = any(one.ndim for one in self.kept)
-        position = Position(around.scope, most, rows=has_rows, grows=grows)
-        rows = [Row(one, most, position) for one in self.kept]
-        more = [(one.tape, one.written) for one in rows]
+        has_rows = any(node.ndim for node in self.kept)
+        position = TapePosition(around.scope, most, rows=has_rows, grows=grows)
+        rows = [TapeRow(node, most, position) for node in self.kept]
+        more = [(node.tape, node.written) for node in rows]
         more += [*self.inner.opened, (position.node, elementwise("add", position.checked, 1))]
-        given = [(before_first(before, is_open=around.is_open), before, after) for before, after in more]
-        found = self.parts.again(given, self.inner)
-        around.keep(self.parts.node, found)
-        written = found[len(self.parts.carried) :]
+        carried = [
+            (value_before_loop(previous, is_open=around.is_open), previous, after) for previous, after in more
+        ]
+        forward_results = self.parts.again(carried, self.inner)
+        around.keep(self.parts.node, forward_results)
+        written = forward_results[len(self.parts.carried) :]
         if around.is_open:
-            around.opened += [(first, one) for (first, _, _), one in zip(given, written, strict=True)]
-        tapes = [(row.tape, one) for row, one in zip(rows, written, strict=False)]
-        inner = zip(self.inner.opened, written[len(rows) :], strict=False)
-        tapes += [(after, one) for (_, after), one in inner if after.ndim]
+            around.opened += [(first, node) for (first, _, _), node in zip(carried, written, strict=True)]
+        tapes = [(row.tape, node) for row, node in zip(rows, written, strict=False)]
+        inner_tapes = zip(self.inner.opened, written[len(rows) :], strict=False)
+        tapes += [(after, node) for (_, after), node in inner_tapes if after.ndim]
         return self._back(
-            rows, tapes, (given[-1][0], written[-1]), Position(around.scope, most, rows=has_rows)
+            rows, tapes, (carried[-1][0], written[-1]), TapePosition(around.scope, most, rows=has_rows)
         )
 
-    def _turned_round(self) -> list[Node]:
-        """The loop back as one that counts as the loop does, from the end on."""
+    def _reversed_in_place(self) -> list[Node]:
+        """The backward loop as one over the same induction variable from its end to its start, without tapes."""
         begin, end, _ = self.parts.limits
         step = self.parts.step
-        limits = [elementwise("subtract", one, step) for one in (end, begin)]
+        limits = [elementwise("subtract", value, step) for value in (end, begin)]
         (count,) = self.parts.count
-        return self._loop([*limits, construct.constant(-step, "int64")], count, self.carried, {}, [])
+        return self._loop([*limits, builder.constant(-step, "int64")], count, self.carried, {}, [])
 
     def _back(
-        self, rows: Sequence[Row], tapes: list[tuple[Node, Node]], span: tuple[Node, Node], position: Position
+        self,
+        rows: Sequence[TapeRow],
+        tapes: list[tuple[Node, Node]],
+        span: tuple[Node, Node],
+        position: TapePosition,
     ) -> list[Node]:
-        """The loop back from the position behind what was written to the first one."""
+        """The backward loop over tape positions, from the last row written to the first one."""
         start, behind = span
-        replaced = {id(one.node): one.read(position) for one in rows}
+        replaced = {id(value.node): value.read(position) for value in rows}
         last = elementwise("subtract", behind, 1)
-        written = {id(tape): one for tape, one in tapes}
-        before = elementwise("maximum", elementwise("subtract", position.node, 1), 0)
+        written = {id(tape): value for tape, value in tapes}
+        previous = elementwise("maximum", elementwise("subtract", position.node, 1), 0)
         carried = list(self.carried)
         for row in rows:
             if any(
-                row.node is one for one in self.numbers
-            ):  # extents are about them, from where a round begins
+                row.node is value for value in self.numbers
+            ):  # extents depend on their value at the start of an iteration
                 now = parameter("int64", (), 0, row.node.options["symbol"])
-                first = picked(written[id(row.tape)], elementwise("maximum", last, 0))
+                first = load_element(written[id(row.tape)], elementwise("maximum", last, 0))
                 replaced[id(row.node)] = now
-                carried.append((first, now, picked(row.tape, before)))
+                carried.append((first, now, load_element(row.tape, previous)))
         for count in self.parts.count:
-            used = reached([one for _, _, one in carried], replaced)
+            used = reached([value for _, _, value in carried], replaced)
             if id(count) in used or count.options.get("symbol") in self.symbols:
                 begin, _, step = self.parts.limits
                 now = parameter("int64", (), 0, count.options.get("symbol", ""))
@@ -284,7 +306,7 @@ class Back:
                 first = elementwise("add", begin, elementwise("multiply", rounds, step))
                 replaced[id(count)] = now
                 carried.append((first, now, elementwise("subtract", now, step)))
-        limits = [last, elementwise("subtract", start, 1), construct.constant(-1, "int64")]
+        limits = [last, elementwise("subtract", start, 1), builder.constant(-1, "int64")]
         return self._loop(limits, position.node, carried, replaced, tapes)
 
     def _loop(
@@ -296,22 +318,24 @@ class Back:
         tapes: Sequence[tuple[Node, Node]],
     ) -> list[Node]:
         parts = self.parts
-        outputs = [one for _, _, one in carried]
+        outputs = [value for _, _, value in carried]
         used = reached(outputs, replaced)
-        taken = [*tapes, *zip(parts.taken, parts.captured, strict=True)]
-        taken = [(own, one) for own, one in taken if id(own) in used]
-        given = [count, *(own for _, own, _ in carried), *(own for own, _ in taken)]
-        body = region(given, outputs, (), replaced)
+        captured = [*tapes, *zip(parts.taken, parts.captured, strict=True)]
+        captured = [(own, value) for own, value in captured if id(own) in used]
+        parameters = [count, *(own for _, own, _ in carried), *(own for own, _ in captured)]
+        body = region(parameters, outputs, (), replaced)
         options = {
             "counts": True,
             "carried": len(carried),
-            "condition": region(given, [TRUE]),
+            "condition": region(parameters, [TRUE]),
             "body": body,
             "rounds": self.inner.own_rounds,
         }
         missing = unsupported(body)
         if missing:
-            raise UnknownError(f"a loop, whose rounds backwards would need {missing} in them")
-        firsts = [one for one, _, _ in carried]
-        made = Node("loop", [*limits, *firsts, *(one for _, one in taken)], "int64", (), options)
-        return items(made, firsts)[: len(self.carried)]
+            raise UnknownError(f"a loop whose backward iterations would contain {missing}")
+        initial_values = [value for value, _, _ in carried]
+        loop = Node(
+            "loop", [*limits, *initial_values, *(value for _, value in captured)], "int64", (), options
+        )
+        return items(loop, initial_values)[: len(self.carried)]

@@ -1,13 +1,13 @@
-"""Nodes that are written with operators: the language of the rules of derivatives."""
+"""Operator overloading for nodes: the notation in which derivative rules are written."""
 
 from typing import Any
 
-from jitkernels.graph import construct
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.graph import Node
 
 
 class Term:
-    """A node, or what an operation makes of it; other operands are terms or Python's numbers."""
+    """A node with arithmetic operators; the other operand is a Term or a Python number."""
 
     __slots__ = ("node",)
 
@@ -43,12 +43,11 @@ class Term:
 
 
 def apply(name: str, *operands: Any) -> Term:
-    """An elementwise operation of the table by its name."""
-    return Term(
-        construct.elementwise(name, *(one.node if isinstance(one, Term) else one for one in operands))
-    )
+    """An elementwise operation by its name."""
+    nodes = (operand.node if isinstance(operand, Term) else operand for operand in operands)
+    return Term(builder.elementwise(name, *nodes))
 
 
 def number(value: float, like: Term) -> Term:
-    """A number of a term's dtype, where no other operand would say which."""
-    return Term(construct.constant(value, like.node.dtype))
+    """A constant with the dtype of a term, where no other operand determines it."""
+    return Term(builder.constant(value, like.node.dtype))

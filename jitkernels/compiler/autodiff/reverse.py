@@ -1,27 +1,29 @@
-"""Reverse mode: the cotangents of some nodes from those of others, as nodes of the same graph."""
+"""Reverse mode: the cotangents of variables from those of outputs, as nodes of the same graph."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jitkernels.graph import construct
-from jitkernels.graph.branching import of_branch
-from jitkernels.graph.construct import UnknownError, zeros
-from jitkernels.graph.ir import Node, sorted_nodes
-from jitkernels.graph.linear_algebra import of_call
-from jitkernels.graph.looping import of_loop
-from jitkernels.graph.operations import OPERATIONS
-from jitkernels.graph.serving import once
-from jitkernels.graph.summing import summed_to
-from jitkernels.graph.terms import Term
-from jitkernels.graph.totals import Around, Totals
+from jitkernels.compiler.autodiff.branch_vjp import branch_cotangents
+from jitkernels.compiler.autodiff.cotangent_accumulator import Around, CotangentAccumulator
+from jitkernels.compiler.autodiff.elementwise_rules import partials_of
+from jitkernels.compiler.autodiff.linalg_rules import call_cotangents
+from jitkernels.compiler.autodiff.loop_vjp import loop_cotangents
+from jitkernels.compiler.autodiff.node_operators import Term
+from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
+from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError, zeros
+from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.merge_loop_variants import once
+from jitkernels.compiler.ir.ops import OPERATIONS
 
 CALLS = frozenset({"call", "kernel"})
-"""What has rules of its own, and several results or one; each of several is an `item`, as are those of loops."""
+"""Operations with rules of their own and one or several results; each of several is an `item`, as of loops."""
 
 
-class LackingError(Exception):
-    """An operation has no derivative. `node`: which."""
+class NotDifferentiableError(Exception):
+    """An operation has no derivative. `node`: the operation."""
 
     def __init__(self, text: str, node: Node) -> None:
         super().__init__(text)
@@ -29,99 +31,102 @@ class LackingError(Exception):
 
 
 def is_float(node: Node) -> bool:
-    """Whether a node is one that derivatives are of."""
+    """Whether a node is differentiable: its elements are floats."""
     return np.dtype(node.dtype).kind == "f"
 
 
 def cotangents(
-    outputs: Sequence[Node], given: Sequence[Node], variables: Sequence[Node], around: Around
+    outputs: Sequence[Node], seeds: Sequence[Node], variables: Sequence[Node], around: Around
 ) -> list[Node]:
-    """For each variable how much the outputs, weighted by what is given for each, change with it.
+    """The vector-Jacobian product: for each variable the derivative of the outputs weighted by `seeds`.
 
-    Raises LackingError where something between has no derivative.
+    Raises NotDifferentiableError for an operation without a derivative.
     """
     new = once([*outputs, *variables])
-    variables = [new[id(one)] for one in variables]
-    totals = pulled([new[id(one)] for one in outputs], given, variables, around)
-    return [totals.of(one) or zeros(one.dtype, one.shape) for one in variables]
+    variables = [new[id(variable)] for variable in variables]
+    totals = backward_pass([new[id(node)] for node in outputs], seeds, variables, around)
+    return [totals.of(variable) or zeros(variable.dtype, variable.shape) for variable in variables]
 
 
-def pulled(
+def backward_pass(
     outputs: Sequence[Node],
-    given: Sequence[Node],
+    seeds: Sequence[Node],
     variables: Sequence[Node],
     around: Around,
-    begun: Mapping[int, Node] | None = None,
-) -> Totals:
-    """The cotangents of all nodes; `begun` are sums that are there before, by the ids of variables."""
+    initial: Mapping[int, Node] | None = None,
+) -> CotangentAccumulator:
+    """The cotangents of all nodes; `initial`: initial values of sums, by the ids of variables."""
     nodes = sorted_nodes(outputs)
-    active = {id(one) for one in variables}
-    several = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
+    active = {id(variable) for variable in variables}
+    multi_result = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
     for node in nodes:
-        if any(id(one) in active for one in node.inputs) and (is_float(node) or id(node) in several):
+        if any(id(operand) in active for operand in node.inputs) and (
+            is_float(node) or id(node) in multi_result
+        ):
             active.add(id(node))
-    totals = Totals(in_place=around.in_place)
-    for one in variables:
-        if begun and id(one) in begun:
-            totals.put(one, begun[id(one)])
-    for node, one in zip(outputs, given, strict=True):
-        totals.add(node, one)
-    known = {id(one) for one in variables}
-    flows: dict[int, dict[int, Node]] = {}
+    totals = CotangentAccumulator(in_place=around.in_place)
+    for variable in variables:
+        if initial and id(variable) in initial:
+            totals.put(variable, initial[id(variable)])
+    for node, seed in zip(outputs, seeds, strict=True):
+        totals.add(node, seed)
+    known = {id(variable) for variable in variables}
+    flow_cotangents: dict[int, dict[int, Node]] = {}
     for node in reversed(nodes):
         if id(node) not in active or id(node) in known:
             continue
         try:
-            if id(node) in flows and node.operation in CALLS:
-                _add_parts(totals, node, of_call(node, flows[id(node)]), active)
-            elif id(node) in flows:
-                through = of_loop if node.operation == "loop" else of_branch
-                through(node, flows[id(node)], active, around, pulled, totals)
+            if id(node) in flow_cotangents and node.operation in CALLS:
+                _add_parts(totals, node, call_cotangents(node, flow_cotangents[id(node)]), active)
+            elif id(node) in flow_cotangents:
+                rule = loop_cotangents if node.operation == "loop" else branch_cotangents
+                rule(node, flow_cotangents[id(node)], active, around, backward_pass, totals)
             elif totals.has(node):
                 cotangent = totals.of(node)
                 assert cotangent is not None, "there is one"
                 if node.operation == "item" and id(node.inputs[0]) in active:
-                    before = flows.setdefault(id(node.inputs[0]), {})
+                    previous = flow_cotangents.setdefault(id(node.inputs[0]), {})
                     index = node.options["index"]
-                    before[index] = (
+                    previous[index] = (
                         cotangent
-                        if index not in before
-                        else construct.elementwise("add", before[index], cotangent)
+                        if index not in previous
+                        else builder.elementwise("add", previous[index], cotangent)
                     )
                     continue
                 _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
-        except (UnknownError, LackingError) as error:
-            raise LackingError(str(error), node) from None
+        except (UnknownError, NotDifferentiableError) as error:
+            raise NotDifferentiableError(str(error), node) from None
     return totals
 
 
-def _add_parts(totals: Totals, node: Node, parts: Sequence[Node | None], active: set[int]) -> None:
-    for one, part in zip(node.inputs, parts, strict=True):
-        if part is not None and id(one) in active:
-            totals.add(one, part)
+def _add_parts(
+    totals: CotangentAccumulator, node: Node, parts: Sequence[Node | None], active: set[int]
+) -> None:
+    for operand, part in zip(node.inputs, parts, strict=True):
+        if part is not None and id(operand) in active:
+            totals.add(operand, part)
 
 
 def cotangents_of_node(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
-    """What flows to each input of a node."""
-    operation = OPERATIONS[node.operation]
-    if operation.transpose is not None:
-        pulled: Sequence[Node | None] = operation.transpose(node, cotangent)
-        return pulled
-    partials = operation.scalar.partials if operation.scalar is not None else None
+    """The cotangents of the operands of a node; None for each that gets none."""
+    rule = TRANSPOSES.get(node.operation)
+    if rule is not None:
+        return rule(node, cotangent)
+    partials = partials_of(node.operation) if OPERATIONS[node.operation].scalar is not None else None
     if partials is None:
         raise UnknownError(node.operation)
     terms = (*map(Term, node.inputs), Term(node))
-    found: list[Node | None] = []
-    for one, partial in zip(node.inputs, partials, strict=True):
-        if partial is None or id(one) not in active:
-            found.append(None)
+    cotangents_of_operands: list[Node | None] = []
+    for operand, partial in zip(node.inputs, partials, strict=True):
+        if partial is None or id(operand) not in active:
+            cotangents_of_operands.append(None)
             continue
         factor = partial(*terms)
         if isinstance(factor, Term):
-            part = construct.elementwise("multiply", cotangent, factor.node)
+            part = builder.elementwise("multiply", cotangent, factor.node)
         elif factor == 1.0:
             part = cotangent
         else:
             part = (-Term(cotangent) if factor == -1.0 else Term(cotangent) * factor).node
-        found.append(summed_to(part, one.shape))
-    return found
+        cotangents_of_operands.append(sum_to_shape(part, operand.shape))
+    return cotangents_of_operands

@@ -1,71 +1,72 @@
-"""Tapes: arrays with a row for each round of loops, in which those write down what is needed on the way back."""
+"""Tapes: arrays with one row per loop iteration, which store the forward values that the backward loop reads."""
 
 from typing import Any
 
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, Scope
-from jitkernels.graph.ir import Node
-from jitkernels.graph.limits import limit
-from jitkernels.graph.regions import parameter
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.dim_bounds import limit
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.regions import parameter
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope
 
 
-class Position:
-    """A parameter that counts positions on tapes, and the extent that it is where rows lie there.
+class TapePosition:
+    """The loop-carried row index of the tapes of a loop, and the extent symbol that views of rows use for it.
 
-    `checked`: the position as one where the tape has room; where it may have none, whoever calls makes larger ones.
+    `checked`: the position behind a bounds check. A tape of a loop of unknown trip count may be full; the caller then
+    grows it and starts the call again.
     """
 
     def __init__(self, scope: Scope, most: Number, *, rows: bool, grows: bool = False) -> None:
-        self.extent: Extent | None = moving_symbol(scope, most) if rows else None
+        self.extent: Extent | None = tape_symbol(scope, most) if rows else None
         self.node = self.checked = parameter("int64", (), 0, str(self.extent) if rows else "")
         if grows:
             options = {"extent": most, "counts_back": False, "grows": True}
             self.checked = Node("bounded", (self.node,), "int64", (), options)
 
 
-class Row:
-    """A value that each round keeps: a row of a tape, at a position."""
+class TapeRow:
+    """A value that each iteration stores: one row of a tape."""
 
-    def __init__(self, node: Node, most: Number, position: Position) -> None:
-        largest = [limit(one, is_upper=True) for one in node.shape]
+    def __init__(self, node: Node, most: Number, position: TapePosition) -> None:
+        largest = [limit(extent, is_upper=True) for extent in node.shape]
         if None in largest:
-            raise UnknownError("a loop with arrays of which nothing tells how large they get")
+            raise UnknownError("a loop with arrays whose largest size is unknown")
         self.node = node
         self.tape = parameter(node.dtype, (most, *largest), 0)
         if node.ndim:
             options = {"map": self._map(position), "extents": node.shape}
             self.written = Node("update", (self.tape, node), node.dtype, self.tape.shape, options)
         else:
-            given = (self.tape, node, position.checked)
-            self.written = Node("scatter", given, node.dtype, self.tape.shape, {"axis": 0})
+            operands = (self.tape, node, position.checked)
+            self.written = Node("scatter", operands, node.dtype, self.tape.shape, {"axis": 0})
 
-    def _map(self, position: Position) -> Any:
+    def _map(self, position: TapePosition) -> Any:
         steps = [(0, ((i, 1),)) for i in range(self.node.ndim)]
         return ((position.extent, ()), *steps)
 
-    def read(self, position: Position) -> Node:
-        """The value that was kept at a position."""
+    def read(self, position: TapePosition) -> Node:
+        """The value that was stored at a position."""
         if self.node.ndim:
-            return construct.view(self.tape, self._map(position), self.node.shape)
-        return picked(self.tape, position.node)
+            return builder.view(self.tape, self._map(position), self.node.shape)
+        return load_element(self.tape, position.node)
 
 
-def moving_symbol(scope: Scope, most: Number) -> Extent:
-    """A new int of a loop, from 0 on and less than that."""
+def tape_symbol(scope: Scope, most: Number) -> Extent:
+    """A new loop-variant integer symbol from 0 to `most` - 1."""
     name = f"sp{len(scope.values)}"
-    found = scope.symbol(name, 2)
+    symbol = scope.symbol(name, 2)
     scope.moving[name] = (0, most - 1)
-    return found
+    return symbol
 
 
-def before_first(like: Node, *, is_open: bool) -> Node:
-    """A tape, or a position on tapes, before the first round: `is_open` where loops around say what that is."""
+def value_before_loop(like: Node, *, is_open: bool) -> Node:
+    """The initial value of a tape or position; a parameter where `is_open`, as the enclosing loop carries it."""
     if is_open:
         return parameter(like.dtype, like.shape, 0)
-    return construct.unwritten(like.dtype, like.shape) if like.ndim else construct.constant(0, like.dtype)
+    return builder.unwritten(like.dtype, like.shape) if like.ndim else builder.constant(0, like.dtype)
 
 
-def picked(array: Node, index: Node) -> Node:
-    """An element of a vector."""
+def load_element(array: Node, index: Node) -> Node:
+    """The element of a vector at an index."""
     return Node("gather", (array, index), array.dtype, (), {"axis": 0})

@@ -1,23 +1,23 @@
-"""Sums over what broadcasting repeats."""
+"""The transpose of broadcasting: sums over broadcast dimensions."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from jitkernels.graph import construct
-from jitkernels.graph.extents import same
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import same
 
 
-def summed_to(node: Node, shape: Sequence[Any]) -> Node:
-    """The sum over what broadcasting has made of an array of that shape."""
+def sum_to_shape(node: Node, shape: Sequence[Any]) -> Node:
+    """The sum of `node` over the dimensions along which an array of that shape is broadcast to it."""
     missing = node.ndim - len(shape)
-    over = [
+    broadcast_axes = [
         i
         for i in range(node.ndim)
         if i < missing or (same(shape[i - missing], 1) and not same(node.shape[i], 1))
     ]
-    if not over:
+    if not broadcast_axes:
         return node
-    found = construct.reduce("sum", node, over)
-    kept = [i - missing for i in over if i >= missing]
-    return construct.expand_dims(found, kept) if kept else found
+    total = builder.reduce("sum", node, broadcast_axes)
+    kept_axes = [i - missing for i in broadcast_axes if i >= missing]
+    return builder.expand_dims(total, kept_axes) if kept_axes else total

@@ -1,168 +1,171 @@
-"""What becomes of the cotangent of a node: the rules of all operations that are not elementwise.
+"""Vector-Jacobian products of all operations that are not elementwise.
 
-A rule takes a node and its cotangent, and gives one for each input, or None where none flows. The operations are
-linear, or are where they choose, so a rule is the transpose of the operation.
+A rule maps a node and its cotangent to one cotangent for each operand, or None. The operations are linear, or linear
+where they select, so that a rule is the operation's transpose.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.graph import construct, extents, linear_algebra, running
-from jitkernels.graph.construct import elementwise, zeros
-from jitkernels.graph.extents import same
-from jitkernels.graph.ir import Node
-from jitkernels.graph.matrices import product, turned
-from jitkernels.graph.summing import summed_to
+from jitkernels.compiler.autodiff import cumulative_rules, linalg_rules
+from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import elementwise, zeros
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.matrix_ops import product, turned
+from jitkernels.compiler.ir.symbolic_dims import same
 
 Transpose = Callable[[Node, Node], Sequence[Node | None]]
 
 
 def where(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    condition, one, other = node.inputs
+    condition, if_true, if_false = node.inputs
     return (
         None,
-        summed_to(elementwise("where", condition, cotangent, 0.0), one.shape),
-        summed_to(elementwise("where", condition, 0.0, cotangent), other.shape),
+        sum_to_shape(elementwise("where", condition, cotangent, 0.0), if_true.shape),
+        sum_to_shape(elementwise("where", condition, 0.0, cotangent), if_false.shape),
     )
 
 
 def cast(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    return (construct.cast(cotangent, node.inputs[0].dtype),)
+    return (builder.cast(cotangent, node.inputs[0].dtype),)
 
 
 def reshape(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    return (construct.reshape(cotangent, node.inputs[0].shape),)
+    return (builder.reshape(cotangent, node.inputs[0].shape),)
 
 
 def view(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    """Elements that are shown several times get the sum, those that are not shown zero."""
-    given, index_map, shape = node.inputs[0], node.options["map"], node.shape
-    shown = {own for _, steps in index_map for own, step in steps if not same(step, 0)}
-    over = [i for i in range(len(shape)) if i not in shown and not same(shape[i], 1)]
-    kept = [i for i in range(len(shape)) if i in shown]
-    gone = [i for i in range(len(shape)) if i not in shown]
-    if over:
-        cotangent = construct.reduce("sum", cotangent, over)
-        gone = [i - sum(other < i for other in over) for i in gone if i not in over]
-    if gone:
-        cotangent = construct.squeeze(cotangent, gone)
+    """Scatter the cotangent back: elements shown several times get the sum, elements not shown get zero."""
+    array, index_map, shape = node.inputs[0], node.options["map"], node.shape
+    read_dimensions = {own for _, steps in index_map for own, step in steps if not same(step, 0)}
+    broadcast_axes = [i for i in range(len(shape)) if i not in read_dimensions and not same(shape[i], 1)]
+    kept_axes = [i for i in range(len(shape)) if i in read_dimensions]
+    dropped_axes = [i for i in range(len(shape)) if i not in read_dimensions]
+    if broadcast_axes:
+        cotangent = builder.reduce("sum", cotangent, broadcast_axes)
+        dropped_axes = [
+            i - sum(other < i for other in broadcast_axes) for i in dropped_axes if i not in broadcast_axes
+        ]
+    if dropped_axes:
+        cotangent = builder.squeeze(cotangent, dropped_axes)
     index_map = tuple(
-        (start, tuple((kept.index(own), step) for own, step in steps if own in shown))
+        (start, tuple((kept_axes.index(own), step) for own, step in steps if own in read_dimensions))
         for start, steps in index_map
     )
-    return (_placed_back(cotangent, given, index_map),)
+    return (_scatter_view(cotangent, array, index_map),)
 
 
-def _placed_back(cotangent: Node, given: Node, index_map: Any) -> Node:
-    """What a view that shows each element once at most was made of, zero elsewhere."""
-    steps = [one for _, one in index_map]
+def _scatter_view(cotangent: Node, array: Node, index_map: Any) -> Node:
+    """The cotangent of the array of a view that shows each element at most once; zero elsewhere."""
+    steps = [value for _, value in index_map]
     order = [
-        own for one in steps for own, _ in sorted(one, key=lambda pair: _from_outermost(pair, cotangent))
+        own for value in steps for own, _ in sorted(value, key=lambda pair: _from_outermost(pair, cotangent))
     ]
     if len(order) == len(set(order)) == cotangent.ndim and all(
-        _is_all(start, one, cotangent.shape, extent)
-        for (start, one), extent in zip(index_map, given.shape, strict=True)
+        _is_all(start, value, cotangent.shape, extent)
+        for (start, value), extent in zip(index_map, array.shape, strict=True)
     ):
-        return construct.reshape(construct.transpose(cotangent, order), given.shape)
-    for one in steps:
-        if len(one) > 1 and not _is_split(one, cotangent.shape):
-            return _added_back(cotangent, given, index_map)
+        return builder.reshape(builder.transpose(cotangent, order), array.shape)
+    for value in steps:
+        if len(value) > 1 and not _is_split(value, cotangent.shape):
+            return _scatter_add_view(cotangent, array, index_map)
     options = {"map": index_map, "extents": cotangent.shape}
-    return Node("update", (zeros(given.dtype, given.shape), cotangent), given.dtype, given.shape, options)
+    return Node("update", (zeros(array.dtype, array.shape), cotangent), array.dtype, array.shape, options)
 
 
-def _added_back(cotangent: Node, given: Node, index_map: Any) -> Node:
-    """What a view was made of that shows elements several times, as sliding windows do: each gets the sum."""
-    shape, places = cotangent.shape, []
+def _scatter_add_view(cotangent: Node, array: Node, index_map: Any) -> Node:
+    """The cotangent of the array of a view with overlapping windows: each element gets the sum."""
+    shape, indices = cotangent.shape, []
     for start, steps in index_map:
-        place = construct.extent(start)
+        index = builder.extent(start)
         for own, step in steps:
-            count = Node("iota", (), "int64", shape, {"axis": own})
-            place = elementwise("add", place, elementwise("multiply", count, construct.extent(step)))
-        places.append(construct.broadcast_to(place, shape))
-    given_nodes = (zeros(given.dtype, given.shape), cotangent, *places)
-    return Node(
-        "scatter", given_nodes, given.dtype, given.shape, {"axis": 0, "adds": True, "is_inside": True}
-    )
+            iota = Node("iota", (), "int64", shape, {"axis": own})
+            index = elementwise("add", index, elementwise("multiply", iota, builder.extent(step)))
+        indices.append(builder.broadcast_to(index, shape))
+    operands = (zeros(array.dtype, array.shape), cotangent, *indices)
+    return Node("scatter", operands, array.dtype, array.shape, {"axis": 0, "adds": True, "is_inside": True})
 
 
 def _from_outermost(pair: Any, cotangent: Node) -> int:
-    """A key that puts outermost dimensions first: those of large steps, then those of one place."""
+    """A sort key that puts outer dimensions first: larger steps, then extents of 1."""
     own, step = pair
-    return -int(extents.value_of(step)) * 2 + (extents.value_of(cotangent.shape[own]) == 1)
+    return -int(symbolic_dims.value_of(step)) * 2 + (symbolic_dims.value_of(cotangent.shape[own]) == 1)
 
 
 def _is_split(steps: Any, shape: Sequence[Any]) -> bool:
-    """Whether dimensions are one dimension taken apart, without gaps but for those of the whole."""
-    ordered = sorted(steps, key=lambda pair: abs(extents.value_of(pair[1])))
+    """Whether dimensions are one dimension split without gaps, but for a stride of the whole."""
+    ordered = sorted(steps, key=lambda pair: abs(symbolic_dims.value_of(pair[1])))
     return all(
         _are_equal(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered)
     )
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether extents are equal, if only in calls like the one that is traced."""
-    return same(one, other) or (extents.value_of(one) == extents.value_of(other) and bool(one == other))
+def _are_equal(value: Any, other: Any) -> bool:
+    """Whether extents are equal, if only in calls like the traced one."""
+    return same(value, other) or (
+        symbolic_dims.value_of(value) == symbolic_dims.value_of(other) and bool(value == other)
+    )
 
 
 def _is_all(start: Any, steps: Any, shape: Sequence[Any], extent: Any) -> bool:
-    """Whether dimensions show all of one."""
+    """Whether a view's dimensions cover all of one dimension of the array."""
     if not same(start, 0):
         return False
     if not steps:
         return same(extent, 1)
-    count = extents.product(shape[own] for own, _ in steps)
-    ordered = sorted(steps, key=lambda pair: extents.value_of(pair[1]))
+    count = symbolic_dims.product(shape[own] for own, _ in steps)
+    ordered = sorted(steps, key=lambda pair: symbolic_dims.value_of(pair[1]))
     return _are_equal(count, extent) and same(ordered[0][1], 1) and _is_split(steps, shape)
 
 
 def reduce(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    given, kind, axes = node.inputs[0], node.options["kind"], node.options["axes"]
+    array, kind, axes = node.inputs[0], node.options["kind"], node.options["axes"]
 
-    def spread(one: Node) -> Node:
-        return construct.broadcast_to(construct.expand_dims(one, axes), given.shape)
+    def spread(reduced: Node) -> Node:
+        return builder.broadcast_to(builder.expand_dims(reduced, axes), array.shape)
 
     if kind == "sum":
         return (spread(cotangent),)
     if kind in ("min", "max"):
-        chosen = elementwise("equal", given, spread(node))
-        shares = elementwise("where", chosen, construct.constant(1.0, node.dtype), 0.0)
-        share = elementwise("divide", cotangent, construct.reduce("sum", shares, axes))
-        return (elementwise("where", chosen, spread(share), 0.0),)
+        is_extreme = elementwise("equal", array, spread(node))
+        shares = elementwise("where", is_extreme, builder.constant(1.0, node.dtype), 0.0)
+        share = elementwise("divide", cotangent, builder.reduce("sum", shares, axes))
+        return (elementwise("where", is_extreme, spread(share), 0.0),)
     if kind == "prod":
-        return (elementwise("multiply", spread(cotangent), running.others(given, axes)),)
+        return (elementwise("multiply", spread(cotangent), cumulative_rules.product_of_others(array, axes)),)
     return (None,)
 
 
 def scan(node: Node, cotangent: Node) -> Sequence[Node | None]:
     kind, axis = node.options["kind"], node.options["axis"]
     if kind == "prod":
-        return (running.of_products(node, cotangent),)
+        return (cumulative_rules.scan_product_cotangent(node, cotangent),)
     if kind in ("min", "max"):
-        return (running.of_extremes(node, cotangent),)
-    turned = construct.flip(cotangent, axis)
-    return (construct.flip(Node("scan", (turned,), node.dtype, node.shape, node.options), axis),)
+        return (cumulative_rules.scan_extreme_cotangent(node, cotangent),)
+    turned = builder.flip(cotangent, axis)
+    return (builder.flip(Node("scan", (turned,), node.dtype, node.shape, node.options), axis),)
 
 
 def matmul(node: Node, cotangent: Node) -> Sequence[Node | None]:
     left, right = node.inputs
-    to_left = summed_to(product(cotangent, turned(right)), left.shape)
-    if right.ndim == 2 and left.ndim > 2:  # one product of all rows
-        rows = extents.product(left.shape[:-1])
-        all_left = construct.reshape(left, (rows, left.shape[-1]))
-        return to_left, product(turned(all_left), construct.reshape(cotangent, (rows, cotangent.shape[-1])))
-    return to_left, summed_to(product(turned(left), cotangent), right.shape)
+    to_left = sum_to_shape(product(cotangent, turned(right)), left.shape)
+    if right.ndim == 2 and left.ndim > 2:  # one GEMM over all rows
+        rows = symbolic_dims.product(left.shape[:-1])
+        all_left = builder.reshape(left, (rows, left.shape[-1]))
+        return to_left, product(turned(all_left), builder.reshape(cotangent, (rows, cotangent.shape[-1])))
+    return to_left, sum_to_shape(product(turned(left), cotangent), right.shape)
 
 
 def concatenate(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    axis, found, start = node.options["axis"], [], 0
-    for one in node.inputs:
-        index_map = construct.identity_map(node.ndim)
+    axis, cotangents, start = node.options["axis"], [], 0
+    for operand in node.inputs:
+        index_map = builder.identity_map(node.ndim)
         index_map[axis] = (start, ((axis, 1),))
-        found.append(construct.view(cotangent, tuple(index_map), one.shape))
-        start = start + one.shape[axis]
-    return found
+        cotangents.append(builder.view(cotangent, tuple(index_map), operand.shape))
+        start = start + operand.shape[axis]
+    return cotangents
 
 
 def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
@@ -170,58 +173,62 @@ def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
     hidden = Node(
         "update", (cotangent, zeros(value.dtype, value.shape)), node.dtype, node.shape, node.options
     )
-    return hidden, construct.view(cotangent, index_map, value.shape)
+    return hidden, builder.view(cotangent, index_map, value.shape)
 
 
 def gather(node: Node, cotangent: Node) -> Sequence[Node | None]:
     array, *indices = node.inputs
-    indices = _known_inside(indices)
-    given = (zeros(array.dtype, array.shape), cotangent, *indices)
-    options: dict[str, Any] = {**node.options, "adds": any(one.ndim for one in indices)}
-    return Node("scatter", given, array.dtype, array.shape, options), *[None] * len(indices)
+    indices = _without_bounds_checks(indices)
+    operands = (zeros(array.dtype, array.shape), cotangent, *indices)
+    options: dict[str, Any] = {**node.options, "adds": any(index.ndim for index in indices)}
+    return Node("scatter", operands, array.dtype, array.shape, options), *[None] * len(indices)
 
 
 def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
     _, values, *indices = node.inputs
-    indices = _known_inside(indices)
+    indices = _without_bounds_checks(indices)
     hidden = cotangent
     if not node.options.get("adds"):
-        given = (cotangent, zeros(values.dtype, values.shape), *indices)
-        hidden = Node("scatter", given, node.dtype, node.shape, node.options)
-    picked = _picked(cotangent, indices, node.options["axis"])
+        operands = (cotangent, zeros(values.dtype, values.shape), *indices)
+        hidden = Node("scatter", operands, node.dtype, node.shape, node.options)
+    gathered = _gathered(cotangent, indices, node.options["axis"])
     if hidden is not cotangent and indices[0].ndim:
-        picked = elementwise("where", _stays(node, indices, picked), picked, 0.0)
-    return hidden, summed_to(picked, values.shape), *[None] * len(indices)
+        gathered = elementwise("where", _is_last_write(node, indices, gathered), gathered, 0.0)
+    return hidden, sum_to_shape(gathered, values.shape), *[None] * len(indices)
 
 
-def _known_inside(indices: Sequence[Node]) -> list[Node]:
-    """Numbers that were looked at on the way there, in loops and branches: without the zero that waits for that."""
+def _without_bounds_checks(indices: Sequence[Node]) -> list[Node]:
+    """Indices that the forward pass has checked, in loops and branches: without the zero that depends on the check."""
     return [
-        one.inputs[0] if one.operation == "add" and one.inputs[1].operation == "bounded" and one.ndim else one
-        for one in indices
+        index.inputs[0]
+        if index.operation == "add" and index.inputs[1].operation == "bounded" and index.ndim
+        else index
+        for index in indices
     ]
 
 
-def _stays(node: Node, indices: Sequence[Node], values: Node) -> Node:
-    """Whether each of the values is the last one that is written to its place."""
-    axis, shape = node.options["axis"], construct.broadcast_shapes([one.shape for one in indices])
-    count = extents.product(shape)
-    numbers = construct.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
-    room = zeros("int64", node.shape[axis : axis + len(indices)])
+def _is_last_write(node: Node, indices: Sequence[Node], values: Node) -> Node:
+    """Whether each value is the last one that the scatter writes to its element."""
+    axis, shape = node.options["axis"], builder.broadcast_shapes([index.shape for index in indices])
+    count = symbolic_dims.product(shape)
+    numbers = builder.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
+    zeros_like_target = zeros("int64", node.shape[axis : axis + len(indices)])
     options = {"axis": 0, "is_inside": True}
-    last = Node("scatter", (room, numbers, *indices), "int64", room.shape, options)
-    found = elementwise("equal", _picked(last, indices, 0), numbers)
-    return construct.expand_dims(found, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
+    last_writer = Node(
+        "scatter", (zeros_like_target, numbers, *indices), "int64", zeros_like_target.shape, options
+    )
+    is_last = elementwise("equal", _gathered(last_writer, indices, 0), numbers)
+    return builder.expand_dims(is_last, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
 
 
-def _picked(array: Node, indices: Sequence[Node], axis: int) -> Node:
-    around = construct.broadcast_shapes([one.shape for one in indices])
+def _gathered(array: Node, indices: Sequence[Node], axis: int) -> Node:
+    around = builder.broadcast_shapes([index.shape for index in indices])
     shape = (*array.shape[:axis], *around, *array.shape[axis + len(indices) :])
     return Node("gather", (array, *indices), array.dtype, shape, {"axis": axis, "is_inside": True})
 
 
 def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    return linear_algebra.of_call(node, {0: cotangent})
+    return linalg_rules.call_cotangents(node, {0: cotangent})
 
 
 TRANSPOSES: dict[str, Transpose] = {

@@ -1,6 +1,5 @@
-"""What traced code has in place of an array or a number: it does what NumPy's own would, and adds to the graph."""
+"""Array proxies (tracers): stand for arrays and numbers in traced code, and record operations in the graph."""
 
-import importlib
 import operator
 import sys
 from collections.abc import Iterator
@@ -8,26 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.functionalization import Storage, View
+from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
+from jitkernels.compiler.capture.static_arrays import Frozen
+from jitkernels.compiler.capture.symint import Whole, as_symint
+from jitkernels.compiler.capture.trace_context import (
+    NUMPY,
+    Tracer,
+    is_package_file,
+    refuse,
+    unsupported_operand,
+)
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.core import hooks
 from jitkernels.errors import TracingError
-from jitkernels.frontends.frozen import Frozen
-from jitkernels.frontends.storage import Storage, View
-from jitkernels.frontends.tables import METHODS, SERVICES, TABLE
-from jitkernels.frontends.tracer import NUMPY, Tracer, is_ours, no_operand, refuse
-from jitkernels.frontends.whole import Whole, as_whole
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Number
-from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import is_known
 
-MOST_ROWS = 4096
+MAX_UNROLLED_ROWS = 4096
 PYTHON = {"f": float, "i": int, "b": bool}
 
 
 class Traced:
     """An array, a NumPy scalar (`is_scalar`) or a Python number (`is_weak`) of a trace.
 
-    Python's floats come from anywhere, its ints and bools from loops: others are `Whole`, or decided.
+    Python floats come from anywhere, ints and bools from loops: other Python ints are `Whole`, or concrete.
     """
 
     __slots__ = ("_tracer", "_view", "is_scalar", "is_weak")
@@ -39,17 +45,17 @@ class Traced:
 
     @property
     def tracer(self) -> Tracer:
-        """The trace. Raises TracingError after its end."""
+        """The trace. Raises TracingError once it has ended."""
         if not self._tracer.is_open:
             raise TracingError(
-                "an array of a finished trace is used: a function that jit compiles gives its results by `return`, "
-                "and expected nothing of them to be kept elsewhere"
+                "an array of a finished trace is used: expected a function that jit compiles to return its results, "
+                "got one that stores them elsewhere"
             )
         return self._tracer
 
     @property
     def view(self) -> View:
-        self.tracer  # noqa: B018  # which is checked
+        self.tracer  # noqa: B018  # raises once the trace has ended
         return self._view
 
     @property
@@ -58,25 +64,25 @@ class Traced:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """What `isinstance` is to see, as the function was not written for anything else."""
+        """The type that `isinstance` sees: functions are written for NumPy's types."""
         if self.is_weak:
             return self.python  # type: ignore[no-any-return]
         return np.dtype(self._view.storage.node.dtype).type if self.is_scalar else np.ndarray
 
     @property
     def python(self) -> Any:
-        """Python's type of a number; None for what is none of Python's."""
+        """The Python type of a weak number; None for all else."""
         return PYTHON[np.dtype(self._view.storage.node.dtype).kind] if self.is_weak else None
 
     def region(self, index_map: Any, shape: Any, *, is_readonly: bool = False) -> "Traced":
         """A view of this one."""
         return Traced(self.tracer, self.view.region(index_map, shape, is_readonly=is_readonly))
 
-    # What arrays tell of themselves
+    # Array attributes
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(as_whole(self._tracer, extent) for extent in self._view.shape)
+        return tuple(as_symint(self._tracer, extent) for extent in self._view.shape)
 
     @shape.setter
     def shape(self, _: Any) -> None:
@@ -96,7 +102,7 @@ class Traced:
 
     @property
     def size(self) -> Any:
-        return as_whole(self._tracer, extents.product(self._view.shape))
+        return as_symint(self._tracer, symbolic_dims.product(self._view.shape))
 
     @property
     def itemsize(self) -> int:
@@ -126,7 +132,7 @@ class Traced:
         if self.is_scalar:
             zeros.is_scalar, zeros.is_weak = True, self.is_weak
             return zeros  # type: ignore[no-any-return]
-        return zeros.region(tuple(construct.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
+        return zeros.region(tuple(builder.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
 
     @property
     def flat(self) -> Any:
@@ -141,13 +147,13 @@ class Traced:
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
         count = len(self)
-        if count > MOST_ROWS:
+        if count > MAX_UNROLLED_ROWS:
             raise UnknownError(f"a loop over {count} rows")
-        return map(self.__getitem__, range(count))  # each as it is by then
+        return map(self.__getitem__, range(count))  # rows are read lazily, after earlier iterations' writes
 
     def __repr__(self) -> str:
         caller = sys._getframe(1).f_code.co_filename
-        if self.tracer.is_open and not is_ours(caller) and not caller.startswith(NUMPY):
+        if self.tracer.is_open and not is_package_file(caller) and not caller.startswith(NUMPY):
             raise UnknownError("the text of an array or number")
         return f"<traced {self.dtype} [{', '.join(map(str, self._view.shape))}]>"
 
@@ -175,15 +181,12 @@ class Traced:
         return SERVICES["function"](self.tracer, function, arguments, keywords)
 
     def __jitkernels_call__(self, row: Any, function: Any, arguments: Any, keywords: Any) -> Any:
-        calls = importlib.import_module("jitkernels.named.calls")  # which knows what rows are
-        return calls.call(self.tracer, row, function, arguments, keywords)
+        return hooks.trace_kernel(self.tracer, row, function, arguments, keywords)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise UnknownError(
-            "code that NumPy does not pass on to arrays of other libraries asks for the values"
-        )
+        raise UnknownError("code outside NumPy's array protocols needs the values of a traced array")
 
-    # Values: known for what follows from numbers among the arguments alone
+    # Concretization: only of values that depend on number arguments alone
 
     def _value(self) -> Any:
         if self._view.shape:
@@ -192,7 +195,7 @@ class Traced:
 
     @property
     def number_leaf(self) -> int | None:
-        """Which argument this is, if it is one of NumPy's ints."""
+        """The index of the argument that this is, if it is a NumPy int."""
         node = self.node
         if not self.is_scalar or node.operation != "input" or self.dtype.kind not in "iu":
             return None
@@ -200,12 +203,12 @@ class Traced:
         return leaf if leaf < len(self.tracer.leaves) else None
 
     def __bool__(self) -> bool:
-        if self._view.shape and not all(extents.same(one, 1) for one in self._view.shape):
+        if self._view.shape and not all(symbolic_dims.same(extent, 1) for extent in self._view.shape):
             size = self.size
             if size != 1:
                 refuse(self)
-        found = SERVICES["truth"](self)
-        return bool(self._value() if found is None else found)
+        truth = SERVICES["truth"](self)
+        return bool(self._value() if truth is None else truth)
 
     def __int__(self) -> int:
         return int(self._value())
@@ -233,8 +236,8 @@ class Traced:
         return format(self._value(), spec)
 
     def item(self, *index: Any) -> Any:
-        found = self[index] if index else self
-        return SERVICES["item"](found) if type(found) is Traced else found
+        element = self[index] if index else self
+        return SERVICES["item"](element) if type(element) is Traced else element
 
     def tolist(self) -> Any:
         if self.ndim:
@@ -246,12 +249,12 @@ class Traced:
             raise AttributeError(name)
         if self.is_weak:
             return getattr(float(self), name)
-        found = METHODS.get(name)
-        if found is None:
+        method = METHODS.get(name)
+        if method is None:
             if hasattr(np.ndarray, name):
                 raise UnknownError(f"ndarray.{name}")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
-        return lambda *arguments, **keywords: found(self, *arguments, **keywords)
+        return lambda *arguments, **keywords: method(self, *arguments, **keywords)
 
     # Operators
 
@@ -263,7 +266,7 @@ class Traced:
             return self._operate(ufunc, self, other)
         return SERVICES["ufunc"](self.tracer, ufunc, "__call__", (self, other), {"out": (self,)})
 
-    if TYPE_CHECKING:  # which `_operators` makes
+    if TYPE_CHECKING:  # `_operators` defines these
 
         def __add__(self, other: Any) -> Any: ...
         def __sub__(self, other: Any) -> Any: ...
@@ -329,19 +332,22 @@ _operators()
 
 
 def fresh(tracer: Tracer, node: Node, *, is_scalar: bool = False, is_c: bool | None = True) -> Traced:
-    """A new array; or a NumPy scalar, for a 0-d node."""
-    tracer.refuse_endless(node)
+    """A new array, or a NumPy scalar for a 0-d node."""
+    tracer.limit_operations(node)
+    tracer.failures.evaluate(node)
     return Traced(tracer, View(Storage(node, is_c=is_c), node.shape), is_scalar=is_scalar and not node.shape)
 
 
 def result(tracer: Tracer, node: Node, *operands: Any) -> Traced:
-    """What an operation of these operands gives: 0-d is a scalar, and memory is laid out as theirs is."""
-    is_c = all(one.view.is_c() is True for one in operands if type(one) is Traced and one.ndim > 1)
-    return fresh(tracer, node, is_scalar=True, is_c=True if is_c or node.ndim < 2 else None)
+    """The result of an operation of `operands`: 0-d is a scalar, and the memory layout follows theirs."""
+    is_c = node.ndim < 2 or all(
+        operand.view.is_c() is True for operand in operands if type(operand) is Traced and operand.ndim > 1
+    )
+    return fresh(tracer, node, is_scalar=True, is_c=True if is_c else None)
 
 
 def traced(tracer: Tracer, value: Any) -> Traced:
-    """Any operand as an array of the trace, as `numpy.asarray` has it."""
+    """Convert an operand to an array of the trace, as `numpy.asarray` does."""
     if type(value) is Traced:
         return value
     if type(value) is Whole:
@@ -354,11 +360,11 @@ def traced(tracer: Tracer, value: Any) -> Traced:
         return fresh(tracer, scalar_node(np.asarray(value)[()]))
     if isinstance(value, list | tuple):
         return SERVICES["stacked"](tracer, value)  # type: ignore[no-any-return]
-    raise no_operand(value)
+    raise unsupported_operand(value)
 
 
 def known_array(tracer: Tracer, array: Any) -> Node:
-    """The node of a concrete array. Raises UnknownError for one that the function was not seen to make."""
+    """The node of a concrete array. Raises UnknownError for one that the trace did not see the function create."""
     if not is_known(array.dtype) or type(array) not in (np.ndarray, Frozen):
         raise UnknownError(f"an array of dtype {array.dtype}")
     if type(array) is Frozen:
@@ -369,7 +375,7 @@ def known_array(tracer: Tracer, array: Any) -> Node:
 
 
 def scalar_node(value: Any) -> Node:
-    """A NumPy scalar's node."""
+    """The node of a NumPy scalar."""
     if not is_known(value.dtype):
         raise UnknownError(f"a number of dtype {value.dtype}")
-    return construct.constant(value.item(), value.dtype.name)
+    return builder.constant(value.item(), value.dtype.name)

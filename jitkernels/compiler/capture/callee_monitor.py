@@ -1,7 +1,8 @@
-"""What is looked at while a function is traced: the functions of users that it calls, whoever calls them.
+"""Callee monitor: a profile hook that inspects the user functions called while a function is traced.
 
-Looking costs three quarters of a trace where it is done at all calls, most of which are of ours. So what is ours says
-so, by `unwatched`, `resting` or `of_ours`, and says by `watched` where it calls functions of users.
+A hook at all calls costs three quarters of a trace, and most calls are internal. So internal functions suspend the hook
+by `monitor_suspended`, `without_monitor` or `internal_unless_user_code`, and resume it by `watched` where they
+call user functions.
 """
 
 import _lsprof
@@ -16,37 +17,37 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from jitkernels.frontends import captured
-from jitkernels.frontends.frozen import Frozen
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph.construct import UnknownError
+from jitkernels.compiler.capture import free_variables
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.static_arrays import Frozen
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir.builder import UnknownError
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 PLAIN = frozenset({
     Traced, Whole, Tracer, Frozen, np.ufunc, type(np.sum), NoneType, EllipsisType, bool, int, float, complex, str,
 })  # fmt: skip
-"""Types of what has no code of users."""
+"""Types of values that contain no user code."""
 KNOWN = ("numpy", "builtins")
-"""Where types and functions are from that have none either."""
+"""Modules whose types and functions contain none either."""
 
 
 class _Resting(threading.local):
     watch: Any = None
-    """The hook of the innermost trace, while what runs is ours."""
+    """The hook of the innermost trace, while internal code runs."""
 
 
 _resting = _Resting()
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Let the garbage collector wait, which finds nothing in a trace but takes long where a process has much else.
+def without_gc() -> Iterator[None]:
+    """Disable the garbage collector, which finds nothing in a trace but takes long in large processes.
 
-    Its callbacks and finalisers are no part of the function that is traced, either.
+    Its callbacks and finalizers are no part of the traced function, either.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -58,7 +59,7 @@ def uncollected() -> Iterator[None]:
 
 
 class Watch:
-    """Looks at what functions are called while one is traced: those that read what no call would look at again."""
+    """Inspects the functions called during a trace; records the first one that reads state that no guard checks."""
 
     def __init__(self, tables: set[int]) -> None:
         self.refused = ""
@@ -68,36 +69,36 @@ class Watch:
     def __enter__(self) -> Self:
         self._before, self._resting = sys.getprofile(), _resting.watch
         if not (self._before is None or callable(self._before) or isinstance(self._before, _lsprof.Profiler)):
-            raise UnknownError("the profiler that is at work could not be told to go on")
+            raise UnknownError("the active profiler cannot be resumed after the trace")
         _resting.watch = None
         sys.setprofile(self._called)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if isinstance(self._before, _lsprof.Profiler):  # which Python calls by a function of C's
+        if isinstance(self._before, _lsprof.Profiler):  # a C profiler is not a Python callable
             _lsprof.Profiler.enable(self._before)
         else:
             sys.setprofile(self._before)
         _resting.watch = self._resting
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event not in ("call", "return") or captured.is_of_library(frame.f_code.co_filename):
-            return  # as nearly always
+        if event not in ("call", "return") or free_variables.is_of_library(frame.f_code.co_filename):
+            return  # the common case
         if not self.refused and event == "call" and id(frame.f_globals) not in self._tables:
-            self.refused = captured.is_tracked(frame)
+            self.refused = free_variables.is_tracked(frame)
         if not self.refused:
-            self.refused = captured.read_of_classes(frame)
+            self.refused = free_variables.read_of_classes(frame)
 
 
 def _hook() -> Any:
-    """The hook in force; None where that is not a trace's."""
-    found = sys.getprofile()
-    return found if type(getattr(found, "__self__", None)) is Watch else None
+    """The active hook; None where it is not that of a trace."""
+    profile_hook = sys.getprofile()
+    return profile_hook if type(getattr(profile_hook, "__self__", None)) is Watch else None
 
 
 @contextmanager
-def unwatched() -> Iterator[None]:
-    """In this, nothing that is called or read is part of the user's function: rows, kernels, references."""
+def monitor_suspended() -> Iterator[None]:
+    """Suspend the hook: nothing called inside is part of the user's function (kernels, references)."""
     hook = _hook()
     if hook is None:
         yield
@@ -109,18 +110,18 @@ def unwatched() -> Iterator[None]:
         sys.setprofile(hook)
 
 
-def resting(function: Callable[Given, Found]) -> Callable[Given, Found]:
-    """A function of ours, which calls those of users through `watched` alone."""
+def without_monitor(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Suspend the hook during an internal function, which calls user functions through `watched` only."""
 
     @functools.wraps(function)
-    def call(*given: Given.args, **named: Given.kwargs) -> Found:
+    def call(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         hook = _hook()
         if hook is None:
-            return function(*given, **named)
+            return function(*arguments, **keywords)
         before, _resting.watch = _resting.watch, hook
         sys.setprofile(None)
         try:
-            return function(*given, **named)
+            return function(*arguments, **keywords)
         finally:
             _resting.watch = before
             sys.setprofile(hook)
@@ -128,35 +129,37 @@ def resting(function: Callable[Given, Found]) -> Callable[Given, Found]:
     return call
 
 
-def of_ours(function: Callable[Given, Found]) -> Callable[Given, Found]:
-    """A function of ours, which calls those of users only if it is given any, or objects that have some."""
-    rests = resting(function)
+def internal_unless_user_code(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Suspend the hook during an internal function unless its arguments contain user code."""
+    rests = without_monitor(function)
 
     @functools.wraps(function)
-    def call(*given: Given.args, **named: Given.kwargs) -> Found:
-        if all(map(_is_plain, given)) and all(map(_is_plain, named.values())):
-            return rests(*given, **named)
-        return function(*given, **named)
+    def call(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+        if all(map(_is_plain, arguments)) and all(map(_is_plain, keywords.values())):
+            return rests(*arguments, **keywords)
+        return function(*arguments, **keywords)
 
     return call
 
 
-def watched(function: Callable[Given, Found], *given: Given.args, **named: Given.kwargs) -> Found:
-    """``function(*given, **named)`` of a function of users, or of what is made of one."""
+def watched(
+    function: Callable[Parameters, Result], *arguments: Parameters.args, **keywords: Parameters.kwargs
+) -> Result:
+    """``function(*arguments, **keywords)`` of a user function, with the hook resumed."""
     hook = _resting.watch
     if hook is None:
-        return function(*given, **named)
+        return function(*arguments, **keywords)
     _resting.watch = None
     sys.setprofile(hook)
     try:
-        return function(*given, **named)
+        return function(*arguments, **keywords)
     finally:
         sys.setprofile(None)
         _resting.watch = hook
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether there is no code of users in a value."""
+    """Whether a value contains no user code."""
     kind = type(value)
     if kind in PLAIN:
         return True

@@ -1,4 +1,4 @@
-"""What a function refers to by name: its globals and closure cells, which a trace takes as arguments."""
+"""Free variables of a function: its globals and closure cells, which a trace takes as arguments."""
 
 import builtins
 import dis
@@ -11,39 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jitkernels.frontends.places import line_of_def
-from jitkernels.frontends.tracer import NUMPY, is_ours
-from jitkernels.graph.construct import UnknownError
-from jitkernels.records import record
-
-IMPURE_MODULES = (
-    "random",
-    "time",
-    "datetime",
-    "secrets",
-    "uuid",
-    "os",
-    "sys",
-    "io",
-    "logging",
-    "threading",
-    "warnings",
-)
-IMPURE_BUILTINS = {
-    "print",
-    "input",
-    "open",
-    "exec",
-    "eval",
-    "globals",
-    "locals",
-    "vars",
-    "setattr",
-    "delattr",
-    "id",
-    "breakpoint",
-    "__import__",
-}
+from jitkernels.compiler.capture.impure import IMPURE_BUILTINS, why_impure
+from jitkernels.compiler.capture.source_locations import line_of_def
+from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.core.cached_property import cached_per_code
+from jitkernels.core.frozen_dataclass import record
 
 GENERATES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 STANDARD = str(Path(dis.__file__).parent) + "/"
@@ -53,28 +26,29 @@ OTHERS = (f"{STANDARD}site-packages/", f"{STANDARD}dist-packages/")
 OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 READS = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in dis.opmap)
-"""What code that reads attributes has among its instructions."""
+"""Opcodes of attribute reads."""
 
 
 @record
 class Names:
-    """The globals that a code object reads, and why no graph can say what it does.
+    """The globals that a code object reads, and the reason why tracing cannot capture it.
 
-    `chains` are globals followed by the attributes that are read of them, `attributes` all names of attributes.
-    `line` is where that is. `assigns` is an attribute that it assigns to: objects that it makes may be made so, others
-    may not be changed.
+    `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
+    constants, possibly names of attributes. `refused`, `line`: the reason, and its source line. `assigns`: an attribute
+    that the code assigns; tracing supports that in constructors only.
     """
 
     names: tuple[str, ...]
     chains: tuple[tuple[str, ...], ...] = ()
     attributes: frozenset[str] = frozenset()
+    strings: frozenset[str] = frozenset()
     refused: str = ""
     line: int = 0
     assigns: str = ""
 
 
 class Same:
-    """Equal for the same object alone; keeps it alive, so that no other can take its place."""
+    """Equal by identity only; keeps the object alive, so that its id stays unique."""
 
     __slots__ = ("value",)
 
@@ -89,7 +63,7 @@ class Same:
 
 
 class Constant(Same):
-    """A static argument: equal for what `key` says is equal."""
+    """A static argument, compared by its `key`."""
 
     __slots__ = ("key",)
 
@@ -104,19 +78,19 @@ class Constant(Same):
         return hash(self.key)
 
 
-@functools.lru_cache(maxsize=4096)
+@cached_per_code
 def names_of(code: types.CodeType) -> Names:
-    """What the code of a function, and of functions in it, refers to."""
+    """The names that the code of a function, and of nested ones, refers to."""
     names: dict[str, None] = {}
     chains: dict[tuple[str, ...], None] = {}
     assigns = ""
-    for one in codes(code):
+    for part in codes(code):
         chain: tuple[str, ...] = ()
-        if one is code and one.co_flags & GENERATES:
+        if part is code and part.co_flags & GENERATES:
             is_async = code.co_flags & ~inspect.CO_GENERATOR & GENERATES
             kind = "a coroutine, with async" if is_async else "a generator, with yield"
             return _refused(kind, next(_yields(code), None), code)
-        for step in dis.get_instructions(one):
+        for step in dis.get_instructions(part):
             if step.opname in OF_ATTRIBUTES:
                 if chain:
                     chain = (*chain, step.argval)
@@ -124,22 +98,27 @@ def names_of(code: types.CodeType) -> Names:
             else:
                 chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                return _refused(f"the function assigns to the global {step.argval!r}", step, one)
+                return _refused(f"the function assigns to the global {step.argval!r}", step, part)
             if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 assigns = str(step.argval)
             if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
-                return _refused(f"the function imports {step.argval}", step, one)
-            if step.opname == "STORE_DEREF" and one is code and step.argval in code.co_freevars:
-                return _refused(f"the function assigns to the nonlocal {step.argval!r}", step, one)
+                return _refused(f"the function imports {step.argval}", step, part)
+            if step.opname == "STORE_DEREF" and part is code and step.argval in code.co_freevars:
+                return _refused(f"the function assigns to the nonlocal {step.argval!r}", step, part)
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 if step.argval in IMPURE_BUILTINS:
-                    return _refused(f"the function calls {step.argval}", step, one)
+                    return _refused(f"the function calls {step.argval}", step, part)
                 names.setdefault(step.argval)
-    return Names(tuple(names), tuple(chains), attributes_in(code), assigns=assigns)
+    return Names(tuple(names), tuple(chains), attributes_in(code), _strings_in(code), assigns=assigns)
+
+
+def _strings_in(code: types.CodeType) -> frozenset[str]:
+    """The string constants of a code object and of nested ones."""
+    return frozenset(value for part in codes(code) for value in part.co_consts if isinstance(value, str))
 
 
 BY_NAME = {"getattr", "hasattr", "__getattribute__", "attrgetter"}
-"""What reads attributes whose names are strings."""
+"""Functions that read attributes by string names."""
 UNUSED = {
     "__new__",
     "__init__",
@@ -150,32 +129,32 @@ UNUSED = {
     "__del__",
     "__reduce__",
 }
-"""Methods that no trace calls: of objects that are made, shown and given up."""
+"""Methods that a trace never calls: construction, display and destruction of objects."""
 WRAPPERS = (
     *(property, staticmethod, classmethod, types.MethodType),
     *(functools.partial, functools.partialmethod, functools.cached_property),
 )
-"""What functions are wrapped in in classes."""
+"""Descriptor types that wrap functions in classes."""
 
 
-@functools.lru_cache(maxsize=4096)
+@cached_per_code
 def attributes_in(code: types.CodeType) -> frozenset[str]:
-    """All names of attributes that code, and what is written in it, may read."""
-    found: set[str] = set()
-    for one in codes(code):
-        names = {
+    """All attribute names that a code object and nested ones may read."""
+    names: set[str] = set()
+    for part in codes(code):
+        read_names = {
             step.argval
-            for step in dis.get_instructions(one)
+            for step in dis.get_instructions(part)
             if step.opname in (*OF_ATTRIBUTES, "LOAD_SUPER_ATTR")
         }
-        found |= names
-        if names & BY_NAME or BY_NAME.intersection(one.co_names):
-            found.update(value for value in one.co_consts if isinstance(value, str))
-    return frozenset(found)
+        names |= read_names
+        if read_names & BY_NAME or BY_NAME.intersection(part.co_names):
+            names.update(value for value in part.co_consts if isinstance(value, str))
+    return frozenset(names)
 
 
 def called_by(value: Any) -> Iterator[types.CodeType]:
-    """The code of what stands in a class: that of a function, and of what functions are wrapped in there."""
+    """The code objects of a class attribute: of a function, or of the functions that a descriptor wraps."""
     if isinstance(value, types.FunctionType):
         if not is_library(value):
             yield value.__code__
@@ -188,12 +167,12 @@ def called_by(value: Any) -> Iterator[types.CodeType]:
 
 
 def operators_of(kind: type) -> Iterator[Any]:
-    """What a class gives its objects that is called by operators and the like, without its name."""
+    """The special methods of a class, which operators call implicitly."""
     for base in kind.__mro__:
         if base.__module__ not in ("builtins", "typing", "abc"):
-            for name, one in vars(base).items():
+            for name, method in vars(base).items():
                 if name.startswith("__") and name not in UNUSED:
-                    yield one
+                    yield method
 
 
 def _refused(text: str, step: dis.Instruction | None, code: types.CodeType) -> Names:
@@ -202,9 +181,9 @@ def _refused(text: str, step: dis.Instruction | None, code: types.CodeType) -> N
 
 
 def place_of(code: types.CodeType, name: str) -> str:
-    """Where a function first names a global, a variable or an attribute, for the end of a message."""
-    for one in codes(code):
-        for step in dis.get_instructions(one):
+    """The source location where a function first refers to a name, as a suffix of a message."""
+    for part in codes(code):
+        for step in dis.get_instructions(part):
             if name in _variables(step) and step.positions is not None:
                 return f" ({code.co_filename}:{step.positions.lineno})"
     return f" ({code.co_filename}:{code.co_firstlineno})"
@@ -216,26 +195,26 @@ def _yields(code: types.CodeType) -> Iterator[dis.Instruction]:
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
-    for one in code.co_consts:
-        if isinstance(one, types.CodeType):
-            yield from codes(one)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from codes(constant)
 
 
 def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str, Any]:
-    """The values of names now; those of builtins are left out, and so are those that nothing has."""
-    found = {}
+    """The current values of globals; builtins are omitted. Raises UnknownError for undefined names."""
+    values = {}
     table = function.__globals__
     for name in names:
         if name in table:
-            found[name] = table[name]
+            values[name] = table[name]
         elif not hasattr(builtins, name):
             raise UnknownError(f"the name {name!r} is not defined")
-    return found
+    return values
 
 
 @record
 class Read:
-    """A value that is read as an attribute of `owner`, a module or class; `is_known`: of NumPy's or Python's."""
+    """A read of an attribute of `owner`, a module or class; `is_known`: of NumPy or the standard library."""
 
     chain: tuple[str, ...]
     owner: Any
@@ -244,10 +223,10 @@ class Read:
 
 
 def attributes_of(names: Names, around: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[Read]:
-    """What is read as attributes of modules and classes, such as constants of a module of one's own.
+    """The attribute reads of modules and classes, such as constants of a user's module.
 
-    Names are those of the functions around, and of globals. Of NumPy and Python only what stands in their modules,
-    which somebody may have replaced; and of classes nothing that is made when it is read.
+    `around` and `table` are the variables of enclosing functions, and globals. Of NumPy and the standard library only
+    attributes in a module's namespace count, which may be monkeypatched; of classes no computed attributes.
     """
     for chain in names.chains:
         value = around[chain[0]] if chain[0] in around else table.get(chain[0])
@@ -269,7 +248,7 @@ def attributes_of(names: Names, around: Mapping[str, Any], table: Mapping[str, A
 
 
 def is_unchanging(value: Any) -> bool:
-    """Whether a module or class is NumPy's or Python's, which nobody changes."""
+    """Whether a module or class belongs to NumPy or the standard library, which are assumed immutable."""
     return _is_standard(value.__name__ if isinstance(value, types.ModuleType) else value.__module__)
 
 
@@ -279,7 +258,7 @@ def _is_standard(name: str) -> bool:
 
 
 def around(function: types.FunctionType) -> dict[str, Any]:
-    """The variables of the functions around one."""
+    """The free variables of a function, with their values."""
     if not function.__closure__:
         return {}
     cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
@@ -287,7 +266,7 @@ def around(function: types.FunctionType) -> dict[str, Any]:
 
 
 def is_tracked(frame: types.FrameType) -> str:
-    """What a function of users that a trace calls reads, and no later call would look at again; nothing if nothing."""
+    """The state read by a user function that a trace calls, which no guard would check; empty if none."""
     if _is_importing(frame):
         return ""
     if str(frame.f_globals.get("__name__")).partition(".")[0] == "numpy":
@@ -296,58 +275,65 @@ def is_tracked(frame: types.FrameType) -> str:
     if names.refused:
         return f"{names.refused} ({frame.f_code.co_filename}:{names.line})"
     if names.assigns and frame.f_code.co_name not in ("__init__", "__post_init__", "__new__"):
-        place = place_of(frame.f_code, names.assigns)
-        return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}{place}"
-    for one in names.names:
-        if one in frame.f_globals and not _is_fixed(frame.f_globals[one]):
-            return f"{frame.f_code.co_name} reads the global {one!r}{place_of(frame.f_code, one)}"
+        location = place_of(frame.f_code, names.assigns)
+        return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}{location}"
+    for name in names.names:
+        if name in frame.f_globals and not _is_fixed(frame.f_globals[name]):
+            return f"{frame.f_code.co_name} reads the global {name!r}{place_of(frame.f_code, name)}"
+        reason = why_impure(frame.f_globals.get(name))
+        if reason:
+            return f"{reason}{place_of(frame.f_code, name)}"
     for read in attributes_of(names, frame.f_locals, frame.f_globals):
         if not read.is_known and not callable(read.value):
             chain = ".".join(read.chain)
             return f"{frame.f_code.co_name} reads {chain}{place_of(frame.f_code, read.chain[0])}"
-    for one in frame.f_code.co_freevars:
-        if one != "__class__" and not _is_fixed(frame.f_locals.get(one)):
-            return f"{frame.f_code.co_name} reads the variable {one!r} around it{place_of(frame.f_code, one)}"
+    for name in frame.f_code.co_freevars:
+        if name != "__class__" and not _is_fixed(frame.f_locals.get(name)):
+            return (
+                f"{frame.f_code.co_name} reads the variable {name!r} around it{place_of(frame.f_code, name)}"
+            )
     return ""
 
 
-@functools.lru_cache(maxsize=4096)
+@cached_per_code
 def _chains_of_variables(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    """Variables of a function, also as functions in it see them, followed by the attributes that are read of them."""
-    own, chains = {*code.co_varnames, *code.co_cellvars}, dict[tuple[str, ...], None]()
-    for one in codes(code):
-        if READS.isdisjoint(one.co_code[::2]):  # to look at each instruction takes some hundred times as long
+    """Local variables of a function, also as seen in nested ones, followed by the attributes read of them."""
+    local_names, chains = {*code.co_varnames, *code.co_cellvars}, dict[tuple[str, ...], None]()
+    for part in codes(code):
+        if READS.isdisjoint(part.co_code[::2]):  # disassembling takes some hundred times as long
             continue
         chain: tuple[str, ...] = ()
-        for step in dis.get_instructions(one):
+        for step in dis.get_instructions(part):
             if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
                 chain = (*chain, step.argval)
                 chains.setdefault(chain)
             else:
                 name = _loaded(step)
-                chain = (name,) if name in own else ()
+                chain = (name,) if name in local_names else ()
     return tuple(chains)
 
 
 def _loaded(step: dis.Instruction) -> str:
-    """The variable that an instruction leaves on top of the stack: the second one of two, where it loads both."""
+    """The variable that an instruction leaves on top of the stack: the second one where it loads two."""
     if "LOAD_FAST" not in step.opname and step.opname != "LOAD_DEREF":
         return ""
     return str(_variables(step)[-1])
 
 
 def _variables(step: dis.Instruction) -> tuple[Any, ...]:
-    """What an instruction names: from Python 3.13 on some name two variables."""
+    """The names in an instruction: from Python 3.13 on some instructions name two variables."""
     return step.argval if isinstance(step.argval, tuple) and "_FAST" in step.opname else (step.argval,)
 
 
 def read_of_classes(frame: types.FrameType) -> str:
-    """What a function reads of classes and modules that its variables are, such as that of a class method."""
+    """Attribute reads of classes and modules in local variables, such as ``cls``; empty if there are none."""
     chains = _chains_of_variables(frame.f_code)
     if not chains:
         return ""
     variables = frame.f_locals
-    chains = tuple([one for one in chains if isinstance(variables.get(one[0]), types.ModuleType | type)])
+    chains = tuple(
+        [chain for chain in chains if isinstance(variables.get(chain[0]), types.ModuleType | type)]
+    )
     for read in attributes_of(Names((), chains), variables, {}):
         if not read.is_known and not callable(read.value):
             where = place_of(frame.f_code, read.chain[0])
@@ -368,28 +354,21 @@ def _is_fixed(value: Any) -> bool:
 
 
 def cell_value(cell: types.CellType) -> Any:
-    """What a closure cell holds."""
+    """The content of a closure cell."""
     try:
         return cell.cell_contents
     except ValueError:
         raise UnknownError("a variable of the enclosing function that has no value yet") from None
 
 
-def refuse_module(module: types.ModuleType) -> None:
-    """Raise UnknownError for modules whose functions give something else each time."""
-    root = module.__name__.partition(".")[0]
-    if root in IMPURE_MODULES or module.__name__ == "numpy.random":
-        raise UnknownError(f"the function uses the module {module.__name__}")
-
-
 def is_library(function: types.FunctionType) -> bool:
-    """Whether a function comes from NumPy or Python's own library: it is called as it is."""
+    """Whether a function belongs to NumPy or the standard library: tracing calls it as it is."""
     return is_of_library(function.__code__.co_filename)
 
 
 @functools.cache
 def is_of_library(file: str) -> bool:
-    """Whether code of a file is NumPy's, Python's own library's or ours."""
-    if file.startswith((NUMPY, "<frozen")) or is_ours(file):
+    """Whether a file belongs to NumPy, the standard library or this package."""
+    if file.startswith((NUMPY, "<frozen")) or is_package_file(file):
         return True
     return file.startswith(STANDARD) and not file.startswith(OTHERS)

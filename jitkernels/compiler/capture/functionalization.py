@@ -1,22 +1,22 @@
-"""What an array of a trace is: a view of a storage, whose value changes when any of its views is written to.
+"""Functionalization: arrays of a trace are views of storages, whose values change when a view is written to.
 
-A view knows how to be read from what it is a view of, and how that is changed when the view is. So a graph, whose
-nodes never change, says what NumPy code does that writes in place: each write gives the storage another node.
+A view knows how to read its elements from its base, and how a write to it changes the base. So in-place NumPy code
+becomes a graph of immutable nodes: each write gives the storage another node.
 """
 
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jitkernels.graph import construct
-from jitkernels.graph.construct import IndexMap, UnknownError
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node, serial
-from jitkernels.graph.layouts import order_like
+from jitkernels.compiler.ir import builder, dim_bounds
+from jitkernels.compiler.ir.builder import IndexMap, UnknownError
+from jitkernels.compiler.ir.graph import Node, serial
+from jitkernels.compiler.ir.memory_order import order_like
+from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 
 class Watched(threading.local):
-    """Who of this thread wants to know of writes: by the id of each storage, that and its value before the first."""
+    """Write logs of this thread: by the id of each storage, the storage and its value before the first write."""
 
     logs: tuple[dict[int, "tuple[Storage, Node]"], ...] = ()
 
@@ -25,26 +25,26 @@ watched = Watched()
 
 
 class Storage:
-    """Memory of one array. `leaf` is the number of the argument that it belongs to.
+    """Memory of one array. `leaf` is the index of the argument that owns it.
 
-    `is_c`: whether elements lie row by row without gaps, None where only NumPy knows. `doubts` are storages that NumPy
-    may have as one with this, so that neither may be written to. `born`: a serial number among those of nodes.
-    `is_read`: whether anybody has asked for its value, since who wants to know has said that nobody had.
+    `is_c`: whether elements are C-contiguous, None where only NumPy knows. `may_aliases` are storages that in NumPy may
+    be the same memory, so that neither may be written to. `born`: its serial number among nodes. `is_read`: whether its
+    value was read since the flag was last reset.
     """
 
     __slots__ = (
         "born",
         "choices",
-        "doubts",
         "is_c",
         "is_frozen",
         "is_read",
         "leaf",
+        "may_aliases",
         "node",
         "order",
         "strides",
         "views",
-        "wholes",
+        "whole_aliases",
         "written",
     )
 
@@ -54,74 +54,79 @@ class Storage:
         self.strides: tuple[Number, ...] | None = None
         self.order: tuple[int, ...] | None = None
         self.written = self.is_frozen = self.is_read = False
-        self.doubts: list[Storage] = []
+        self.may_aliases: list[Storage] = []
         self.choices: list[Storage] = []
         self.views = False
-        self.wholes: list[Storage] = []
+        self.whole_aliases: list[Storage] = []
         self.born = serial()
 
     def change(self, node: Node) -> None:
-        """Another value. Raises UnknownError where NumPy might change, or not change, other arrays too."""
+        """Bind another value. Raises UnknownError where NumPy might, or might not, change other arrays too."""
         if self.is_frozen:
             raise ValueError("assignment destination is read-only")
-        if self.doubts:
-            raise UnknownError("a write to an array of which another may be a view or a copy")
+        if self.may_aliases:
+            raise UnknownError("a write to an array that another array may alias")
         if self.strides is not None and any(
             same(step, 0) and not same(extent, 1)
             for step, extent in zip(self.strides, node.shape, strict=True)
         ):
-            raise UnknownError("a write to an argument whose elements lie on one another")
+            raise UnknownError("a write to an argument whose elements overlap in memory")
         self.log()
         self.node, self.written = node, True
 
     def log(self) -> None:
-        """Tell who wants to know what the value is before a write."""
+        """Log the value before a write."""
         for log in watched.logs:
             log.setdefault(id(self), (self, self.node))
 
-    def lie_like(self, strides: Sequence[Number] | None) -> None:
-        """Have a new array lie as NumPy's do that are like one with these strides, if they are known."""
+    def set_layout_like(self, strides: Sequence[Number] | None) -> None:
+        """Give a new array the memory order that NumPy derives from these strides, if they are known."""
         if strides is None:
             self.is_c = None
             return
         self.order = order_like(self.node.shape, strides)
         self.is_c = self.order is None
-        self.strides = construct.contiguous(self.node.shape, self.order)
+        self.strides = builder.contiguous(self.node.shape, self.order)
 
     def may_be(self, others: "Sequence[Storage]") -> bool:
-        """Whether this is, or stands for by the choice of a branch or loop, one of some others."""
-        return any(one is other for one in self._chosen() for other in others)
+        """Whether this is one of the others, or a branch or loop may have bound it to one of them."""
+        return any(storage is other for storage in self._chosen() for other in others)
 
     def may_replace(self, others: "Sequence[Storage]") -> bool:
-        """Whether it stands for a new array as well, and for no view of any."""
+        """Whether this may also be a new array, and surely is no view of another one."""
         chosen = [*self._chosen()]
-        is_new = any(not one.choices and all(one is not other for other in others) for one in chosen)
-        return is_new and not any(one.views for one in chosen)
+        is_new = any(
+            not storage.choices and all(storage is not other for other in others) for storage in chosen
+        )
+        return is_new and not any(storage.views for storage in chosen)
 
     def _chosen(self) -> Iterator["Storage"]:
-        waiting, seen = [self], set[int]()
-        while waiting:
-            one = waiting.pop()
-            if id(one) not in seen:
-                seen.add(id(one))
-                waiting += one.choices
-                yield one
+        worklist, seen = [self], set[int]()
+        while worklist:
+            storage = worklist.pop()
+            if id(storage) not in seen:
+                seen.add(id(storage))
+                worklist += storage.choices
+                yield storage
 
-    def doubt(self, other: "Storage", *, is_whole: bool = False) -> None:
-        """Remember that the other may be a view of this, or, if `is_whole`, nothing but this itself."""
-        self.doubts.append(other)
-        other.doubts.append(self)
+    def note_may_alias(self, other: "Storage", *, is_whole: bool = False) -> None:
+        """Record that the other storage may be a view of this one, or, if `is_whole`, exactly this one."""
+        self.may_aliases.append(other)
+        other.may_aliases.append(self)
         if is_whole:
-            self.wholes.append(other)
+            self.whole_aliases.append(other)
 
-    def is_whole(self, other: "Storage") -> bool:
-        """Whether one of the two can be nothing of the other but all of it."""
-        known = [*(one is other for one in self.wholes), *(one is self for one in other.wholes)]
-        return sum(known) == sum(one is other for one in self.doubts)
+    def is_whole_alias(self, other: "Storage") -> bool:
+        """Whether the two storages, if they alias, are exactly the same memory."""
+        known = [
+            *(alias is other for alias in self.whole_aliases),
+            *(alias is self for alias in other.whole_aliases),
+        ]
+        return sum(known) == sum(alias is other for alias in self.may_aliases)
 
 
 class View:
-    """All of a storage, a region of another view (with a map), or another view in another shape (without one)."""
+    """All of a storage, a region of another view (with an index map), or another view reshaped (without one)."""
 
     __slots__ = ("_made", "_of", "is_readonly", "map", "parent", "shape", "storage")
 
@@ -139,21 +144,21 @@ class View:
         self._made: Node | None = None
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:  # noqa: ARG002
-        """`ndarray.view`, where traced code asks an array for it: arrays have this object by the same name."""
+        """`ndarray.view`, where traced code calls it: array proxies have this object under the same name."""
         raise UnknownError("ndarray.view")
 
     @property
     def node(self) -> Node:
-        """What is seen now."""
+        """The current value of the view."""
         if self.parent is None:
             self.storage.is_read = True
             return self.storage.node
         if self._made is None or self._of is not self.storage.node:
             base = self.parent.node
             self._made = (
-                construct.reshape(base, self.shape)
+                builder.reshape(base, self.shape)
                 if self.map is None
-                else construct.view(base, self.map, self.shape)
+                else builder.view(base, self.map, self.shape)
             )
             self._of = self.storage.node
         return self._made
@@ -162,30 +167,28 @@ class View:
         """A view of this one."""
         is_readonly = is_readonly or self.is_readonly
         if self.parent is not None and self.map is not None:
-            return View(
-                self.storage, shape, self.parent, construct.composed(self.map, index_map), is_readonly
-            )
+            return View(self.storage, shape, self.parent, builder.composed(self.map, index_map), is_readonly)
         return View(self.storage, shape, self, index_map, is_readonly)
 
     def reshaped(self, shape: Sequence[Number]) -> "View":
-        """All of this view in another shape; expected elements without gaps, or shapes that differ by ones alone."""
-        node = construct.reshape(self.node, shape)
+        """The view in another shape; requires contiguous elements, or shapes that differ by unit dimensions only."""
+        node = builder.reshape(self.node, shape)
         return View(self.storage, node.shape, self, None, self.is_readonly)
 
     def write(self, value: Node) -> None:
-        """Change what is seen to a node of the same dtype and shape."""
+        """Assign a node of the same dtype and shape to the view."""
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
         if self.parent is None:
             node = self.node
             in_place = value.operation in ("scatter", "update") and value.inputs[0] is node
-            # In loops and branches memory is that of the value before: another array's is copied into it.
-            self.storage.change(value if in_place or not watched.logs else construct.copy(value))
+            # In loops and branches the memory stays that of the previous value: copy another array's into it.
+            self.storage.change(value if in_place or not watched.logs else builder.copy(value))
         elif any(same(extent, 0) for extent in self.shape):
             self.storage.change(self.storage.node)
         elif self.map is None:
-            self.parent.write(construct.reshape(value, self.parent.shape))
-        elif construct.is_identity(self.parent.shape, self.map, self.shape):
+            self.parent.write(builder.reshape(value, self.parent.shape))
+        elif builder.is_identity(self.parent.shape, self.map, self.shape):
             self.parent.write(value)
         else:
             base = self.parent.node
@@ -193,7 +196,7 @@ class View:
             self.parent.write(Node("update", (base, value), base.dtype, base.shape, options))
 
     def strides(self) -> tuple[Number, ...] | None:
-        """Distances in elements, None where only NumPy knows them."""
+        """Strides in elements; None where only NumPy knows them."""
         if self.parent is None:
             if self.storage.strides is not None:
                 return self.storage.strides
@@ -210,7 +213,7 @@ class View:
         return tuple(result)
 
     def is_c(self) -> bool | None:
-        """Whether elements lie row by row without gaps; None where only NumPy knows."""
+        """Whether elements are C-contiguous; None where only NumPy knows."""
         if self.parent is None and self.storage.is_c is not None:
             return self.storage.is_c
         strides = self.strides()
@@ -222,8 +225,10 @@ class View:
         for extent, stride in zip(reversed(self.shape), reversed(strides), strict=True):
             if same(extent, 1):
                 continue
-            if not same(stride, expected) and not bool(stride == expected):
-                return False
+            if not same(stride, expected):
+                is_next = dim_bounds.is_surely(stride - expected, "==")
+                if not is_next:
+                    return is_next
             expected = expected * extent
         return True
 

@@ -1,10 +1,10 @@
-"""What traced functions see in place of the module NumPy: calls that have no array to ask are traced too.
+"""NumPy namespace proxy: replaces NumPy in traced functions, so that calls without array arguments are traced.
 
-Functions such as `numpy.zeros` make arrays of nothing, and lists of arrays are no arrays yet: NumPy's dispatch never
-reaches the trace for these. So the globals of a traced function have this module's object where they have NumPy.
+NumPy's dispatch protocols never reach the trace for functions such as `numpy.zeros`, or for lists of arrays. So the
+globals of a traced function refer to this module's proxies instead of NumPy.
 """
 
-import importlib
+import builtins
 import math
 import sys
 import types
@@ -13,21 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.callees import is_called
-from jitkernels.frontends.captured import Same
-from jitkernels.frontends.frozen import frozen
-from jitkernels.frontends.tables import SERVICES, TABLE
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import current
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph.construct import UnknownError
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.bytecode_calls import is_called
+from jitkernels.compiler.capture.free_variables import Same
+from jitkernels.compiler.capture.override_registry import SERVICES, TABLE
+from jitkernels.compiler.capture.static_arrays import frozen
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.core import hooks
 
 CREATION: dict[Any, Any] = {}
-"""NumPy's functions that make arrays, and what each does in a trace."""
+"""NumPy's array creation functions, and their implementations in a trace."""
 
 
 def creates(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a function stand for functions that make arrays; it takes the trace first."""
+    """Register an implementation of array creation functions; it takes the tracer first."""
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
         CREATION.update(dict.fromkeys(functions, implementation))
@@ -37,7 +38,7 @@ def creates(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 class Function:
-    """One of NumPy's functions, as a traced function sees it."""
+    """Proxy of a NumPy function."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -48,9 +49,9 @@ class Function:
         if tracer is None:
             return self.function(*arguments, **keywords)
         function, arguments, keywords = SERVICES["lists"](self.function, arguments, keywords)
-        made = CREATION.get(function)
-        if made is not None:
-            return made(tracer, *arguments, **keywords)
+        creation = CREATION.get(function)
+        if creation is not None:
+            return creation(tracer, *arguments, **keywords)
         if any(map(_is_traced, arguments)) or any(map(_is_traced, keywords.values())):
             return SERVICES["function"](tracer, function, arguments, keywords)
         return SERVICES["constants"](tracer, function(*arguments, **keywords))
@@ -66,7 +67,7 @@ def _is_traced(value: Any) -> bool:
 
 
 class Module:
-    """NumPy, or a part of it, as a traced function sees it."""
+    """Proxy of NumPy, or of one of its submodules."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self._module = module
@@ -81,7 +82,7 @@ class Module:
             frame = sys._getframe(1)
             return CALLED[value] if is_called(frame.f_code, frame.f_lasti) else value
         if name in ("mgrid", "ogrid", "r_", "c_"):
-            return Indexed(name, value)
+            return IndexedCreation(name, value)
         if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type(np.sum)):
             if name.startswith(("load", "from", "gen", "save", "show", "test", "info")) or "file" in name:
                 raise UnknownError(f"numpy.{name}")
@@ -89,8 +90,8 @@ class Module:
         return stand_in(value)
 
 
-class Other:
-    """A module that is not NumPy's, some of whose names are arguments of the trace."""
+class ModuleOverlay:
+    """Proxy of another module, some of whose names are arguments of the trace."""
 
     def __init__(self, module: types.ModuleType, names: Mapping[str, Any]) -> None:
         self._module, self._names = module, names
@@ -100,20 +101,20 @@ class Other:
 
 
 def seen(owner: Any, names: tuple[str, ...], value: Any) -> Any:
-    """What stands for a module that has a value under some names, one of the other; others are as they are."""
+    """The proxy of a module in which a dotted name has a value; other objects are returned unchanged."""
     known: Mapping[str, Any] = {}
-    if isinstance(owner, Other):
+    if isinstance(owner, ModuleOverlay):
         owner, known = owner._module, owner._names
     if not isinstance(owner, types.ModuleType):
         return owner
     first, *rest = names
     if rest:
         value = seen(known.get(first, getattr(owner, first)), tuple(rest), value)
-    return Other(owner, {**known, first: value})
+    return ModuleOverlay(owner, {**known, first: value})
 
 
-class Indexed:
-    """What NumPy makes arrays of by an index, such as ``numpy.mgrid``."""
+class IndexedCreation:
+    """Proxy of objects that create arrays by indexing, such as ``numpy.mgrid``."""
 
     def __init__(self, name: str, value: Any) -> None:
         self._name, self._value = name, value
@@ -123,25 +124,25 @@ class Indexed:
         if tracer is None:
             return self._value[key]
         parts = key if isinstance(key, tuple) else (key,)
-        if any(type(one) is Traced for one in parts):
+        if any(type(part) is Traced for part in parts):
             return SERVICES[self._name](tracer, parts)
         return SERVICES["constants"](tracer, self._value[key])
 
 
 class Quiet(np.errstate):
-    """``numpy.errstate`` in a trace: errors may be ignored, and only NumPy can tell which are not."""
+    """``numpy.errstate`` in a trace: supports ignoring errors only; the fallback handles all other modes."""
 
     def __init__(self, **modes: Any) -> None:
         tracer = current()
         if any(mode != "ignore" for mode in modes.values()):
-            raise UnknownError("the function asks for floating-point errors to be told")
+            raise UnknownError("the function requests reports of floating-point errors")
         if tracer is not None:
             tracer.is_quiet = True
         super().__init__(**modes)
 
 
 def stand_in(value: Any) -> Any:
-    """What a traced function sees in place of a constant of its."""
+    """The proxy of a constant of a traced function."""
     if isinstance(value, Same):
         value = value.value
     if isinstance(value, types.ModuleType):
@@ -149,9 +150,11 @@ def stand_in(value: Any) -> Any:
             raise UnknownError("the function uses numpy.random")
         if value.__name__.partition(".")[0] == "numpy":
             return Module(value)
-        return Mathematics() if value is math else value
+        return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
+    if value is type:
+        return BUILTINS["type"]
     if isinstance(value, types.BuiltinFunctionType) and hasattr(value.__self__, "row"):
-        return importlib.import_module("jitkernels.named.calls").stand_in(value)
+        return hooks.trace_everyday_function(value)
     try:
         is_known = value in CREATION or value in TABLE
     except TypeError:
@@ -159,20 +162,31 @@ def stand_in(value: Any) -> Any:
     return Function(value) if is_known and not isinstance(value, np.ufunc | type) else value
 
 
-class Mathematics:
-    """The module `math`, which would ask for plain numbers."""
+class MathProxy:
+    """Proxy of the module `math`, whose functions require concrete numbers."""
 
     def __getattr__(self, name: str) -> Any:
         return SERVICES["math"](getattr(math, name))
 
 
-class Kind:
-    """The function `type`, which is not to tell what an array of the trace is in truth."""
+class BuiltinsProxy:
+    """Proxy of the module `builtins`."""
 
-    def __call__(self, *given: Any, **keywords: Any) -> Any:
-        if len(given) == 1 and not keywords:
-            return given[0].__class__ if type(given[0]) in (Traced, Whole) else type(given[0])
-        return type(*given, **keywords)
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(builtins, name)
+        frame = sys._getframe(1)
+        if value in CALLED and is_called(frame.f_code, frame.f_lasti):
+            return CALLED[value]
+        return BUILTINS.get(name, value)
+
+
+class TypeProxy:
+    """Proxy of `type`, which hides the proxy types of traced values."""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 1 and not keywords:
+            return arguments[0].__class__ if type(arguments[0]) in (Traced, Whole) else type(arguments[0])
+        return type(*arguments, **keywords)
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, type)
@@ -184,7 +198,7 @@ class Kind:
         return getattr(type, name)
 
 
-BUILTINS = {"type": Kind()}
-"""What traced functions see in place of functions of Python."""
+BUILTINS = {"type": TypeProxy()}
+"""Replacements of builtins in traced functions."""
 CALLED: dict[Any, Callable[..., Any]] = {}
-"""What they see in place of others where they call these, see `jitkernels.frontends.numbers`."""
+"""Replacements at call sites only, see `jitkernels.compiler.capture.numpy.scalar_functions`."""

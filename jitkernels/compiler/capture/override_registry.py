@@ -1,20 +1,20 @@
-"""What traced arrays can do: filled by the modules that say how, looked up by the arrays."""
+"""Override registry: implementations of NumPy functions, methods and operators for traced arrays."""
 
 from collections.abc import Callable
 from typing import Any
 
 SERVICES: dict[str, Callable[..., Any]] = {}
-"""What modules do for arrays and ints that these themselves import nothing of."""
+"""Implementations by name, for the proxies of arrays and ints, which cannot import the implementing modules."""
 TABLE: dict[Any, Callable[..., Any]] = {}
-"""NumPy's functions, and what each does with traced arrays."""
+"""NumPy functions, and their implementations for traced arrays."""
 COMPOSED: dict[Any, Callable[..., Any]] = {}
-"""Those that are something else in functions that are differentiated."""
+"""NumPy functions, and their decompositions for derivatives."""
 METHODS: dict[str, Callable[..., Any]] = {}
-"""Methods of arrays."""
+"""Array methods, and their implementations."""
 
 
 def serves(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a service."""
+    """Register an implementation in `SERVICES`."""
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
         SERVICES[name] = implementation
@@ -24,7 +24,7 @@ def serves(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def composes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a function stand for one of NumPy's where derivatives are asked for."""
+    """Register a decomposition of a NumPy function for derivatives."""
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
         COMPOSED[function] = implementation
@@ -34,7 +34,7 @@ def composes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def implements(*functions: Any, methods: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a function stand for NumPy's functions, and for methods of arrays."""
+    """Register an implementation of NumPy functions and array methods."""
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
         TABLE.update(dict.fromkeys(functions, implementation))

@@ -1,47 +1,47 @@
-"""The tables of what traced arrays do, filled by the modules that say so: who traces imports this."""
+"""Fill the override registry: import the modules that implement operations of traced arrays."""
 
-from jitkernels.frontends import (
-    arranging,
-    choosing,
-    contraction,
+from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
+from jitkernels.compiler.capture.control_flow import list_as_array as _listed_arrays  # noqa: F401  # lists for arrays
+from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
+from jitkernels.compiler.capture.numpy import (
+    array_function,
+    concatenate,
     creation,
-    floats,
-    functions,
     indexing,
-    joining,
-    lacking,
-    moments,
-    numbers,
+    matmul_einsum,
+    mean_var,
+    missing_ufuncs,
+    python_float_ops,
+    rearrange,
     reductions,
-    shaping,
-    universal,
+    scalar_functions,
+    select_clip_predicates,
+    shape_ops,
+    ufuncs,
 )
-from jitkernels.frontends.flow import listed_arrays as _listed_arrays  # noqa: F401  # lists for arrays
-from jitkernels.frontends.flow.alternatives import taking_plain
-from jitkernels.frontends.standin import CALLED
-from jitkernels.frontends.tables import SERVICES
-from jitkernels.frontends.watching import of_ours
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.override_registry import SERVICES
 
 for _name in ("operate", "ufunc", "function", "getitem", "setitem", "ints", "lists"):
-    SERVICES[_name] = taking_plain(SERVICES[_name])
+    SERVICES[_name] = unwrapping(SERVICES[_name])
 for _name in ("operate", "ufunc", "function", "getitem", "setitem", "ints", "lists", "sign", "truth"):
-    SERVICES[_name] = of_ours(SERVICES[_name])
+    SERVICES[_name] = internal_unless_user_code(SERVICES[_name])
 for _function in [*CALLED]:
-    CALLED[_function] = taking_plain(CALLED[_function])
+    CALLED[_function] = unwrapping(CALLED[_function])
 
 __all__ = [
-    "arranging",
-    "choosing",
-    "contraction",
+    "array_function",
+    "concatenate",
     "creation",
-    "floats",
-    "functions",
     "indexing",
-    "joining",
-    "lacking",
-    "moments",
-    "numbers",
+    "matmul_einsum",
+    "mean_var",
+    "missing_ufuncs",
+    "python_float_ops",
+    "rearrange",
     "reductions",
-    "shaping",
-    "universal",
+    "scalar_functions",
+    "select_clip_predicates",
+    "shape_ops",
+    "ufuncs",
 ]

@@ -1,7 +1,7 @@
-"""Static arrays in a trace: what NumPy makes of them alone is made once, when the code is, and is a part of it.
+"""Static arrays: constant-folded at trace time and embedded in the compiled code.
 
-Their values are known, so functions may decide by them. They are of a type of their own, as is what is computed of
-them: by that it is known that an array follows from nothing else.
+Their values are known, so functions may branch on them. They have an array type of their own, which results of NumPy
+functions inherit: that type tells that an array depends on static arrays only.
 """
 
 import weakref
@@ -10,40 +10,40 @@ from typing import Any
 import numpy as np
 
 _copies: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
-LINE = 64
-"""Bytes of a line of the cache."""
+CACHE_LINE_BYTES = 64
+"""Bytes of a cache line (x86-64)."""
 
 
 class Frozen(np.ndarray[Any, Any]):
-    """A static array, or what was made of some."""
+    """A static array, or a result computed from static arrays only."""
 
 
 def frozen(value: Any) -> Any:
-    """A static value with its arrays, which may stand in containers, as ones that cannot be written to."""
+    """A static value with read-only arrays, also inside containers."""
     if type(value) is np.ndarray:
-        found = value.view(Frozen)
-        found.flags.writeable = False
-        return found
+        view = value.view(Frozen)
+        view.flags.writeable = False
+        return view
     if type(value) in (tuple, list):
         return type(value)(map(frozen, value))
     if type(value) is dict:
-        return {name: frozen(one) for name, one in value.items()}
+        return {name: frozen(element) for name, element in value.items()}
     return value
 
 
 def shared_copy(array: Any) -> Any:
-    """The copy that code has of a static array: one for all code of which the array has the same elements."""
+    """The copy of a static array in compiled code, shared by all code whose array has the same elements."""
     key = array.ctypes.data, array.shape, array.strides, array.dtype.str
-    found = _copies.get(key)
-    if found is None or found.tobytes() != array.tobytes():
-        found = _copies[key] = in_lines(array)
-    return found
+    copy = _copies.get(key)
+    if copy is None or copy.tobytes() != array.tobytes():
+        copy = _copies[key] = cache_aligned(array)
+    return copy
 
 
-def in_lines(array: Any) -> Any:
-    """A copy in C order that begins with a line of the cache: of vectors, none lies in two lines then."""
-    room = np.empty(array.nbytes + LINE, np.uint8)
-    begin = -room.ctypes.data % LINE
+def cache_aligned(array: Any) -> Any:
+    """A C-ordered copy aligned to cache lines, so that no vector load crosses a line."""
+    room = np.empty(array.nbytes + CACHE_LINE_BYTES, np.uint8)
+    begin = -room.ctypes.data % CACHE_LINE_BYTES
     copy = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy

@@ -1,26 +1,28 @@
-"""Python ints of a trace: extents of arrays and int arguments, which code can serve whatever they are.
+"""Symbolic ints (`Whole`): extents of arrays and int arguments, for which compiled code works with any value.
 
-They do what ints do. Arithmetic keeps them symbols; a comparison becomes a guard; where C code wants a plain int, the
-code is for that one.
+Arithmetic keeps them symbolic; a comparison becomes a guard; where C code needs a concrete int, the code is
+specialized.
 """
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.frontends.tables import SERVICES
-from jitkernels.frontends.tracer import INT64, Binding, Tracer
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.trace_context import INT64, Binding, Tracer
+from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_moving
 
-SMALL = 2**31
+SMALL, LARGE = 2**31, 2**40
+"""Upper limits of symbols of arguments, and of numbers of elements of arrays."""
 
 
 class Whole:
-    """An int: of an argument (`leaf`), or an expression of extents."""
+    """A symbolic int: an argument (`leaf`), or an expression of extents."""
 
     __slots__ = ("_extent", "_node", "leaf", "tracer")
 
@@ -34,9 +36,12 @@ class Whole:
 
     @property
     def extent(self) -> Number:
-        """As an extent. An argument becomes a symbol when it is first asked for as one."""
+        """The value as an extent. An argument becomes a symbol at the first use as an extent."""
         if self._extent is None:
             assert self.leaf is not None
+            if self.leaf in self.tracer.ints:
+                self._extent = self.tracer.ints[self.leaf]
+                return self._extent
             value = int(self.tracer.leaves[self.leaf])
             if abs(value) < 2 or abs(value) >= SMALL:
                 self.tracer.guard(self.leaf, "is", self.tracer.leaves[self.leaf])
@@ -52,11 +57,12 @@ class Whole:
                 symbol = self.tracer.scope.symbol(name, abs(value))
                 self.tracer.bindings.append(Binding(name, self.leaf, "value" if value > 0 else "negated"))
                 self._extent = symbol if value > 0 else -symbol
+            self.tracer.ints[self.leaf] = self._extent
         return self._extent
 
     @property
     def value(self) -> int:
-        """The value now, which is not guarded."""
+        """The value in the traced call, without a guard."""
         if self._extent is None:
             assert self.leaf is not None
             return int(self.tracer.leaves[self.leaf])
@@ -64,27 +70,29 @@ class Whole:
 
     @property
     def node(self) -> Node:
-        """As a 0-d number."""
+        """The value as a 0-d node."""
         if self._node is None:
             if self.leaf is not None:
                 return self.tracer.inputs[self.leaf]
-            self._node = construct.extent(self.extent)
+            self._node = builder.extent(self.extent)
         return self._node
 
     def cast(self, dtype: str, kind: Any) -> Node:
-        """As a 0-d number of a dtype; only ints that it holds will do, as with NumPy."""
+        """The value as a 0-d node of a dtype, guarded to be in its range, as NumPy requires."""
         if kind.kind in "iu" and dtype != "int64":
             lowest, highest = _limits(kind)
             if not lowest <= self.value <= highest:
                 raise OverflowError(f"Python integer {self.value} out of bounds for {dtype}")
             if self.leaf is not None:
                 self.tracer.guard(self.leaf, "<", lowest, truth=False)
-                if highest in INT64:  # all others are no more: compiled code could not look for those
+                # Larger bounds hold for every int64, and compiled code could not test them.
+                if highest in INT64:
                     self.tracer.guard(self.leaf, "<=", highest)
             elif isinstance(self.extent, Extent):
                 self.extent.guard(self.extent - lowest, ">=")
-                self.extent.guard(highest - self.extent, ">=")
-        return construct.cast(self.node, dtype)
+                if highest in INT64:
+                    self.extent.guard(highest - self.extent, ">=")
+        return builder.cast(self.node, dtype)
 
     def __index__(self) -> int:
         if self._extent is None:
@@ -116,27 +124,27 @@ class Whole:
     def __round__(self, digits: Any = None) -> Any:
         return self if digits is None else round(int(self), digits)
 
-    if TYPE_CHECKING:  # which `_operators` makes
+    if TYPE_CHECKING:  # `_operators` defines these
 
         def __mul__(self, other: Any) -> Any: ...
         def __rmul__(self, other: Any) -> Any: ...
         def __gt__(self, other: Any) -> bool: ...
 
     def __neg__(self) -> Any:
-        return as_whole(self.tracer, -self.extent)
+        return as_symint(self.tracer, -self.extent)
 
     def __pos__(self) -> Any:
         return self
 
     def __abs__(self) -> Any:
-        return as_whole(self.tracer, abs(self.extent))
+        return as_symint(self.tracer, abs(self.extent))
 
     def __invert__(self) -> Any:
-        return as_whole(self.tracer, -self.extent - 1)
+        return as_symint(self.tracer, -self.extent - 1)
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if type(other) is int and 0 <= other <= 4 and modulo is None:
-            return as_whole(self.tracer, self.extent**other)
+            return as_symint(self.tracer, self.extent**other)
         if modulo is None and (not _is_int(other) or other < 0):
             return SERVICES["operate"](self.tracer, np.power, self, other)
         return pow(int(self), int(other), modulo)
@@ -160,26 +168,113 @@ def _limits(kind: Any) -> tuple[int, int]:
     return (0, 2**bits - 1) if kind.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def as_whole(tracer: Tracer, extent: Number) -> Any:
-    """An extent as traced code is to see it."""
+def as_symint(tracer: Tracer, extent: Number) -> Any:
+    """An extent as traced code sees it: a symbolic int, or an int."""
     return Whole(tracer, extent) if isinstance(extent, Extent) else extent
 
 
 def as_extent(value: Any) -> Number:
-    """An int that traced code gave, as an extent."""
+    """An int of traced code as an extent."""
     if type(value) is Whole:
         return value.extent
     if isinstance(value, Extent):
         return value
     if type(value) is bool:
-        raise UnknownError("a bool as a size")  # which NumPy refuses here and there
-    argument = getattr(value, "number_leaf", None)
-    if argument is not None and value.dtype != np.uint64:  # one of NumPy's ints
-        return Whole(value.tracer, leaf=argument).extent
+        raise UnknownError("a bool as a size")  # NumPy rejects it in some functions
+    if getattr(value, "is_scalar", False):
+        extent = known_extent(value.tracer, value.node)
+        if extent is not None:  # a NumPy int, or an expression of some
+            return extent
     number = operator.index(value)
     if number not in INT64:
-        raise UnknownError("a number of more than 64 bits as a size, a place or a shift")
+        raise UnknownError("a number of more than 64 bits as a size, an index or a shift")
     return number
+
+
+SUMS: dict[str, Any] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+QUOTIENTS: dict[str, Any] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
+
+
+def known_extent(tracer: Tracer, node: Node, of_loop: Any = None) -> Number | None:
+    """An expression of the int arguments as an extent; None for a node that depends on other values.
+
+    `of_loop` gives extents of expressions of induction variables. Guards ensure that no result overflows its dtype.
+    """
+    if node.ndim or np.dtype(node.dtype).kind not in "iu":
+        return None
+    if node.operation == "constant":
+        return int(node.options["value"])
+    if node.operation == "extent":
+        return node.options["extent"]
+    if node.operation == "input":
+        leaf = node.options["index"]
+        is_int = isinstance(tracer.leaves[leaf], int | np.integer) and int(tracer.leaves[leaf]) in INT64
+        return Whole(tracer, leaf=leaf).extent if is_int else None
+    if node.operation not in KNOWN:
+        return None if of_loop is None else of_loop(tracer, node)
+    operands: list[Number] = [known_extent(tracer, operand, of_loop) for operand in node.inputs]
+    if any(operand is None for operand in operands):
+        return None
+    if node.operation in SUMS:
+        extent = SUMS[node.operation](*operands)
+    elif node.operation in QUOTIENTS:
+        if any(map(is_moving, operands)) or operands[1] == 0:
+            return None if of_loop is None else of_loop(tracer, node)
+        extent = QUOTIENTS[node.operation](*operands)
+    else:
+        (extent,) = operands
+        extent = -extent if node.operation == "negative" else extent
+    return extent if _fits_dtype(extent, np.dtype(node.dtype)) else None
+
+
+KNOWN = frozenset({*SUMS, *QUOTIENTS, "negative", "cast"})
+
+
+def _fits_dtype(extent: Number, kind: Any) -> bool:
+    """Whether an int fits a dtype, with guards: a value that NumPy wraps around is no extent."""
+    if kind == np.int64:
+        return _fits_int64(extent)
+    lowest, highest = _limits(kind)
+    highest = min(highest, INT64[-1])
+    for limit, is_upper in ((highest, True), (lowest, False)):
+        end = dim_bounds.limit(extent, is_upper=is_upper)
+        if end is None or not lowest <= symbolic_dims.value_of(end) <= highest:
+            return False
+        if isinstance(end, Extent):
+            end.guard(limit - end if is_upper else end - limit, ">=")
+    return True
+
+
+def _fits_int64(extent: Number) -> bool:
+    """Whether a NumPy int fits 64 bits, for extents as large as guards allow."""
+    if not isinstance(extent, Extent):
+        return extent in INT64
+    if _max_magnitude(extent, LARGE) in INT64:
+        return True
+    if is_moving(extent):  # bounded by the limits of its loops
+        ends = [dim_bounds.limit(extent, is_upper=is_upper) for is_upper in (True, False)]
+        return all(end is not None and not is_moving(end) and _fits_int64(end) for end in ends)
+    if _max_magnitude(extent, SMALL) not in INT64:
+        return False
+    for atom in {atom for monomial in extent.terms for atom in monomial if not _is_argument(atom)}:
+        symbol = Extent({(atom,): 1}, extent.scope)
+        if symbol.value > SMALL:
+            return False
+        symbol.guard(SMALL - symbol, ">=")
+    return True
+
+
+def _is_argument(atom: Any) -> bool:
+    """Whether a symbol is the value of an argument, which is small."""
+    return not atom.operation and atom.text[0] == "k"
+
+
+def _max_magnitude(extent: Extent, largest: int) -> int:
+    """An upper bound of the absolute value of an expression whose extents do not exceed `largest`."""
+    return sum(
+        abs(count) * math.prod(SMALL if _is_argument(atom) else largest for atom in monomial)
+        for monomial, count in extent.terms.items()
+    )
 
 
 def _is_int(value: Any) -> bool:
@@ -187,11 +282,11 @@ def _is_int(value: Any) -> bool:
 
 
 def _float_operation(left: Any, right: Any, function: Any) -> Any:
-    """Arithmetic of an int and a float: with a float that is a plain number, which is one of the code, another one."""
+    """Arithmetic of an int with a concrete float, which is a constant of the code; not with other operands."""
     whole = left if type(left) is Whole else right
     other = right if whole is left else left
     if type(other) is float or _is_int(other):
-        return function(*(SERVICES["weak"](whole.tracer, one) for one in (left, right)))
+        return function(*(SERVICES["weak"](whole.tracer, operand) for operand in (left, right)))
     return NotImplemented
 
 
@@ -201,7 +296,7 @@ def _operators() -> None:
             left, right = (other, self) if is_swapped else (self, other)
             if not _is_int(other):
                 return _float_operation(left, right, function)
-            return as_whole(self.tracer, function(as_extent(left), as_extent(right)))
+            return as_symint(self.tracer, function(as_extent(left), as_extent(right)))
 
         return operate
 

@@ -1,5 +1,6 @@
-"""One trace: its inputs, what its code will be valid for, and the values of the call that is traced."""
+"""Trace context (`Tracer`): inputs, guards, and runtime state of one trace, with the values of the traced call."""
 
+import contextlib
 import functools
 import itertools
 import linecache
@@ -13,29 +14,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends.frozen import in_lines, shared_copy
-from jitkernels.frontends.rewriting.code import why_not
-from jitkernels.frontends.storage import c_strides
-from jitkernels.functions import traces
-from jitkernels.graph import construct, interpreter
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, Scope, is_moving, same
-from jitkernels.graph.ir import Node, serial, sorted_nodes
-from jitkernels.graph.unknown import AskedError
+from jitkernels.compiler.capture.constant_failures import ConstantFailures
+from jitkernels.compiler.capture.functionalization import c_strides
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker
+from jitkernels.compiler.capture.static_arrays import cache_aligned, shared_copy
+from jitkernels.compiler.ir import builder, interpreter
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node, serial, sorted_nodes
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_moving, same
+from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeError
+from jitkernels.core import source_hash
+from jitkernels.dispatch.operators import traces
 
-FIRST_ROOM = 64
-"""Rounds of loops of unknown length that are written down at first."""
-MOST_OPERATIONS = 20_000
-"""Nodes that a function may have in a trace: LLVM takes a millisecond or so for each."""
+INITIAL_TAPE_CAPACITY = 64
+"""Initial capacity, in iterations, of tapes of loops whose trip counts are unknown."""
+MAX_TRACE_NODES = 20_000
+"""Upper limit of nodes in a trace: LLVM takes a millisecond or so for each."""
 INT64 = range(-(2**63), 2**63)
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120
-PROGRAMS = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("benchmark", "contest"))
-"""What is ours as well, but written as users write."""
+PACKAGE = str(source_hash.PACKAGE) + os.sep
+PROGRAMS = (f"{PACKAGE}benchmarks{os.sep}",)
+"""Modules of the package that count as user code."""
 NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep  # noqa: PTH100, PTH120
 
 
 class ValueGuard(NamedTuple):
-    """What a number among the arguments must be: ``truth == (leaf <operation> bound)``; ``is`` compares bits."""
+    """A guard on a number argument: ``truth == (leaf <operation> bound)``; ``is`` compares bits."""
 
     leaf: int
     operation: str
@@ -46,25 +49,25 @@ class ValueGuard(NamedTuple):
         value = leaves[self.leaf]
         match self.operation:
             case "<":
-                found = value < self.bound
+                result = value < self.bound
             case "<=":
-                found = value <= self.bound
+                result = value <= self.bound
             case "==":
-                found = value == self.bound
+                result = value == self.bound
             case _:
-                found = same_number(value, self.bound)
-        return bool(found) == self.truth
+                result = same_number(value, self.bound)
+        return bool(result) == self.truth
 
 
-def same_number(one: Any, other: Any) -> bool:
-    """Whether two numbers are the same to every function: zeros have signs, NaN is itself."""
-    if type(one) is not type(other):
+def same_number(left: Any, right: Any) -> bool:
+    """Whether two numbers are indistinguishable: signed zeros differ, NaN equals itself."""
+    if type(left) is not type(right):
         return False
-    if isinstance(one, float | np.floating):
+    if isinstance(left, float | np.floating):
         return bool(
-            (one == other and np.signbit(one) == np.signbit(other)) or (one != one and other != other)
+            (left == right and np.signbit(left) == np.signbit(right)) or (left != left and right != right)
         )
-    return bool(one == other)
+    return bool(left == right)
 
 
 class Binding(NamedTuple):
@@ -80,17 +83,17 @@ class Binding(NamedTuple):
 
 
 class Tracer:
-    """What one trace knows. `leaves` are the arrays and numbers of the call, and then arrays that became constants.
+    """State of one trace. `leaves` are the arrays and numbers of the call, followed by arrays that became constants.
 
-    `picks` are what picks elements by numbers, or places them: NumPy refuses those beside an array, used or not.
-    `along` is what Python's loops and those of the code are going along.
-    `checks` are numbers that are true where the function raises instead.
-    `partial` are operations that are done for all elements, and in NumPy for those that a mask chooses. `depth` is the
-    number of loops and branches around, `begun` a serial number between the nodes of the innermost one and older ones,
-    `loops` those that are loops, `ranges`, `moves` and `implied` are what is known of ints
-    in them, and `risky` are results of those that may refuse. `around`, `found` and `traced` are the loops that are
-    being traced, what was found of loops, and how many rounds were traced. `differentiates`: in how many derivatives'
-    functions the trace is. `roomy` is how long tapes of loops of unknown length are, and an array of that length.
+    `picks`: gathers and scatters, whose indices NumPy checks whether or not the result is used. `loop_operands`:
+    operands of the loops being traced. `checks`: conditions under which the function raises (runtime guards).
+    `partial`: operations that are computed for all elements where NumPy applies a mask. `depth`: nesting depth of
+    regions; `region_start`: serial number at which the innermost region starts; `loops`: the enclosing loops. `ranges`,
+    `moves` and `implied_conditions` hold the integer analysis; `bailout_results`: results of regions that may bail out.
+    `enclosing_loops`, `loop_facts` and `traced_iterations`: enclosing loops, cached loop facts, and the number of
+    traced iterations. `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
+    `tape_capacity`: the tape
+    capacity, and an array of that length.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -107,34 +110,36 @@ class Tracer:
         self.checks: list[Node] = []
         self.partial: set[str] = set()
         self.is_open, self.is_quiet = True, False
-        self.depth, self.begun, self.has_flows = 0, 0, False
+        self.depth, self.region_start, self.has_flows = 0, 0, False
         self.loops: list[Any] = []
-        self.along: list[Any] = []
-        self.risky: list[Node] = []
+        self.loop_operands: list[Any] = []
+        self.bailout_results: list[Node] = []
         self.ranges: dict[int, Any] = {}
         self.moves: dict[int, Any] = {}
-        self.limits: dict[int, Any] = {}
-        self.named = self.traced = 0
-        self.around: list[Any] = []
-        self.found: dict[Any, Any] = {}
-        self.implied: dict[int, Any] = {}
+        self.symbol_limits: dict[int, Any] = {}
+        self.symbol_count = self.traced_iterations = 0
+        self.enclosing_loops: list[Any] = []
+        self.loop_facts: dict[Any, Any] = {}
+        self.implied_conditions: dict[int, Any] = {}
         self.unset: dict[int, Node] = {}
         self.differentiates = 0
-        self.roomy: Any = None
+        self.tape_capacity: Any = None
         self.places: dict[int, tuple[Node, str]] = {}
+        self.failures = ConstantFailures(self, user_frame)
+        self.ints: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
         self._begun = serial()
 
-    def refuse_endless(self, node: Node) -> None:
-        """Raise UnknownError for an operation that comes after too many others: nobody would wait for their code."""
-        if node.serial - self._begun > MOST_OPERATIONS:
+    def limit_operations(self, node: Node) -> None:
+        """Raise UnknownError once the trace has too many operations to compile in reasonable time."""
+        if node.serial - self._begun > MAX_TRACE_NODES:
             raise UnknownError(
-                f"more than {MOST_OPERATIONS:,} operations, one after another, as of a loop in a function whose text "
-                "is in no file"
+                f"more than {MAX_TRACE_NODES:,} operations in sequence, as of an unrolled loop in a function without a "
+                "source file"
             )
 
     def placed(self, node: Node) -> Node:
-        """The node; where the function asks for it is remembered, for what messages tell."""
+        """Record the source location that creates a node, for messages; returns the node."""
         frame = user_frame()
         if frame is not None:
             self.places[id(node)] = node, f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -144,21 +149,21 @@ class Tracer:
         self.guards.setdefault(ValueGuard(leaf, operation, bound, truth))
 
     def note(self, text: str) -> None:
-        """Something that `explain` tells."""
+        """Add a line to the output of `explain`."""
         self.notes.setdefault(text)
 
-    def computes_in_part(self, found: Iterable[Node], given: Iterable[Node]) -> None:
-        """Remember the operations between nodes as some that NumPy does for chosen elements alone."""
-        before, waiting = {id(node) for node in given}, list(found)
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in before:
+    def note_masked_operations(self, results: Iterable[Node], operands: Iterable[Node]) -> None:
+        """Record the operations between nodes as ones that NumPy applies to the elements of a mask only."""
+        excluded, worklist = {id(node) for node in operands}, list(results)
+        while worklist:
+            node = worklist.pop()
+            if id(node) not in excluded:
                 self.partial.add(node.operation)
-                waiting.extend(node.inputs)
+                worklist.extend(node.inputs)
 
     def constant_array(self, array: Any) -> Node:
-        """A concrete array as one more input, of a shape that is part of the code."""
-        return self._constant(in_lines(array))
+        """Add a concrete array as an input whose shape is part of the code."""
+        return self._constant(cache_aligned(array))
 
     def _constant(self, copy: Any) -> Node:
         node = Node(
@@ -166,7 +171,7 @@ class Tracer:
             (),
             copy.dtype.name,
             copy.shape,
-            {"index": len(self.inputs), "strides": c_strides(copy.shape), "in_lines": True},
+            {"index": len(self.inputs), "strides": c_strides(copy.shape), "cache_aligned": True},
         )
         self.inputs.append(node)
         self.leaves.append(copy)
@@ -174,67 +179,67 @@ class Tracer:
         return node
 
     def room(self) -> Extent:
-        """The length of tapes of loops of unknown length: that of an array, which grows where it is too little."""
-        if self.roomy is None:
-            length = self.scope.symbol(f"n{len(self.leaves)}r", FIRST_ROOM)
+        """The capacity of tapes of loops with unknown trip counts: the length of an input, which grows on overflow."""
+        if self.tape_capacity is None:
+            length = self.scope.symbol(f"n{len(self.leaves)}r", INITIAL_TAPE_CAPACITY)
             self.bindings.append(Binding(str(length), len(self.leaves), "extent", 0))
             options = {"index": len(self.inputs), "strides": (1,)}
             self.inputs.append(Node("input", (), "bool", (length,), options))
-            self.leaves.append(np.zeros(FIRST_ROOM, bool))
+            self.leaves.append(np.zeros(INITIAL_TAPE_CAPACITY, bool))
             self.constants.append(self.leaves[-1])
-            self.roomy = length, self.leaves[-1]
-        return self.roomy[0]  # type: ignore[no-any-return]
+            self.tape_capacity = length, self.leaves[-1]
+        return self.tape_capacity[0]  # type: ignore[no-any-return]
 
     def frozen_array(self, array: Any) -> Node:
-        """A static array, or what follows from some: one constant, however often the function names it."""
+        """A static array, or an array computed from some: one constant, however often the function uses it."""
         key, content = (array.ctypes.data, array.shape, array.strides, array.dtype), array.tobytes()
-        if (
-            key not in self._frozen or self._frozen[key][1] != content
-        ):  # what was made may be changed in place
+        if key not in self._frozen or self._frozen[key][1] != content:  # computed arrays may change in place
             self._frozen[key] = array, content, self._constant(shared_copy(array))
         return self._frozen[key][2]
 
-    def value(self, node: Node) -> Any:
-        """What a node is in the call that is traced."""
-        for one in self.inputs:
-            self._values.setdefault(id(one), (one, np.asarray(self.leaves[one.options["index"]])))
-        for one in sorted_nodes([node]):
-            if one.operation == "parameter":
-                raise UnknownError("a value is asked for that differs from round to round")
-            if id(one) not in self._values:
-                given = [self._values[id(other)][1] for other in one.inputs]
-                with np.errstate(all="ignore"):
-                    found = interpreter.of_node(one, given, self._extent)
-                self._values[id(one)] = one, found if isinstance(found, tuple) else np.asarray(found)
+    def value(self, node: Node, *, is_recorded: bool = False) -> Any:
+        """The value of a node in the traced call; `is_recorded`: record NumPy's warnings while computing it."""
+        for source in self.inputs:
+            self._values.setdefault(id(source), (source, np.asarray(self.leaves[source.options["index"]])))
+        for source in sorted_nodes([node]):
+            if source.operation == "parameter":
+                raise UnknownSizeError("tracing needs a value that differs between iterations")
+            if id(source) not in self._values:
+                operands = [self._values[id(other)][1] for other in source.inputs]
+                with contextlib.nullcontext() if is_recorded else np.errstate(all="ignore"):
+                    result = interpreter.of_node(source, operands, self.extent_value)
+                self._values[id(source)] = source, result if isinstance(result, tuple) else np.asarray(result)
         return self._values[id(node)][1]
 
-    def _extent(self, extent: Number) -> int:
+    def extent_value(self, extent: Number) -> int:
         if is_moving(extent):
-            raise UnknownError("a value is asked for that differs from round to round")
+            raise UnknownSizeError("tracing needs a value that differs between iterations")
         return extent.value if isinstance(extent, Extent) else int(extent)
 
     def number(self, node: Node, what: Any) -> Any:
-        """The value of a 0-d node as a NumPy scalar; from now on the code is for this one alone.
+        """Concretize a 0-d node to a NumPy scalar; a guard specializes the code to this value.
 
-        Only of what follows from numbers among the arguments. Raises AskedError for what follows from arrays.
+        Only for values that depend on number arguments. Raises ConcretizationError for values that depend on arrays.
         """
-        found = [one for one in sorted_nodes([node]) if one.operation in ("input", "extent", "call")]
+        sources = [
+            source for source in sorted_nodes([node]) if source.operation in ("input", "extent", "call")
+        ]
         if not self.is_known(node):
             refuse(what)
-        for one in found:
-            if one.operation == "extent":
-                int(one.options["extent"])
+        for source in sources:
+            if source.operation == "extent":
+                int(source.options["extent"])
             else:
-                leaf = one.options["index"]
+                leaf = source.options["index"]
                 self.guard(leaf, "is", self.leaves[leaf])
-        return self.value(node)[()]
+        return self.value(node, is_recorded=True)[()]
 
     def is_known(self, node: Node) -> bool:
-        """Whether a 0-d node follows from numbers among the arguments alone."""
+        """Whether a 0-d node depends on number arguments only."""
         return not any(
-            one.operation in ("call", "parameter", "item", "gather")
-            or (one.operation == "input" and self.is_array(one))
-            for one in sorted_nodes([node])
+            source.operation in ("call", "parameter", "item", "gather")
+            or (source.operation == "input" and self.is_array(source))
+            for source in sorted_nodes([node])
         )
 
     def is_array(self, node: Node) -> bool:
@@ -249,7 +254,7 @@ _current = _Current()
 
 
 def current() -> Tracer | None:
-    """The trace that this thread is at, if any."""
+    """The innermost trace of this thread, if any."""
     return _current.tracers[-1] if _current.tracers else None
 
 
@@ -265,23 +270,23 @@ def pop() -> None:
 
 
 def refuse(what: Any) -> None:
-    """Raise AskedError that says where the user's function asked for a value; UnknownError where NumPy did."""
+    """Raise ConcretizationError naming the user's line; UnknownError where NumPy's code concretizes."""
     frame = user_frame()
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
-        raise UnknownError("NumPy's own code asks for a value")
-    if getattr(what, "ndim", 0) and not all(same(one, 1) for one in what.extents):
+        raise UnknownError("NumPy's own code needs the value of a traced array")
+    if getattr(what, "ndim", 0) and not all(same(extent, 1) for extent in what.extents):
         raise UnknownError("the truth of an array with more than one element is ambiguous")
-    if why_not(frame.f_code):
-        raise UnknownError(why_not(frame.f_code), is_placed=True)
+    if rewrite_blocker(frame.f_code):
+        raise UnknownError(rewrite_blocker(frame.f_code), is_placed=True)
     expression = _expression(frame)
     names = [
         name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)
     ]
     variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
     shown = f", in `{expression}`" if expression else ""
-    raise AskedError(
+    raise ConcretizationError(
         f"{frame.f_code.co_filename}:{frame.f_lineno}: {variable} is known only when the compiled code runs, and "
-        f"Python asks for its value now{shown}: expected control flow that depends on shapes, ints, static arguments "
+        f"Python needs its value now{shown}: expected control flow that depends on shapes, ints, static arguments "
         f"and the like. Write `np.where(condition, a, b)` for a choice between elements, take the branch outside of "
         f"the compiled function, or name the argument in `static_argnames`",
         is_placed=True,
@@ -289,7 +294,7 @@ def refuse(what: Any) -> None:
 
 
 def _expression(frame: FrameType) -> str:
-    """The text of what a frame is at, where its file can be read."""
+    """The source text that a frame evaluates, where its file can be read."""
     positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
     first, last, start, end = positions or (None, None, None, None)
     if first is None:
@@ -301,31 +306,31 @@ def _expression(frame: FrameType) -> str:
 
 
 def _is_in(name: str, value: Any, expression: str) -> bool:
-    """Whether a local variable is an array of the trace and stands in an expression."""
-    is_traced = type(value).__module__.startswith("jitkernels.frontends")
+    """Whether a local variable is a traced array and occurs in an expression."""
+    is_traced = type(value).__module__.startswith("jitkernels.compiler.")
     return is_traced and re.search(rf"\b{re.escape(name)}\b", expression) is not None
 
 
 @functools.cache
-def is_ours(file: str) -> bool:
-    """Whether code of a file belongs to the package, other than what stands for that of users."""
+def is_package_file(file: str) -> bool:
+    """Whether a file belongs to the package and does not count as user code."""
     return file.startswith(PACKAGE) and not file.startswith(PROGRAMS)
 
 
 def user_frame() -> FrameType | None:
-    """The nearest frame outside of this package."""
+    """The nearest frame of user code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_ours(frame.f_code.co_filename):
+    while frame is not None and is_package_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
 
-def no_operand(value: Any) -> UnknownError:
-    """What is raised for an operand that no code is made for; a variable that has no value yet raises another error."""
+def unsupported_operand(value: Any) -> UnknownError:
+    """The error for an operand type that tracing does not support; an unbound variable raises its own error instead."""
     getattr(value, "__array__", None)
     return UnknownError(f"an operand of type {type(value).__name__}")
 
 
 def constant(value: Any) -> Node:
     """A NumPy scalar as a node of its dtype."""
-    return construct.constant(value.item(), value.dtype.name)
+    return builder.constant(value.item(), value.dtype.name)

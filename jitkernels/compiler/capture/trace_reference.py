@@ -1,25 +1,29 @@
-"""The reference of a kernel as a graph: NumPy code that writes to its last arrays, traced once for all sizes."""
+"""Trace the reference of a kernel (NumPy code that writes to its output arrays) into a graph, once for all sizes."""
 
+import inspect
+import linecache
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from jitkernels import layouts
-from jitkernels.frontends import filled, outputs  # noqa: F401  # the tables of what traced arrays do
-from jitkernels.frontends.storage import Storage, View, c_strides
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer, pop, push
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Number, Scope
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.signature import Argument, Extent
+from jitkernels.attrs.schema.signature import Argument, Extent
+from jitkernels.compiler.capture import register_overrides  # noqa: F401  # fills the override registry
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.functionalization import Storage, View, c_strides
+from jitkernels.compiler.capture.pytree import result_spec  # the tables of what traced arrays do
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer, ValueGuard, pop, push
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.symbolic_dims import Guard, Number, Scope
+from jitkernels.core import operand_forms
 
 SIZES = (11, 7, 13, 5, 17, 19, 23, 29)
-"""What sizes are while a reference is traced. Nothing may hang on them."""
+"""Sizes in the traced call of a reference. The graph must not depend on them."""
 
 
 def graph_of(
@@ -30,12 +34,14 @@ def graph_of(
     floats: Sequence[str],
     ones: Collection[str] = (),
 ) -> tuple[Graph, Scope]:
-    """What a reference computes, for arrays of these dtypes, which may differ from those that it is written for.
+    """The graph of a reference for arrays of these dtypes, which may differ from the declared ones.
 
-    Its inputs are the arrays, then the `floats`; its symbols are those `fields` that are ints, of which `ones` are
-    taken for 1. Raises UnknownError where the code would be right for some sizes alone.
+    Its inputs are the arrays, then the `floats`; its symbols are the int `fields`, of which `ones` are fixed to 1.
+    UnknownError names the guard and the line where the graph would be right for some sizes only.
     """
     tracer = Tracer(())
+    file = getattr(getattr(inspect.unwrap(reference), "__code__", None), "co_filename", "")
+    tracer.guards, tracer.scope.guards = _Located(file), _Located(file)
     symbols: dict[str, Number] = {}
     for name, value in fields.items():
         if type(value) is int:
@@ -43,40 +49,99 @@ def graph_of(
             symbols[name] = 1 if name in ones else symbol
     push(tracer)
     try:
-        given = [
+        arrays = [
             _array(tracer, argument, dtype, fields, symbols)
             for argument, dtype in zip(arguments, dtypes, strict=True)
         ]
         numbers = {name: _number(tracer, float(fields[name])) for name in floats}
-        whole = {name: Whole(tracer, extent) for name, extent in symbols.items()}
-        reference(SimpleNamespace(**{**fields, **numbers, **whole}), *given)
-        graph, _ = outputs.planned(tracer, None, given)
+        ints = {name: Whole(tracer, extent) for name, extent in symbols.items()}
+        reference(SimpleNamespace(**{**fields, **numbers, **ints}), *arrays)
+        graph, _ = result_spec.planned(tracer, None, arrays)
     finally:
         pop()
     if tracer.guards or tracer.scope.guards:
-        raise UnknownError("the reference does for some sizes what it does not do for others")
+        inputs = [*(argument.name for argument in arguments), *floats]
+        raise UnknownError(_why_not_for_all([tracer.scope.guards, tracer.guards], inputs))
     if tracer.constants:
-        raise UnknownError("the reference has an array of its own")
+        raise UnknownError("the reference uses a constant array")
     return graph, tracer.scope
+
+
+class _Located(dict[Any, Any]):
+    """Guards by key, with the line of a file that each comes from."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+        self.lines: dict[Any, int] = {}
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._locate(key)
+        super().__setitem__(key, value)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        self._locate(key)
+        return super().setdefault(key, default)
+
+    def _locate(self, key: Any) -> None:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename != self.file:
+            frame = frame.f_back
+        self.lines.setdefault(key, 0 if frame is None else frame.f_lineno)
+
+    def line_of(self, key: Any) -> str:
+        """The source of a guard: file, line and text; empty where it is unknown."""
+        line = self.lines.get(key, 0)
+        text = linecache.getline(self.file, line).strip() if line else ""
+        return f" ({self.file}:{line}: `{text}`)" if line else ""
+
+
+MAX_NAMED_GUARDS = 4
+"""Upper limit of guards that a message names."""
+OPPOSITES = {"<": ">=", "<=": ">", "==": "!=", "is": "is not"}
+
+
+def _why_not_for_all(tables: Sequence[dict[Any, Any]], inputs: Sequence[str]) -> str:
+    """A message with the guards of a reference, each with its line."""
+    texts = [_shown(guards, key, inputs) for guards in tables for key in guards]
+    more = f", and {len(texts) - MAX_NAMED_GUARDS} more" if len(texts) > MAX_NAMED_GUARDS else ""
+    listed = ", ".join(texts[:MAX_NAMED_GUARDS]) + more
+    return f"the reference depends on sizes or numbers: its trace is right only where {listed}"
+
+
+def _shown(guards: dict[Any, Any], key: Any, inputs: Sequence[str]) -> str:
+    """A guard as a comparison, with its source."""
+    where = guards.line_of(key) if isinstance(guards, _Located) else ""
+    if isinstance(key, ValueGuard):
+        operation = key.operation if key.truth else OPPOSITES[key.operation]
+        return f"{inputs[key.leaf]} {operation} {key.bound!r}{where}"
+    guard: Guard = guards[key]
+    return f"{guard.extent} {guard.sign} 0{where}"
 
 
 def _array(
     tracer: Tracer, argument: Argument, name: str, fields: Mapping[str, Any], symbols: Mapping[str, Number]
 ) -> Traced:
-    """What stands for an array, for the row's reference: of a dtype, or of a form, see `jitkernels.layouts`."""
-    dtype = layouts.dtype_of(name)
-    if layouts.is_number(name):
+    """The proxy of an array argument: of a dtype, or of a form, see `core.operand_forms`."""
+    dtype = operand_forms.dtype_of(name)
+    if operand_forms.is_number(name):
         return Traced(tracer, View(Storage(_input(tracer, dtype, (), np.ones((), dtype))), ()))
     shape = [_extent(extent, symbols) for extent in argument.extents]
     if argument.turned is not None and fields[argument.turned]:
         shape[-2:] = reversed(shape[-2:])
-    strides = tuple(step * layouts.apart_of(name) for step in c_strides(shape))
-    node = _input(tracer, dtype, shape, np.ones([extents.value_of(one) for one in shape], dtype), strides)
-    storage = Storage(node, node.options["index"], is_c=layouts.apart_of(name) == 1)
+    strides = tuple(step * operand_forms.stride_of_form(name) for step in c_strides(shape))
+    node = _input(
+        tracer,
+        dtype,
+        shape,
+        np.ones([symbolic_dims.value_of(extent_of_dimension) for extent_of_dimension in shape], dtype),
+        strides,
+    )
+    storage = Storage(node, node.options["index"], is_c=operand_forms.stride_of_form(name) == 1)
     storage.strides = strides
-    own = argument.dtype_in(fields)
-    if dtype != own:
-        storage = Storage(construct.cast(node, own))
+    declared = argument.dtype_in(fields)
+    if dtype != declared:
+        storage = Storage(builder.cast(node, declared))
     return Traced(tracer, View(storage, shape))
 
 
@@ -96,7 +161,7 @@ def _input(
 
 
 def _extent(extent: Extent, symbols: Mapping[str, Number]) -> Number:
-    found: Number = extent.factor
+    product: Number = extent.factor
     for symbol in extent.symbols:
-        found = found * symbols[symbol]
-    return found
+        product = product * symbols[symbol]
+    return product

@@ -1,38 +1,40 @@
-"""Negative levels: what compiled code gave beside what NumPy makes of the same graph, before anybody gets it."""
+"""Differential checking at negative levels: compare compiled results with NumPy's on the same graph."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.diagnostics import error_analysis
+from jitkernels.compiler.diagnostics.error_analysis import ErrorBound
+from jitkernels.compiler.dispatch.specialization import Specialisation
 from jitkernels.errors import DifferenceError
-from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.graph import doubts
-from jitkernels.graph.doubts import Doubt
 
 MARGIN = 2.0
-"""How many times what rounding may leave is taken for a mistake; doubts are estimates."""
+"""Multiples of the error bound above which a difference is a mistake; the bounds are estimates."""
 
 
 class Check:
-    """What a call of compiled code has to give, by NumPy; made before that writes to arguments."""
+    """The expected results of one call by NumPy, computed before compiled code writes to the arguments."""
 
-    def __init__(self, found: Specialisation, leaves: Sequence[Any], values: Any) -> None:
-        assert found.graph is not None, "compiled"
-        self._found = found
-        copies = [np.array(one) for one in (*leaves, *found.constants)]
-        self._expected = doubts.run(found.graph, copies, values)
+    def __init__(self, specialization: Specialisation, leaves: Sequence[Any], values: Any) -> None:
+        assert specialization.graph is not None, "compiled"
+        self._found = specialization
+        copies = [np.array(leaf) for leaf in (*leaves, *specialization.constants)]
+        self._expected = error_analysis.run(specialization.graph, copies, values)
 
     def compare(
         self, arrays: Sequence[Any], leaves: Sequence[Any], names: Callable[[], Sequence[str]]
     ) -> None:
-        """Raise DifferenceError where an output, or an argument that is written, is something else.
+        """Raise DifferenceError where an output or a written argument differs.
 
-        `names` gives those of the arguments.
+        `names` returns the names of the arguments.
         """
         written = [leaves[i] for i in self._found.written]
-        for number, ((right, doubt), got) in enumerate(zip(self._expected, [*arrays, *written], strict=True)):
-            wrong = difference(np.asarray(got), np.asarray(right), doubt)
+        for number, ((right, error_bound), got) in enumerate(
+            zip(self._expected, [*arrays, *written], strict=True)
+        ):
+            wrong = difference(np.asarray(got), np.asarray(right), error_bound)
             if not wrong:
                 continue
             if number >= len(arrays):
@@ -42,23 +44,23 @@ class Check:
             raise DifferenceError(f"{what} of compiled code is not NumPy's: {wrong}")
 
 
-def difference(got: Any, right: Any, doubt: Doubt) -> str:
-    """What is wrong with an array; nothing if it differs by no more than rounding."""
+def difference(got: Any, right: Any, error_bound: ErrorBound) -> str:
+    """What is wrong with an array; "" if it differs by no more than rounding."""
     if got.dtype != right.dtype or got.shape != right.shape:
         return f"expected {right.dtype}{list(right.shape)}, got {got.dtype}{list(got.shape)}"
-    alike = (got == right) | ((got != got) & (right != right))
+    is_equal = (got == right) | ((got != got) & (right != right))
     with np.errstate(all="ignore"):
-        apart = np.abs(got.astype("f8") - right.astype("f8"))
-        apart = np.where(alike, 0.0, np.where(np.isnan(apart), np.inf, apart))
-    allowed = np.zeros(()) if doubt is None else MARGIN * doubt
-    wrong = ~alike & ~(apart <= allowed)
+        distance = np.abs(got.astype("f8") - right.astype("f8"))
+        distance = np.where(is_equal, 0.0, np.where(np.isnan(distance), np.inf, distance))
+    allowed = np.zeros(()) if error_bound is None else MARGIN * error_bound
+    wrong = ~is_equal & ~(distance <= allowed)
     if not wrong.any():
         return ""
-    worst = int(np.argmax(np.where(wrong, apart, -1.0)))
-    place = tuple(map(int, np.unravel_index(worst, wrong.shape)))
-    limit = float(np.broadcast_to(allowed, wrong.shape)[place])
+    worst = int(np.argmax(np.where(wrong, distance, -1.0)))
+    index = tuple(map(int, np.unravel_index(worst, wrong.shape)))
+    limit = float(np.broadcast_to(allowed, wrong.shape)[index])
     count = int(np.count_nonzero(wrong))
     return (
-        f"the largest difference is {apart[place]:g} at {list(place)}, of {right[place]} and {got[place]}, "
+        f"the largest difference is {distance[index]:g} at {list(index)}, of {right[index]} and {got[index]}, "
         f"where rounding leaves {limit:g}; {count} of {wrong.size} elements differ"
     )

@@ -1,28 +1,30 @@
-"""What became of a function: which operations are one kernel, what NumPy does and why, how much memory moves."""
+"""`explain` and `stats`: what a function was compiled to, which calls are NumPy's and why, how many bytes move."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.frontends.arguments import Leaf
-from jitkernels.frontends.groups import Group, groups_of, moved, moved_by_numpy
-from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.frontends.times import KernelTime, by_group, times_of
-from jitkernels.graph.arena import Arena
-from jitkernels.graph.ir import Node
-from jitkernels.graph.numpy_calls import NumpyCall
-from jitkernels.graph.program import Program
+from jitkernels.compiler.capture.pytree.flatten import Leaf
+from jitkernels.compiler.diagnostics.kernel_summary import Group, bytes_moved_by_numpy, groups_of, moved
+from jitkernels.compiler.diagnostics.profile_report import KernelTime, by_group, times_of
+from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.lowering.compiled_program import Program
+from jitkernels.compiler.memory.arena import Arena
+from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
 
 @dataclass(frozen=True)
 class JitStats:
-    """Sums over all code of a function.
+    """Totals over all code of a function.
 
     `kernels`: loop nests and products; `launches`: how many of them calls have started, and `cache_hits`: calls that
-    found their code. Calls that go without Python count neither, unless the function has ``profile=True``.
-    `arena_bytes`: what the arrays between kernels take, in the code where that is most, for the sizes that it was made
-    with; `arena_efficiency`: how much of that is needed at once, from 0 to 1. `arena_high_water`: the most that it was
-    in code or call so far. `times`: what each kernel took, with ``profile=True``, by the sizes of calls.
+    found compiled code. Neither counts calls that bypass Python, unless the function has ``profile=True``.
+    `arena_bytes`: memory of the arrays between kernels in the code with the largest arena, for the sizes it was
+    compiled with; `arena_efficiency`: the share of that which is live at once, from 0 to 1. `arena_high_water`: its
+    maximum over code and calls so far. `python_entries`: calls that the compiled entry did not take, so that Python
+    looked up their code, which takes 30 us and more; `python_reasons`: why, and how many. `times`: the time of each
+    kernel by the sizes of calls, with ``profile=True``.
     """
 
     compiles: int
@@ -35,42 +37,72 @@ class JitStats:
     arena_efficiency: float = 1.0
     arena_high_water: int = 0
     times: tuple[KernelTime, ...] = ()
+    python_entries: int = 0
+    python_reasons: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         figures = [
             f"{name}: {round(value, 4) if isinstance(value, float) else value}"
             for name, value in vars(self).items()
-            if name != "times"
+            if name not in ("times", "python_reasons")
         ]
-        indented = [f"    {one.kernel}: {one.figures}" if one.inside else f"  {one}" for one in self.times]
-        return "\n".join([", ".join(figures), *indented])
+        indented = [
+            f"    {item.kernel}: {item.figures}" if item.inside else f"  {item}" for item in self.times
+        ]
+        reasons = [f"  entered through Python: {count} ({reason})" for reason, count in self.python_reasons]
+        return "\n".join([", ".join(figures), *indented, *reasons])
 
 
-def numbers(made: Sequence[Specialisation], hits: int) -> JitStats:
-    """The sums over some code, which so many calls found."""
-    compiled = [(one, groups_of(one.program, one.graph)) for one in made if one.graph is not None]
-    arenas = [one.program.arena for one, _ in compiled if isinstance(one.program, Program)]
+def numbers(
+    specializations: Sequence[Specialisation], hits: int, entries: Sequence[tuple[str, int]] = ()
+) -> JitStats:
+    """The totals over some code, which `hits` calls found; `entries`: calls through Python by their reasons."""
+    compiled = [
+        (specialization, groups_of(specialization.program, specialization.graph))
+        for specialization in specializations
+        if specialization.graph is not None
+    ]
+    arenas = [
+        specialization.program.arena
+        for specialization, _ in compiled
+        if isinstance(specialization.program, Program)
+    ]
     largest = max(arenas, key=lambda arena: arena.now, default=Arena())
     kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
     return JitStats(
-        compiles=len(made),
+        compiles=len(specializations),
         kernels=sum(kernels),
-        launches=sum(one.calls * count for (one, _), count in zip(compiled, kernels, strict=True)),
-        bytes_moved=sum(moved(groups) * one.calls for one, groups in compiled),
-        compile_seconds=sum(one.seconds for one in made),
+        launches=sum(
+            specialization.calls * count for (specialization, _), count in zip(compiled, kernels, strict=True)
+        ),
+        bytes_moved=sum(moved(groups) * specialization.calls for specialization, groups in compiled),
+        compile_seconds=sum(specialization.seconds for specialization in specializations),
         cache_hits=hits,
         arena_bytes=largest.now,
         arena_efficiency=largest.bound / largest.now if largest.now else 1.0,
         arena_high_water=max(
-            [largest.now, *(one.most_lent for spec in made for one in spec.direct.values() if one)]
+            [
+                largest.now,
+                *(
+                    specialization.max_workspace_bytes
+                    for spec in specializations
+                    for specialization in spec.direct.values()
+                    if specialization
+                ),
+            ]
         ),
-        times=times_of(one.program for one, _ in compiled),
+        times=times_of(specialization.program for specialization, _ in compiled),
+        python_entries=sum(count for _, count in entries),
+        python_reasons=tuple(entries),
     )
 
 
 @dataclass(frozen=True)
 class FunctionExplanation:
-    """What `explain` of a compiled function tells. `reason`: why NumPy runs all of it; nothing where code does."""
+    """The result of `explain`. `reason`: why NumPy runs all of it; "" where compiled code runs.
+
+    `entry_reason`: why each such call enters through Python; "" where the compiled entry takes it.
+    """
 
     title: str
     groups: tuple[Group, ...]
@@ -80,6 +112,7 @@ class FunctionExplanation:
     bytes_before: int
     bytes_after: int
     bytes_between: int = 0
+    entry_reason: str = ""
 
     @property
     def kernels(self) -> int:
@@ -88,8 +121,8 @@ class FunctionExplanation:
     def __str__(self) -> str:
         if self.reason:
             return f"{self.title}: left to NumPy: {self.reason}"
-        within = (part for group in self.groups for part in group.inner)
-        calls = len(self.groups) - self.kernels + sum(isinstance(part, NumpyCall) for part in within)
+        inner_parts = (part for group in self.groups for part in group.inner)
+        calls = len(self.groups) - self.kernels + sum(isinstance(part, NumpyCall) for part in inner_parts)
         lines = [f"{self.title}: {_counted(self.kernels, 'kernel')}, {_counted(calls, 'call')} of NumPy"]
         for number, group in enumerate(self.groups, 1):
             reads = ", ".join(self._name(node) for node in group.reads) or "nothing"
@@ -98,10 +131,14 @@ class FunctionExplanation:
             lines.append(
                 f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}{variant}"
             )
-            lines += [f"    {f'  {one.kernel}: ' if one.inside else ''}{one.figures}" for one in group.times]
+            lines += [
+                f"    {f'  {value.kernel}: ' if value.inside else ''}{value.figures}" for value in group.times
+            ]
         lines.append(f"  memory moved: {self.bytes_after:,} bytes, by NumPy {self.bytes_before:,}")
         if self.bytes_between:
             lines.append(f"  memory between kernels: {self.bytes_between:,} bytes")
+        if self.entry_reason:
+            lines.append(f"  calls enter through Python: {self.entry_reason}")
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -114,27 +151,40 @@ def _counted(number: int, what: str) -> str:
 
 
 def described(node: Node) -> str:
-    """Dtype and shape."""
+    """Dtype and shape of a node as text."""
     return f"{node.dtype}[{', '.join(map(str, node.shape))}]"
 
 
-def explanation(name: str, made: Specialisation, arguments: Sequence[str]) -> FunctionExplanation:
-    """What became of a function for one kind of arguments, which have names."""
-    symbols = ", ".join(f"{symbol}={value}" for symbol, value in made.scope.values.items())
+def explanation(
+    name: str, specialization: Specialisation, arguments: Sequence[str], entry_reason: str = ""
+) -> FunctionExplanation:
+    """The explanation of one specialization of a function; `arguments`: the names of its arguments.
+
+    `entry_reason`: why calls enter through Python.
+    """
+    symbols = ", ".join(f"{symbol}={value}" for symbol, value in specialization.scope.values.items())
     title = f"{name} for {symbols}" if symbols else name
-    if made.graph is None:
-        return FunctionExplanation(title, (), {}, made.notes, made.reason, 0, 0)
-    graph = getattr(made.program, "graph", made.graph)
-    groups = tuple(by_group(made.program, groups_of(made.program, graph)))
+    if specialization.graph is None:
+        return FunctionExplanation(title, (), {}, specialization.notes, specialization.reason, 0, 0)
+    graph = getattr(specialization.program, "graph", specialization.graph)
+    groups = tuple(by_group(specialization.program, groups_of(specialization.program, graph)))
     names = names_of(graph, groups, arguments)
-    between = made.program.arena.now if isinstance(made.program, Program) else 0
+    between = specialization.program.arena.now if isinstance(specialization.program, Program) else 0
     return FunctionExplanation(
-        title, groups, names, made.notes, "", moved_by_numpy(made.graph), moved(groups), between
+        title,
+        groups,
+        names,
+        specialization.notes,
+        "",
+        bytes_moved_by_numpy(specialization.graph),
+        moved(groups),
+        between,
+        entry_reason,
     )
 
 
 def names_of(graph: Any, groups: Sequence[Group], arguments: Sequence[str]) -> dict[int, str]:
-    """Readable names of the arrays in memory: arguments as the function calls them, results, and what lies between."""
+    """Display names of the arrays in memory: arguments by their Python names, results, and intermediates."""
     names = {id(node): name for node, name in zip(graph.inputs, arguments, strict=False)}
     for i, node in enumerate(graph.inputs[len(arguments) :]):
         names[id(node)] = f"constant {i}"
@@ -150,15 +200,15 @@ def names_of(graph: Any, groups: Sequence[Group], arguments: Sequence[str]) -> d
 
 
 def argument_names(structure: Any, names: Sequence[str]) -> list[str]:
-    """The names of leaves, in order: `weights`, ``layers[0]``, ``model.bias``."""
+    """The Python expressions of leaves, in order: `weights`, ``layers[0]``, ``model.bias``."""
     function, (_, parts), (_, keywords, named) = structure
-    found = list(_named("", function))
-    more = [*names, *(f"argument {i}" for i in range(len(names), len(parts)))]
-    for name, part in zip(more, parts, strict=False):
-        found += _named(name, part)
+    leaf_names = list(_named("", function))
+    parameters = [*names, *(f"argument {i}" for i in range(len(names), len(parts)))]
+    for name, part in zip(parameters, parts, strict=False):
+        leaf_names += _named(name, part)
     for name, part in zip(keywords, named, strict=True):
-        found += _named(name, part)
-    return found
+        leaf_names += _named(name, part)
+    return leaf_names
 
 
 def _named(name: str, part: Any) -> Iterator[str]:
@@ -167,35 +217,35 @@ def _named(name: str, part: Any) -> Iterator[str]:
         return
     kind = part[0]
     if kind in (tuple, list):
-        for i, one in enumerate(part[1]):
-            yield from _named(f"{name}[{i}]", one)
+        for i, element in enumerate(part[1]):
+            yield from _named(f"{name}[{i}]", element)
     elif kind is dict:
-        for key, one in zip(part[1], part[2], strict=True):
-            yield from _named(f"{name}[{key!r}]", one)
+        for key, element in zip(part[1], part[2], strict=True):
+            yield from _named(f"{name}[{key!r}]", element)
     elif kind == "named":
-        for field, one in zip(part[1]._fields, part[2], strict=True):
-            yield from _named(f"{name}.{field}", one)
+        for field, element in zip(part[1]._fields, part[2], strict=True):
+            yield from _named(f"{name}.{field}", element)
     elif kind == "object":
-        for field, one in zip(part[2], part[3], strict=True):
-            yield from _named(f"{name}.{field}", one)
-        for field, (what, one) in part[4]:
+        for field, element in zip(part[2], part[3], strict=True):
+            yield from _named(f"{name}.{field}", element)
+        for field, (what, element) in part[4]:
             if what == "function":
-                yield from _named(f"{name}.{field}", one)
+                yield from _named(f"{name}.{field}", element)
     elif kind == "function":
         yield from _of_function(name, part)
     elif kind in ("slice", "method", "partial"):
-        for i, one in enumerate(part[1:]):
-            yield from _named(f"{name}[{i}]", one)
+        for i, element in enumerate(part[1:]):
+            yield from _named(f"{name}[{i}]", element)
 
 
 def _of_function(name: str, part: Any) -> Iterator[str]:
     code, _, cells, defaults, keywords, bound, read = part[1:]
     prefix = f"{name}." if name else ""
-    for variable, one in zip(code.co_freevars, cells, strict=True):
-        yield from _named(f"{prefix}{variable}", one)
-    for i, one in enumerate(defaults):
-        yield from _named(f"{prefix}default {i}", one)
-    for variable, one in (*keywords, *bound):
-        yield from _named(f"{prefix}{variable}", one)
-    for chain, one in read:
-        yield from _named(f"{prefix}{'.'.join(chain)}", one)
+    for variable, element in zip(code.co_freevars, cells, strict=True):
+        yield from _named(f"{prefix}{variable}", element)
+    for i, element in enumerate(defaults):
+        yield from _named(f"{prefix}default {i}", element)
+    for variable, element in (*keywords, *bound):
+        yield from _named(f"{prefix}{variable}", element)
+    for chain, element in read:
+        yield from _named(f"{prefix}{'.'.join(chain)}", element)

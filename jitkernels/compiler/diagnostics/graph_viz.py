@@ -1,13 +1,13 @@
-"""A picture of what a function became: operations and what flows between them, with a box around each kernel."""
+"""Graph drawing: a compiled function's operations and data flow as SVG, with a box around each kernel."""
 
 import html
 from collections.abc import Iterator, Sequence
 
+from jitkernels.compiler.diagnostics.explain import described, names_of
+from jitkernels.compiler.diagnostics.kernel_summary import SILENT, Group, groups_of, label
+from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.errors import NotUsableError
-from jitkernels.frontends.groups import SILENT, Group, groups_of, label
-from jitkernels.frontends.inspection import described, names_of
-from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.graph.ir import Graph, Node
 
 WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
 COLOURS = {
@@ -15,18 +15,18 @@ COLOURS = {
 }  # fmt: skip
 
 
-def drawn(name: str, found: "Specialisation | str", arguments: Sequence[str]) -> "Drawing":
-    """The picture of some code. Raises NotUsableError where a call is left to NumPy, for a reason that may be known."""
-    reason = found if isinstance(found, str) else found.reason
-    if isinstance(found, str) or found.graph is None:
+def drawn(name: str, specialization: "Specialisation | str", arguments: Sequence[str]) -> "Drawing":
+    """The drawing of compiled code. Raises NotUsableError where a call falls back to NumPy, with the known reason."""
+    reason = specialization if isinstance(specialization, str) else specialization.reason
+    if isinstance(specialization, str) or specialization.graph is None:
         raise NotUsableError(f"{name} has no graph: it is left to NumPy: {reason}")
-    graph = getattr(found.program, "graph", found.graph)
-    groups = groups_of(found.program, graph)
+    graph = getattr(specialization.program, "graph", specialization.graph)
+    groups = groups_of(specialization.program, graph)
     return Drawing(graph, groups, names_of(graph, groups, arguments))
 
 
 class Drawing:
-    """Notebooks show it; ``str`` of it is the picture as SVG."""
+    """A drawing that notebooks display; ``str`` of it is SVG."""
 
     def __init__(self, graph: Graph, groups: Sequence[Group], names: dict[int, str]) -> None:
         self._graph, self._groups, self._names = graph, groups, names
@@ -70,7 +70,7 @@ class Drawing:
         return f"{label(node)} = {name}: {described(node)}" if name else label(node)
 
     def _row(self, nodes: Sequence[Node], top: float, left: float = MARGIN) -> float:
-        """Nodes side by side; gives where the next row may be."""
+        """Lay out nodes side by side; return the top of the next row."""
         for node in nodes:
             width = len(self._text(node)) * CHARACTER + WIDTH
             self._places[id(node)] = (left, top, width)
@@ -82,13 +82,13 @@ class Drawing:
         ranks: dict[int, int] = {}
         for node in group.nodes:
             ranks[id(node)] = 1 + max(
-                [ranks[id(one)] for one in node.inputs if id(one) in inside], default=-1
+                [ranks[id(operand)] for operand in node.inputs if id(operand) in inside], default=-1
             )
         start, where = top, top + 22
         for rank in range(max(ranks.values(), default=0) + 1):
             row = [node for node in group.nodes if ranks[id(node)] == rank]
             where = self._row(row, where, 2 * MARGIN)
-        for node in group.writes:  # a region of an array, or an argument, is where the last operation writes
+        for node in group.writes:  # an updated argument or slice of an array: the last operation writes it
             if id(node) not in self._places and group.nodes:
                 self._places[id(node)] = self._places[id(group.nodes[-1])]
         width = max([self._places[key][0] + self._places[key][2] for key in inside], default=100.0)
@@ -106,7 +106,7 @@ class Drawing:
             )
 
     def _nodes(self) -> Iterator[str]:
-        for node in [*self._graph.inputs, *(one for group in self._groups for one in group.nodes)]:
+        for node in [*self._graph.inputs, *(node for group in self._groups for node in group.nodes)]:
             x, y, width = self._places[id(node)]
             colour = "#f4f4f4" if node.operation in SILENT else "white"
             yield (
@@ -118,13 +118,13 @@ class Drawing:
     def _edges(self) -> Iterator[str]:
         for group in self._groups:
             for node in group.nodes:
-                for one in node.inputs:
-                    if id(one) in self._places:
-                        yield self._edge(one, node)
+                for operand in node.inputs:
+                    if id(operand) in self._places:
+                        yield self._edge(operand, node)
 
-    def _edge(self, one: Node, other: Node) -> str:
-        x1, y1, w1 = self._places[id(one)]
-        x2, y2, w2 = self._places[id(other)]
+    def _edge(self, source: Node, target: Node) -> str:
+        x1, y1, w1 = self._places[id(source)]
+        x2, y2, w2 = self._places[id(target)]
         a, b, c, d = x1 + w1 / 2, y1 + HEIGHT, x2 + w2 / 2, y2
         bend = max(12.0, (d - b) / 2)
         path = f"M{a:.0f} {b:.0f}C{a:.0f} {b + bend:.0f} {c:.0f} {d - bend:.0f} {c:.0f} {d:.0f}"

@@ -1,4 +1,4 @@
-"""What a program runs, step by step: loop nests with all that they compute, products, and calls of NumPy."""
+"""The steps of a program: loop nests with their operations, GEMM calls, and calls of NumPy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import extents, flows
-from jitkernels.graph.flows import Flow
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.kernel_calls import KernelCall
-from jitkernels.graph.numpy_calls import NumpyCall
-from jitkernels.graph.regions import nodes_within, regions_of
+from jitkernels.compiler.ir import region_memory
+from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import Flow
+from jitkernels.compiler.ir.regions import regions_of, walk_nodes
+from jitkernels.compiler.schedule.kernel_step import KernelCall
+from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
 SILENT = frozenset({"input", "constant", "extent"})
-"""What is no work in itself."""
+"""Operations that a summary omits."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes` are arrays in memory.
+    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes`: arrays in memory.
 
-    `variant` says of a kernel how many vectors a step of its loop takes at once, and whether this was measured.
-    `parts`: what a profile has the time of; `inner`: the same of what runs inside of a loop or branch; `times`: what
-    they took, its own first.
+    `variant`: the unroll factor and vector width of a kernel, and whether they were measured. `parts`: what a profile
+    times; `inner`: the parts inside a loop or branch; `times`: the times of these, its own first.
     """
 
     kind: str
@@ -44,34 +44,34 @@ class Group:
 
 
 def groups_of(program: Any, graph: Graph) -> list[Group]:
-    """The steps of a program; of one that NumPy runs, every operation is one."""
+    """The steps of a program; for the interpreter each operation is a step."""
     if not hasattr(program, "steps"):
         return [
             Group("NumPy", (node,), node.inputs, (node,)) for node in graph if node.operation not in SILENT
         ]
-    found: list[Group] = []
+    groups: list[Group] = []
     for step in program.steps:
         if isinstance(step, Node):
-            found.append(Group("NumPy", (step,), step.inputs, (step,), parts=(step,)))
+            groups.append(Group("NumPy", (step,), step.inputs, (step,), parts=(step,)))
             continue
         for nest in step.nests:
             group = group_of(nest)
             if getattr(nest, "product", None) is not None:
-                group = _joined(found.pop(), group, program)
-            found.append(group)
-    return found
+                group = _joined(groups.pop(), group, program)
+            groups.append(group)
+    return groups
 
 
 def _joined(product: Group, nest: Group, program: Any) -> Group:
-    """A product with the nest that takes its rows."""
-    made = {id(node) for node in product.writes}
-    reads = [*product.reads, *(node for node in nest.reads if id(node) not in made)]
-    elsewhere = [node for node in product.writes if any(node is one for one in program.made)]
+    """A product together with its epilogue."""
+    product_ids = {id(node) for node in product.writes}
+    reads = [*product.reads, *(node for node in nest.reads if id(node) not in product_ids)]
+    stored = [node for node in product.writes if any(node is node_made for node_made in program.made)]
     return Group(
         "product",
         product.nodes + nest.nodes,
         tuple(reads),
-        (*elsewhere, *nest.writes),
+        (*stored, *nest.writes),
         nest.variant,
         parts=product.parts + nest.parts,
     )
@@ -80,12 +80,18 @@ def _joined(product: Group, nest: Group, program: Any) -> Group:
 def group_of(nest: Any) -> Group:
     """One step of compiled code."""
     if isinstance(nest, Flow):
-        changed_ones = [nest.node.inputs[place] for place in flows.changed(nest.node)]
-        read = [one for one in nest.node.inputs if one.operation not in SILENT or one.operation == "input"]
-        written = [*changed_ones, *(one for one in nest.items if not one.ndim)]
-        found = *inside(nest.node), nest.node
-        within = tuple(_nests_in(nest))
-        return Group(nest.node.operation, found, tuple(read), tuple(written), parts=(nest,), inner=within)
+        updated = [nest.node.inputs[index] for index in region_memory.changed(nest.node)]
+        read = [
+            operand
+            for operand in nest.node.inputs
+            if operand.operation not in SILENT or operand.operation == "input"
+        ]
+        written = [*updated, *(value for value in nest.items if not value.ndim)]
+        inner_nodes = *inside(nest.node), nest.node
+        inner = tuple(_nests_in(nest))
+        return Group(
+            nest.node.operation, inner_nodes, tuple(read), tuple(written), parts=(nest,), inner=inner
+        )
     if isinstance(nest, KernelCall | NumpyCall):
         kind = "kernel" if isinstance(nest, KernelCall) else "NumPy"
         return Group(kind, (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
@@ -108,24 +114,24 @@ def group_of(nest: Any) -> Group:
 
 
 def _nests_in(flow: Flow) -> list[Any]:
-    """The nests and products of a loop or branch."""
+    """The nests and products inside a loop or branch."""
     groups = (group for body in flow.bodies.values() for _, group in body.stages if group)
     return [step for group in groups for step in group.steps]
 
 
 def inside(node: Node) -> list[Node]:
-    """What the rounds of a loop compute, or the sides of a branch."""
-    found = [one for region in regions_of(node) for one in nodes_within(region)]
-    return [one for one in found if one.operation not in ("parameter", "item")]
+    """The operations inside a loop or branch."""
+    nodes = [value for region in regions_of(node) for value in walk_nodes(region)]
+    return [value for value in nodes if value.operation not in ("parameter", "item")]
 
 
 def label(node: Node) -> str:
-    """What an operation is called."""
+    """The display name of an operation."""
     match node.operation:
         case "reduce" | "scan":
-            over = node.options["axes"] if node.operation == "reduce" else node.options["axis"]
+            axes = node.options["axes"] if node.operation == "reduce" else node.options["axis"]
             kind = node.options["kind"] if node.operation == "reduce" else f"cum{node.options['kind']}"
-            return f"{kind} over {', '.join(map(str, over)) if isinstance(over, tuple) else over}"
+            return f"{kind} over {', '.join(map(str, axes)) if isinstance(axes, tuple) else axes}"
         case "call":
             function = node.options["function"]
             function = getattr(function, "func", function)
@@ -140,20 +146,20 @@ def label(node: Node) -> str:
 
 
 def size_of(node: Node) -> int:
-    """Bytes of an array, for the extents of the call that was traced."""
-    return int(np.dtype(node.dtype).itemsize * extents.value_of(extents.product(node.shape)))
+    """Bytes of an array, for the extents of the traced call."""
+    return int(np.dtype(node.dtype).itemsize * product_now(node.shape))
 
 
 def moved(groups: Sequence[Group]) -> int:
-    """Bytes that steps read from memory and write to it."""
+    """Bytes that steps load from and store to memory."""
     return sum(size_of(node) for group in groups for node in (*group.reads, *group.writes))
 
 
-def moved_by_numpy(graph: Graph) -> int:
-    """Bytes that are read and written if every operation is one of NumPy's."""
+def bytes_moved_by_numpy(graph: Graph) -> int:
+    """Bytes that NumPy loads and stores if each operation runs separately."""
     total = 0
     for node in graph:
         if node.operation not in (*SILENT, "view", "reshape"):
-            read = [one for one in node.inputs if one.operation not in ("constant", "extent")]
+            read = [operand for operand in node.inputs if operand.operation not in ("constant", "extent")]
             total += size_of(node) + sum(map(size_of, read))
     return total

@@ -1,17 +1,29 @@
-"""What compiled calls do with arguments: see whether they are of the kind expected, and read extents from them."""
+"""Argument guards of a compiled entry: check types, dtypes, shapes and strides, and load the symbolic extents."""
 
 import struct
+from typing import Any
 
-from jitkernels.graph import extents
-from jitkernels.graph.emit.call_text import CallText
-from jitkernels.graph.emit.interface import Argument, Bound, Whole
-from jitkernels.graph.extents import Extent, Guard, Number, bare
-from jitkernels.graph.short import MANY, MOST
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
+import numpy as np
+
+from jitkernels.compiler.dispatch.entry_builder import EntryBuilder
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.call_abi import Argument, Bound, Whole
+from jitkernels.compiler.ir.static_dim_policy import MANY, MOST
+from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Number, bare
+from jitkernels.core import dtypes
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
+
+SAME_BITS = {"int": "int64", "float": "float64"}
+"""The dtype with the same bits as each Python number type."""
 
 
-class TakenArguments(CallText):
-    """The part of the function that takes arguments."""
+def _bits(value: Any, dtype: str) -> int:
+    """The bit pattern of `value` in `dtype`, as an unsigned int."""
+    return int.from_bytes(np.asarray(value, dtype).tobytes(), "little")
+
+
+class ArgumentGuards(EntryBuilder):
+    """The part of the entry that checks and unpacks the arguments."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -24,21 +36,30 @@ class TakenArguments(CallText):
             return self.load("ptr", "%context", 8 * ~argument.source)
         return self.reached[argument.source]
 
-    def _number(self, argument: Argument, found: str) -> str:
-        """Require a number of a type, and have its address in the frame; the address."""
+    def _number(self, argument: Argument, number_object: str) -> str:
+        """Guard the type of a number, store the address of its value in the frame, and return that address."""
         self.types.add(argument.number)
-        kind = self.load("ptr", found, Offset.TYPE)
+        kind = self.load("ptr", number_object, Offset.TYPE)
         self.require(self.new(f"icmp eq ptr {kind}, @jk_type_{argument.number}"))
         if argument.number == "int":
-            place = self.variable("i64")
-            self.require(self.new(f"call i1 @jk_whole(ptr {found}, ptr {place})"))
+            value_address = self.variable("i64")
+            self.require(self.new(f"call i1 @jk_whole(ptr {number_object}, ptr {value_address})"))
         else:
-            place = self.new(f"getelementptr i8, ptr {found}, i64 {int(Offset.FLOAT_VALUE)}")
-        self.keep(argument.word, "ptr", place)
-        return place
+            value_address = self.new(f"getelementptr i8, ptr {number_object}, i64 {int(Offset.FLOAT_VALUE)}")
+        self.keep(argument.word, "ptr", value_address)
+        return value_address
+
+    def _integer(self, number: int, bits: int = 64) -> str:
+        """Load a Python or NumPy int argument, extended to `bits` bits."""
+        kind = self.arguments[number].number
+        dtype = dtypes.TABLE["int64" if kind == "int" else kind]
+        loaded = self.new(f"load {dtype.llvm}, ptr {self.numbers[number]}")
+        if dtype.size * 8 == bits:
+            return loaded
+        return self.new(f"{'zext' if kind.startswith('u') else 'sext'} {dtype.llvm} {loaded} to i{bits}")
 
     def _whole(self, whole: Whole) -> None:
-        value = self.new(f"load i64, ptr {self.numbers[whole.input]}")
+        value = self._integer(whole.input)
         if whole.negated:
             value = self.new(f"sub i64 0, {value}")
         self.known.add(whole.symbol)
@@ -47,38 +68,46 @@ class TakenArguments(CallText):
             self.keep(self.symbols[whole.symbol], "i64", value)
 
     def _bound(self, bound: Bound) -> None:
-        place = self.numbers[bound.input]
-        if self.arguments[bound.input].number == "int" or bound.operation == "is":
+        kind = self.arguments[bound.input].number
+        if bound.operation == "is":
+            size = dtypes.TABLE[SAME_BITS.get(kind, kind)].size
+            loaded = self.new(f"load i{8 * size}, ptr {self.numbers[bound.input]}")
+            text = f"icmp eq i{8 * size} {loaded}, {_bits(bound.bound, SAME_BITS.get(kind, kind))}"
+        elif kind == "int" or kind[0] in "iu":
+            # 128 bits for uint64: signed 64 bits hold neither its large values nor a comparison with a negative bound.
+            bits = 128 if kind == "uint64" else 64
             sign = {"<": "slt", "<=": "sle"}.get(bound.operation, "eq")
-            number = (
-                bound.bound
-                if isinstance(bound.bound, int)
-                else struct.unpack("<q", struct.pack("<d", bound.bound))[0]
-            )
-            text = f"icmp {sign} i64 {self.new(f'load i64, ptr {place}')}, {number}"
+            text = f"icmp {sign} i{bits} {self._integer(bound.input, bits)}, {int(bound.bound)}"
         else:
             sign = {"<": "olt", "<=": "ole"}.get(bound.operation, "oeq")
-            bits = struct.pack(">d", float(bound.bound)).hex().upper()
-            text = f"fcmp {sign} double {self.new(f'load double, ptr {place}')}, 0x{bits}"
+            bits_of = struct.pack(">d", float(bound.bound)).hex().upper()
+            text = f"fcmp {sign} double {self._double(bound.input)}, 0x{bits_of}"
         holds = self.new(text)
         self.expect(holds if bound.truth else self.new(f"xor i1 {holds}, true"))
 
+    def _double(self, number: int) -> str:
+        """Load a Python or NumPy float argument as a double, which represents it exactly."""
+        kind = self.arguments[number].number
+        llvm = dtypes.TABLE[SAME_BITS.get(kind, kind)].llvm
+        loaded = self.new(f"load {llvm}, ptr {self.numbers[number]}")
+        return loaded if llvm == "double" else self.new(f"fpext {llvm} {loaded} to double")
+
     def _arrays(self) -> None:
-        """Require arrays of the kinds expected; what is looked at in each is looked at in all before a branch."""
+        """Guard the array arguments. Each kind of check runs over all arrays before one shared branch."""
         pairs = list(zip(self.arguments, self.given, strict=True))
-        found = [pair for pair in pairs if not pair[0].number and not pair[0].is_own]
+        arrays = [pair for pair in pairs if not pair[0].number and not pair[0].is_own]
         for argument, address in pairs:
             if argument.is_own:
                 self.keep(argument.word, "ptr", address)
-        for _, array in found:
+        for _, array in arrays:
             self.array(array)
         self.settle()
-        for argument, array in found:
+        for argument, array in arrays:
             flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0)
             flags |= WRITEABLE if argument.is_written else 0
             self.kind(array, argument.dtype, len(argument.shape), flags)
         self.settle()
-        for argument, array in found:
+        for argument, array in arrays:
             self._argument(argument, array)
 
     def _argument(self, argument: Argument, array: str) -> None:
@@ -86,73 +115,75 @@ class TakenArguments(CallText):
         for i, extent in enumerate(argument.shape):
             self._symbol(extent, self.load("i64", shape, 8 * i), least=2)
         if len(argument.shape) > 1 and isinstance(argument.shape[-1], Extent):
-            # Large arrays whose last extent is short have code of their own.
+            # Large arrays with a short last extent have their own specialization, in which that extent is constant.
             long = self.new(f"icmp sgt i64 {self.extent(argument.shape[-1])}, {MOST}")
-            few = self.new(f"icmp slt i64 {self.extent(extents.product(argument.shape))}, {MANY}")
+            few = self.new(f"icmp slt i64 {self.extent(symbolic_dims.product(argument.shape))}, {MANY}")
             self.expect(self.new(f"or i1 {long}, {few}"))
         if not argument.contiguous:
             strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
             for i, stride in enumerate(argument.strides):
-                if extents.same(argument.shape[i], 1):
-                    continue  # no step is taken
-                found = self.load("i64", strides, 8 * i)
+                if symbolic_dims.same(argument.shape[i], 1):
+                    continue  # the stride of a dimension of extent 1 is never used
+                loaded = self.load("i64", strides, 8 * i)
                 if not isinstance(stride, Extent):
-                    self.expect(self.new(f"icmp eq i64 {found}, {int(stride) * argument.size}"))
+                    self.expect(self.new(f"icmp eq i64 {loaded}, {int(stride) * argument.size}"))
                     continue
-                rest = self.new(f"and i64 {found}, {argument.size - 1}")
+                rest = self.new(f"and i64 {loaded}, {argument.size - 1}")
                 self.require(self.new(f"icmp eq i64 {rest}, 0"))
-                self._symbol(stride, self.new(f"sdiv exact i64 {found}, {argument.size}"))
+                self._symbol(stride, self.new(f"sdiv exact i64 {loaded}, {argument.size}"))
         self.keep(argument.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
 
-    def _symbol(self, extent: Number, found: str, least: int | None = None) -> None:
-        """An extent that was read: a number, a symbol for the first time, or one that is known."""
+    def _symbol(self, extent: Number, loaded: str, least: int | None = None) -> None:
+        """Bind a loaded extent to its symbol on first sight; guard it where it is a constant or already bound."""
         name = bare(extent)
         if name is None or name in self.known:
-            self.expect(self.new(f"icmp eq i64 {found}, {self.extent(extent)}"))
+            self.expect(self.new(f"icmp eq i64 {loaded}, {self.extent(extent)}"))
             return
         self.known.add(name)
-        self.block.known["atom", name] = found
+        self.block.known["atom", name] = loaded
         if least is not None:
-            self.expect(self.new(f"icmp sge i64 {found}, {least}"))
+            self.expect(self.new(f"icmp sge i64 {loaded}, {least}"))
         if name in self.symbols:
-            self.keep(self.symbols[name], "i64", found)
+            self.keep(self.symbols[name], "i64", loaded)
 
     def _guard(self, guard: Guard) -> None:
         sign = {"==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}[guard.sign]
         self.expect(self.new(f"icmp {sign} i64 {self.extent(guard.extent)}, 0"))
 
     def _written_apart(self) -> None:
-        """Require that what is written overlaps no other argument."""
-        arrays = [one for one in self.arguments if not one.number and not one.is_own]
+        """Guard that no written argument may alias another argument."""
+        arrays = [argument for argument in self.arguments if not argument.number and not argument.is_own]
         for target in arrays:
             if target.is_written and not target.contiguous:
                 self._apart_in_itself(target)
             for other in arrays if target.is_written else ():
                 if other is target or (other.is_written and other.word < target.word):
                     continue
-                data, at = (
-                    self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {one.word}')}")
-                    for one in (target, other)
+                data, other_data = (
+                    self.new(
+                        f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {argument.word}')}"
+                    )
+                    for argument in (target, other)
                 )
-                size = self.extent(extents.product(target.shape) * target.size)
+                size = self.extent(symbolic_dims.product(target.shape) * target.size)
                 if not target.contiguous:
                     data, size = self.span(data, target)
-                low, span = at, self.extent(extents.product(other.shape) * other.size)
+                low, span = other_data, self.extent(symbolic_dims.product(other.shape) * other.size)
                 if not other.contiguous:
-                    low, span = self.span(at, other)
+                    low, span = self.span(other_data, other)
                 self.expect(self.apart((data, size), (low, span))[0])
 
     def _apart_in_itself(self, target: Argument) -> None:
-        """Require that each step of a dimension goes beyond all that those of smaller steps span."""
+        """Guard that an array does not overlap itself: each stride exceeds the span of all smaller strides."""
         pairs = zip(target.strides, target.shape, strict=True)
         ordered = sorted(
-            ((step, extent) for step, extent in pairs if not extents.same(extent, 1)),
-            key=lambda pair: abs(extents.value_of(pair[0])),
+            ((step, extent) for step, extent in pairs if not symbolic_dims.same(extent, 1)),
+            key=lambda pair: abs(symbolic_dims.value_of(pair[0])),
         )
-        reach = "0"
+        span = "0"
         for step, extent in ordered:
-            found = self.here(step)
-            length = self.new(f"call i64 @llvm.abs.i64(i64 {found}, i1 false)")
-            self.expect(self.new(f"icmp sgt i64 {length}, {reach}"))
+            step_value = self.here(step)
+            length = self.new(f"call i64 @llvm.abs.i64(i64 {step_value}, i1 false)")
+            self.expect(self.new(f"icmp sgt i64 {length}, {span}"))
             spanned = self.new(f"mul i64 {length}, {self.here(extent - 1)}")
-            reach = self.new(f"add i64 {reach}, {spanned}")
+            span = self.new(f"add i64 {span}, {spanned}")

@@ -1,7 +1,8 @@
-"""Calls that need no Python: a specialisation linked to compiled code that takes a call's arguments apart itself.
+"""Inline-cache entries: a specialization linked to machine code that checks and unpacks a call's arguments itself.
 
-What the function refers to by name is looked up in each call: arrays and numbers are arguments, and all else has to be
-what it was, and nothing that can change in itself. All other calls are Python's, which finds or makes their code.
+The entry looks up the globals and free variables of the function in each call: arrays and numbers among them are
+arguments, everything else must be an immutable object with the identity or value it had at compilation. Calls that no
+entry accepts go to Python, which finds or compiles their code.
 """
 
 import functools
@@ -12,90 +13,111 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.alarms import Alarm, LinkedAlarm
-from jitkernels.frontends.reaching import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
-from jitkernels.frontends.signatures import Signature
-from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.frontends.tracer import INT64
-from jitkernels.graph import extents
-from jitkernels.graph.emit.interface import Bound, Reach, Rebuilt, Whole
-from jitkernels.graph.emit.objects import Step
-from jitkernels.graph.ir import Node
-from jitkernels.graph.program import Entry
-from jitkernels.graph.scalars import DTYPES
-from jitkernels.native import call_table, load, plain
+from jitkernels.compiler.capture.trace_context import INT64
+from jitkernels.compiler.dispatch import program_entry
+from jitkernels.compiler.dispatch.call_signature import Signature
+from jitkernels.compiler.dispatch.fp_warnings import Alarm, LinkedWarningReporter
+from jitkernels.compiler.dispatch.object_guards import (
+    FUNCTION_PARTS,
+    Reaching,
+    UnreachableError,
+    has_parts,
+    sources,
+)
+from jitkernels.compiler.dispatch.program_entry import Entry
+from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.call_abi import Bound, Reach, Rebuilt, Step, Whole
+from jitkernels.compiler.ir.elementwise_ops import DTYPES
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.lowering.compiled_program import Program
+from jitkernels.runtime import inline_cache, python_fallback
+from jitkernels.runtime.loading import loader
 
 
 class Direct:
-    """One link, and what it needs to stay alive."""
+    """An inline-cache link to a compiled entry; owns the code and objects that it uses."""
 
     def __init__(self, entry: Entry, call: "Call", alarm: Alarm | None, *, cached: bool) -> None:
-        self.kept, self.alarm = call, None if alarm is None else LinkedAlarm(alarm)
-        self.code = load.placed_of(entry.source, cached=cached)
-        self.segment = load.placed_of(entry.segment, cached=cached)
+        self.kept, self.alarm = call, None if alarm is None else LinkedWarningReporter(alarm)
+        self.code = loader.placed_of(entry.source, cached=cached)
+        self.segment = loader.placed_of(entry.segment, cached=cached)
         objects = [one.ctypes.data if i in call.own else id(one) for i, one in enumerate(call.objects)]
         words = [*objects, self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
-        self.link = call_table.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
+        self.link = inline_cache.link(
+            address, context, call.count, call.watches, call.names, alarm=self.alarm
+        )
         if self.alarm is not None:
             self.alarm.link = self.link
 
     @property
-    def most_lent(self) -> int:
-        """The most bytes of memory between nests that a call was lent."""
+    def max_workspace_bytes(self) -> int:
+        """The largest workspace that a call has used, in bytes."""
         return int(self.context[-1])
 
 
 NUMBERS = frozenset(
     {np.ndarray, float, int, bool, str, type(None), *(np.dtype(name).type for name in DTYPES)}
 )
-"""Types of arguments whose size shows without looking into them."""
+"""Types of arguments whose size is known without traversal."""
 
 
 CHOICES = (str, bool, type(None), type)
-"""Types of arguments by which functions choose what to do."""
+"""Types of arguments that typically select a code path of a function."""
 
 
 def has_plain_links() -> bool:
-    """Whether there is the code of such links, or it can be built."""
-    return load.can_be_had(plain.source())
+    """Whether the machine code of plain links exists or can be built."""
+    return loader.is_loadable(python_fallback.source())
 
 
 class Plain:
-    """A link by which calls like one are the plain function's at once, which takes less time than looking for code.
+    """A link that sends calls of one form straight to the plain function, faster than a lookup of code.
 
-    Such are calls with arguments of the same types by position and by name, arrays of the same dtypes, dimensions and
-    flags, with no more elements in each than `most`. Of the types `same` they are the very same.
+    It guards the types of the arguments by position and name, and of arrays the dtype, number of dimensions, flags and
+    at most `most` elements. Arguments of the types `same` must be equal. It accepts `calls` calls until `allow` resets
+    the count; all calls if that is negative.
     """
 
     def __init__(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], most: int, same: tuple[type, ...]
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        most: int,
+        same: tuple[type, ...],
+        calls: int = -1,
     ) -> None:
         names = tuple(map(sys.intern, kwargs))
         held: list[Any] = [type(one) for one in (*args, *kwargs.values())]
         self.kept = (function, names, held)
-        words = [id(function), len(args), id(names) if names else 0, most, len(args) + len(names)]
+        words = [id(function), len(args), id(names) if names else 0, most, len(args) + len(names), calls]
         for one in (*args, *kwargs.values()):
             words.append(id(type(one)))
             if type(one) is np.ndarray:
                 held.append(one.dtype)
-                words += [id(one.dtype), one.ndim, one.flags.num & plain.FLAGS]
+                words += [id(one.dtype), one.ndim, one.flags.num & python_fallback.FLAGS]
             elif isinstance(one, same):
                 held.append(one)
                 words += [id(one), 0, 0]
             else:
                 words += [0, 0, 0]
         self.context = np.array(words, np.int64)
-        address = load.address_of(plain.source())
-        self.link = call_table.link(address, self.context.ctypes.data, len(args), (), names, is_last=True)
+        address = loader.address_of(python_fallback.source())
+        self.link = inline_cache.link(address, self.context.ctypes.data, len(args), (), names, is_last=True)
+
+    def allow(self, calls: int) -> None:
+        """Accept `calls` further calls."""
+        self.context[python_fallback.CALLS] = calls
 
 
 class Call:
-    """A kind of call: so many arguments by position, others by name; `objects` are the words of the context.
+    """A call form: `count` positional arguments and keyword `names`; `objects` fill the context slots.
 
-    `places` says of each leaf which step gives it, or, from 0 down by -1, which word of the context. Words of arrays
-    in `own` are where these lie.
+    `places`: the step that loads each leaf, or ``~slot`` of the context. The slots of arrays in `own` hold their data
+    addresses.
     """
 
     def __init__(self, count: int, names: tuple[str, ...]) -> None:
@@ -108,7 +130,7 @@ class Call:
 
 
 CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
-"""Types of what may be called without Python."""
+"""Types of callables that an entry supports."""
 
 
 def call_of(
@@ -119,12 +141,12 @@ def call_of(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     constants: Sequence[Any],
-) -> Call | None:
-    """How calls like one reach their arguments, and what is called; None where they are for Python.
+) -> Call:
+    """The object access of calls of this form. Raises UnreachableError where they must enter through Python.
 
-    The signature is that of the function, or of what it is made of: whose defaults are arguments.
+    `signature`: that of the function, or of the function it wraps, whose defaults are arguments.
     """
-    made = Call(len(args), tuple(kwargs))
+    call = Call(len(args), tuple(kwargs))
     positional, named = bound
     reaching = Reaching()
     part, (_, parts), (_, keywords, named_parts) = structure
@@ -133,31 +155,32 @@ def call_of(
         *zip(keywords, named_parts, named.values(), strict=True),
     ]
     defaults = False
-    try:
-        for i, (name, one, value) in enumerate(listed):
-            if i < len(args):
-                reaching.argument(i, one, value)
-            elif name in kwargs:
-                reaching.argument(len(args) + made.names.index(name), one, value)
-            else:
-                defaults = True
-                reaching.default(one, value)
-        # Last, though its leaves come first: other arguments are the usual reason why code is not a call's.
-        given, reaching.leaves = reaching.leaves, []
-        reaching.function(part, function)
-        reaching.finish()
-    except UnreachableError:
-        return None
-    if defaults and not _watch_defaults(signature.function, made):
-        return None
-    made.objects = [*reaching.context, *constants]
-    made.places = [*reaching.leaves, *given, *(~(len(reaching.context) + i) for i in range(len(constants)))]
-    made.steps = tuple(reaching.steps)
-    return made
+    for i, (name, part_of_argument, value) in enumerate(listed):
+        if i < len(args):
+            reaching.argument(i, part_of_argument, value)
+        elif name in kwargs:
+            reaching.argument(len(args) + call.names.index(name), part_of_argument, value)
+        else:
+            defaults = True
+            reaching.default(part_of_argument, value)
+    # Last, though its leaves come first: guards on the arguments are the ones that usually fail.
+    argument_leaves, reaching.leaves = reaching.leaves, []
+    reaching.function(part, function)
+    reaching.finish()
+    if defaults and not _watch_defaults(signature.function, call):
+        raise UnreachableError("defaults of a function that compiled code does not find")
+    call.objects = [*reaching.context, *constants]
+    call.places = [
+        *reaching.leaves,
+        *argument_leaves,
+        *(~(len(reaching.context) + i) for i in range(len(constants))),
+    ]
+    call.steps = tuple(reaching.steps)
+    return call
 
 
 EXACT = 2**53
-"""Up to which whole numbers are floats."""
+"""Largest int below which all ints are exact as doubles."""
 
 
 def _watch_defaults(function: Any, call: Call) -> bool:
@@ -168,33 +191,35 @@ def _watch_defaults(function: Any, call: Call) -> bool:
     if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
         return False
     if function.__defaults__:
-        place = call_table.Word(id(function) + FUNCTION_PARTS[0])
-        call.watches.append((None, place, function.__defaults__))
+        slot = inline_cache.Word(id(function) + FUNCTION_PARTS[0])
+        call.watches.append((None, slot, function.__defaults__))
     for name, value in (function.__kwdefaults__ or {}).items():
         call.watches.append((function.__kwdefaults__, name, value))
     return True
 
 
-def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Entry | None:
-    """The compiled function for calls of a specialisation; None where they are Python's."""
+def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Entry:
+    """The compiled entry for calls of a specialization. Raises UnreachableError if they must enter through Python."""
     plan, program = specialisation.plan, specialisation.program
-    if plan is None or not hasattr(program, "caller"):
-        return None
+    if plan is None or not isinstance(program, Program):
+        raise UnreachableError("code that NumPy runs operation by operation")
+    if specialisation.alarm is not None and specialisation.alarm.precedes_calls:
+        raise UnreachableError("constants that fail: NumPy warns before compiled code writes")
     if any(id(node) not in program.words for node in program.graph.outputs):
-        return None
+        raise UnreachableError("a result that is no array in memory")
     objects = [*leaves, *specialisation.constants]
     inputs = program.graph.inputs
     if len(objects) < len(inputs) or len(call.places) < len(inputs):
-        return None
-    found = sources(objects[: len(inputs)], call.places[: len(inputs)])
+        raise UnreachableError("arguments that are not known before the call")
+    loaded_from = sources(objects[: len(inputs)], call.places[: len(inputs)])
     wholes = [
         Whole(one.symbol, one.leaf, one.kind == "negated")
         for one in specialisation.bindings
         if one.kind not in ("extent", "stride")
     ]
     bounds = [Bound(one.leaf, one.operation, one.bound, one.truth) for one in specialisation.value_guards]
-    if found is None or any(_is_strange(one, objects[one.input]) for one in bounds):
-        return None
+    if loaded_from is None or any(_is_strange(one, objects[one.input]) for one in bounds):
+        raise UnreachableError("numbers of types that compiled code does not read")
     reach = Reach(call.steps, tuple(wholes), tuple(bounds))
     rebuilt, kinds = None, plan.kinds
     if plan.itself is not None:
@@ -207,17 +232,18 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         symbols = tuple(program.symbols) if plan.views else ()
         call.objects.append(plan.finisher(len(program.graph.outputs), symbols))
         rebuilt = Rebuilt(len(call.objects) - 1, plan.leaves, symbols)
-    # Sizes that are constants of the code are compared with these in any case.
+    # Extents that are constants of the code have their guards in the argument checks already.
     guards = [
         one
         for one in specialisation.guards
-        if specialisation.scope.values.keys() >= {*extents.symbols_of(one.extent)}
+        if specialisation.scope.values.keys() >= {*symbolic_dims.symbols_of(one.extent)}
     ]
     own = _own(inputs, len(leaves)) - (set() if rebuilt is None else rebuilt.given_back())
     call.own = frozenset(~call.places[i] for i in own)
-    entry: Entry | None = program.caller(
+    entry = program_entry.caller(
+        program,
         guards,
-        found,
+        loaded_from,
         reach,
         word=len(call.objects),
         is_tuple=plan.is_tuple is not False,
@@ -225,25 +251,43 @@ def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) 
         rebuilt=rebuilt,
         own=own,
     )
+    if entry is None:
+        raise UnreachableError("steps between which NumPy runs, or writes before all is checked")
     return entry
 
 
-def _own(inputs: Sequence[Node], leaves: int) -> set[int]:
-    """The constants of code, which come behind the leaves, but for those of which lengths are read.
+def of_call(
+    function: Any, found: Specialisation, taken: Any, signature: Signature, args: Any, kwargs: Any
+) -> tuple[Call, Entry]:
+    """The argument access of calls of this form, and the compiled entry for them. Raises UnreachableError.
 
-    Such arrays are copies that were made with the code, and no result shows them: nobody can write to them.
+    `taken`: the structure of the arguments, their leaves, and the arguments in canonical order.
+    """
+    structure, leaves, bound = taken
+    if type(function) not in CALLABLES:
+        raise UnreachableError(f"an object of type {type(function).__name__} that is called")
+    call = call_of(function, structure, bound, signature, args, kwargs, found.constants)
+    return call, entry_of(found, leaves, call)
+
+
+def _own(inputs: Sequence[Node], leaves: int) -> set[int]:
+    """Indices of the code's constants (after the leaves), except those with symbolic extents.
+
+    The specialization owns copies of these arrays, and no result aliases them: nobody can write to them.
     """
     return {
         i
         for i, node in enumerate(inputs)
-        if i >= leaves and not any(extents.symbols_of(extent) for extent in node.shape)
+        if i >= leaves and not any(symbolic_dims.symbols_of(extent) for extent in node.shape)
     }
 
 
 def _is_strange(bound: Bound, value: Any) -> bool:
-    """Whether a number is compared with what code is not made for."""
-    if type(value) is int:
+    """Whether a value guard compares a number with a bound that no instruction expresses."""
+    if bound.operation == "is":
+        return type(bound.bound) is not type(value) or (type(value) is int and bound.bound not in INT64)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return type(bound.bound) is not int or bound.bound not in INT64
-    if type(bound.bound) is int and bound.operation != "is":
-        return type(value) is not float or abs(bound.bound) > EXACT
-    return type(value) is not float or type(bound.bound) is not float
+    if not isinstance(value, float | np.floating):
+        return True
+    return type(bound.bound) is not float and (type(bound.bound) is not int or abs(bound.bound) > EXACT)

@@ -1,32 +1,37 @@
-"""The links of a compiled function: what its calls look through before they come to Python."""
+"""The inline-cache chain of a compiled function: the links that a call tries before it enters Python."""
 
 from typing import Any
 
-from jitkernels.frontends import direct
-from jitkernels.frontends.specialisation import MANY_ELEMENTS, Specialisation
-from jitkernels.locks import making
-from jitkernels.native import call_table, vectorcall
+import numpy as np
+
+from jitkernels.compiler.dispatch import compiled_entry
+from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialisation
+from jitkernels.core.fork_locks import making
+from jitkernels.runtime import inline_cache, python_fallback, vectorcall
 
 MOST_LINKS, MOST_CHOICES = 4096, 64
-"""Links; and those to the plain function that ask what is chosen: later ones of the same types take anything."""
+"""Most links of a chain; most plain links of one form that guard choice values, later ones accept any value."""
+CALLS_BETWEEN_LOOKS = 256
+"""Calls of the plain function for arguments of unknown size before Python checks the sizes again."""
 base = vectorcall.base()
-"""The type of what can have links; None where Python serves all calls."""
+"""The base type of callables with a chain; None where Python serves all calls."""
 
 
 class Links:
-    """A table and its links, which are entered and taken out with `making` held."""
+    """A table and its links. Callers hold the `making` lock to add or remove links."""
 
     def __init__(self, target: Any, slow: Any, plain: Any, *, takes_out: bool) -> None:
-        """`slow` serves the calls of `target` that no link takes, `plain` what links refuse, unless it is None.
+        """`slow` serves calls of `target` that no link accepts, `plain` (if any) calls from which a link bails out.
 
-        `takes_out`: it has an argument of that name.
+        `takes_out`: the function itself has a parameter ``out``.
         """
         self.entered: list[Any] = []
         self._old: list[Any] = []
         self._served = slow, plain
         self._plain: dict[Any, int] = {}
+        self._limited: dict[Any, compiled_entry.Plain] = {}
         if base is not None:
-            self._table = call_table.new_table(slow, plain, takes_out=takes_out)
+            self._table = inline_cache.new_table(slow, plain, takes_out=takes_out)
             vectorcall.attach(target, self._table)
 
     @property
@@ -34,36 +39,65 @@ class Links:
         return len(self.entered) >= MOST_LINKS
 
     def enter(self, link: Any) -> None:
-        """Let calls look at a link, and let go of those that were taken out."""
+        """Append a link to the chain, and free the removed ones."""
         self._forget()
         self.entered.append(link)
-        call_table.enter(self._table, link.link)
+        inline_cache.enter(self._table, link.link)
 
     def enter_plain(
         self, function: Any, args: Any, kwargs: Any, out: Any, most: int, found: Specialisation | None = None
     ) -> None:
-        """Let calls like one be the plain function's without more ado, up to so many elements of an array."""
-        if base is None or out is not None or self.are_many or not direct.has_plain_links():
+        """Send calls of this form straight to the plain function, for arrays of at most `most` elements."""
+        if base is None or out is not None or self.are_many or not compiled_entry.has_plain_links():
             return
-        kinds = [type(one) for one in (*args, *kwargs.values())]
-        if most != MANY_ELEMENTS and not direct.NUMBERS.issuperset(kinds):
+        kinds = [type(value) for value in (*args, *kwargs.values())]
+        if most != MANY_ELEMENTS and not compiled_entry.NUMBERS.issuperset(kinds):
+            self.enter_limited(function, args, kwargs, out)
             return
         form = (tuple(kinds), tuple(kwargs))
         with making:
             count = self._plain[form] = self._plain.get(form, 0) + 1
-            choices = direct.CHOICES if found is None or not found.value_guards else (*direct.CHOICES, int)
+            choices = (
+                compiled_entry.CHOICES
+                if found is None or not found.value_guards
+                else (*compiled_entry.CHOICES, int)
+            )
             same = choices if count <= MOST_CHOICES else ()
-            self.enter(direct.Plain(function, args, kwargs, most, same))
+            self.enter(compiled_entry.Plain(function, args, kwargs, most, same))
+
+    def enter_limited(self, function: Any, args: Any, kwargs: Any, out: Any) -> None:
+        """Like `enter_plain`, for arguments of unknown size: Python checks them again after some calls."""
+        if base is None or out is not None or self.are_many or not compiled_entry.has_plain_links():
+            return
+        values = (*args, *kwargs.values())
+        form = (tuple(kwargs), *((type(value), _pattern(value)) for value in values))
+        with making:
+            existing = self._limited.get(form)
+            if existing is not None:
+                existing.allow(CALLS_BETWEEN_LOOKS)
+                return
+            link = compiled_entry.Plain(function, args, kwargs, MANY_ELEMENTS, (), CALLS_BETWEEN_LOOKS)
+            self._limited[form] = link
+            self.enter(link)
 
     def clear(self) -> None:
-        """Take all out. They live on while calls are under way."""
+        """Remove all links. They stay alive while calls run in them."""
         if base is not None:
-            call_table.clear(self._table)
+            inline_cache.clear(self._table)
             self._old += self.entered
-            self.entered, self._plain = [], {}
+            self.entered, self._plain, self._limited = [], {}, {}
             self._forget()
 
     def _forget(self) -> None:
-        """Let go of links that were taken out, and of their code, if no call can be in it."""
-        if self._old and call_table.is_quiet(self._table):
+        """Free the removed links and their code, if no call can be inside."""
+        if self._old and inline_cache.is_quiet(self._table):
             self._old.clear()
+
+
+def _pattern(value: Any) -> Any:
+    """The array properties that a plain link guards; None for other values."""
+    return (
+        (value.dtype.num, value.ndim, value.flags.num & python_fallback.FLAGS)
+        if type(value) is np.ndarray
+        else None
+    )

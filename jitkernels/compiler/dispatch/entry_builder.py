@@ -1,22 +1,27 @@
-"""What all parts of the function between Python and a segment write: loads, conditions, words of the frame."""
+"""The IR builder shared by all parts of a compiled entry: loads, guards, frame slots, extents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jitkernels.graph.arena import Arena
-from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.interface import Argument, Reach, Rebuilt, Result
-from jitkernels.graph.extents import Guard, Number, bare
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.layout import Offset
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.ir.call_abi import Argument, Reach, Rebuilt, Result
+from jitkernels.compiler.ir.symbolic_dims import Guard, Number, bare
+from jitkernels.compiler.memory.arena import Arena
+from jitkernels.runtime.abi_layout import DTYPE_MASK, DTYPE_WORD, Offset
+
+OF_C = {"int64": ("longlong",), "uint64": ("ulonglong",)}
+"""Dtypes with a second type number, as C has two types of the same bits."""
 
 
 @dataclass
-class CallText:
-    """The function as far as it is written, and what it is made of.
+class EntryBuilder:
+    """The entry function under construction, and its inputs.
 
-    `polls`: Python may run while the segment does. `work`: in units of which more than a word of the context are long.
-    `word`: the first one of the segment's.
+    `raised`: the floating-point status flags that each call raises, or None; the bool says whether they replace the
+    flags of the computation. `polls`: the segment polls signals, so Python code may run during it. `work`: the cost of
+    a call; the entry releases the GIL where it exceeds the limit in the context. `word`: the segment's first context
+    slot.
     """
 
     arguments: Sequence[Argument]
@@ -31,6 +36,7 @@ class CallText:
     reach: Reach
     rebuilt: Rebuilt | None = None
     polls: bool = False
+    raised: tuple[int, bool] | None = None
     library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:
@@ -58,71 +64,89 @@ class CallText:
         return self.function.label()
 
     def expect(self, condition: str) -> None:
-        """Go on if a condition holds, on which nothing depends that is done up to the next one that is required.
+        """Add a guard that no instruction before the next `require` or `settle` depends on.
 
-        LLVM takes its time for each branch, and there are as many as there are conditions otherwise.
+        All pending guards share one branch: compile time grows with the number of branches.
         """
         self.expected.append(condition)
 
     def require(self, condition: str, otherwise: str = "no") -> None:
-        """Go on if a condition holds, and all expected before; ``undo`` gives back what was made or taken."""
+        """Branch to `otherwise` unless `condition` and all pending guards hold; label ``undo`` releases the results."""
         if otherwise != "no":
             self.settle()
         self.expected.append(condition)
         self.settle(otherwise)
 
     def settle(self, otherwise: str = "no") -> None:
-        """Go on if all that is expected holds."""
+        """Emit one branch to `otherwise` for all pending guards."""
         if not self.expected:
             return
         whole, *rest = self.expected
         self.expected = []
         for condition in rest:
             whole = self.new(f"and i1 {whole}, {condition}")
-        # What goes on follows where it goes on: code that LLVM makes in a hurry jumps otherwise.
+        # The success block comes next in the text: at O0 LLVM does not move it, and would jump otherwise.
         fails, label = self.new(f"xor i1 {whole}, true"), self.function.label()
         self.line(f"  br i1 {fails}, label %{otherwise}, label %{label}, !prof !8")
         self.line(f"{label}:")
 
     def keep(self, word: int, kind: str, value: str) -> None:
-        at = self.new(f"getelementptr i64, ptr %frame, i64 {word}")
-        self.block.lines.append(f"  store {kind} {value}, ptr {at}")
+        slot = self.new(f"getelementptr i64, ptr %frame, i64 {word}")
+        self.block.lines.append(f"  store {kind} {value}, ptr {slot}")
 
     def extent(self, extent: Number) -> str:
-        """An extent of symbols that are known by now, and are what they have to be before any are computed with."""
+        """The value of an extent whose symbols are bound. Pending guards come first: arithmetic relies on them."""
         if not isinstance(extent, int) and bare(extent) is None:
             self.settle()
         return self.function.extent(extent)
 
     def here(self, extent: Number) -> str:
-        """An extent computed here alone: what is known in front of a branch holds behind it, not the other way."""
+        """Like `extent`, without caching the value: a block inside a branch does not dominate what follows."""
         known = dict(self.block.known)
-        found = self.extent(extent)
+        value = self.extent(extent)
         self.block.known = known
-        return found
+        return value
 
     def dtype_object(self, name: str) -> str:
-        """The dtype object, which the loader knows by this name."""
+        """The symbol by which the loader knows a dtype object."""
         self.dtypes.add(name)
         return f"@jk_dtype_{name}"
 
     def array(self, array: str) -> None:
-        """Expect an array."""
+        """Guard that an object is exactly a ``numpy.ndarray``."""
         self.expect(self.new(f"icmp eq ptr {self.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
 
     def kind(self, array: str, dtype: str, dimensions: int, flags: int) -> None:
-        """Expect of an array, which it has to be by now, a dtype, so many dimensions and some flags."""
-        self.expect(
-            self.new(f"icmp eq ptr {self.load('ptr', array, Offset.ARRAY_DTYPE)}, {self.dtype_object(dtype)}")
-        )
+        """Guard the dtype, number of dimensions and flags of an object that is known to be an array."""
+        self._dtype(array, dtype)
         self.expect(self.new(f"icmp eq i32 {self.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}"))
         masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
         self.expect(self.new(f"icmp eq i32 {masked}, {flags}"))
 
-    def apart(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[str, str]:
-        """Whether memory does not overlap other memory, and how far that lies behind; of both, address and bytes.
+    def _dtype(self, array: str, dtype: str) -> None:
+        """Guard the dtype by type number and byte order, not by identity of the dtype object.
 
-        It does where it lies less than its own bytes before the other, or less than the other's bytes behind.
+        Unpickled arrays, and arrays that NumPy computes from them, have other dtype objects than NumPy's own.
+        """
+        own = self.load("ptr", array, Offset.ARRAY_DTYPE)
+        dtype_word = self.new(f"and i64 {self.load('i64', own, DTYPE_WORD)}, {DTYPE_MASK}")
+        fits = [
+            self.new(f"icmp eq i64 {dtype_word}, {self._dtype_word(name)}")
+            for name in (dtype, *OF_C.get(dtype, ()))
+        ]
+        whole, *rest = fits
+        for condition in rest:
+            whole = self.new(f"or i1 {whole}, {condition}")
+        self.expect(whole)
+
+    def _dtype_word(self, name: str) -> str:
+        """The type number and byte order in NumPy's own dtype object."""
+        return self.new(f"and i64 {self.load('i64', self.dtype_object(name), DTYPE_WORD)}, {DTYPE_MASK}")
+
+    def apart(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[str, str]:
+        """Whether two (address, bytes) ranges are disjoint, and the distance from the first to the second.
+
+        They overlap where -bytes of the second < distance < bytes of the first.
         """
         (data, size), (low, span) = one, other
         ahead = self.new(f"sub i64 {low}, {data}")
@@ -133,7 +157,7 @@ class CallText:
         return self.new(f"icmp uge i64 {reached}, {self.new(f'add i64 {last}, {size}')}"), ahead
 
     def span(self, data: str, argument: Argument) -> tuple[str, str]:
-        """The lowest address of an array with gaps, and how many bytes it spans."""
+        """The lowest address of a strided array, and the number of bytes that it spans."""
         low, high = data, data
         for extent, stride in zip(argument.shape, argument.strides, strict=True):
             reach = self.here((extent - 1) * stride * argument.size)

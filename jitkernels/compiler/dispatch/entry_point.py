@@ -1,38 +1,37 @@
-"""The function between Python and a segment: ``ptr @call(ptr context, ptr objects, ptr out)``.
+"""LLVM IR of a compiled entry, the function between CPython and a segment: ``ptr @entry(ptr context, objects, out)``.
 
-It looks whether the arguments are what the code was made for, reads extents and strides from them, makes the results or
-takes those given as ``out``, lends the memory between nests, calls the segment, and returns the result. A null pointer
-means that the arguments are of another kind (nothing has happened then), or that an exception is set;
-`call_table.FOR_PLAIN` that they are for the plain function: what is written overlaps others in memory, or the segment
-has refused them, before anything was written.
+The entry checks the guards, loads extents and strides, allocates the results or takes the ``out`` arrays, allocates the
+workspace, calls the segment, and returns the result. It returns null where a guard fails (without side effects) or an
+exception is set, and `inline_cache.BAILOUT` where the call falls back to the plain function: a written argument
+aliases another one, or the segment bailed out before its first write.
 
-What is computed has no part in its text: expressions of the same arguments and results share one, which takes LLVM as
-long as a segment. So three words of the context are the segment's (see `SEGMENT`).
+The text does not depend on what the segment computes: all segments with the same arguments and results share one entry,
+which takes LLVM as long to compile as a segment. Three context slots hold what is the segment's (see `SEGMENT`).
 """
 
-from jitkernels.graph.emit import call_objects, objects
-from jitkernels.graph.emit.call_arguments import TakenArguments
-from jitkernels.graph.emit.call_results import GivenResults
-from jitkernels.graph.emit.polls import FULL, INTERRUPTED, REFUSED
-from jitkernels.native import arenas
-from jitkernels.native.call_table import FOR_PLAIN
-from jitkernels.native.later import MISSING
+from jitkernels.compiler.codegen.control_flow.signal_polls import FULL, INTERRUPTED, REFUSED
+from jitkernels.compiler.dispatch import object_access, result_objects
+from jitkernels.compiler.dispatch.argument_checks import ArgumentGuards
+from jitkernels.compiler.dispatch.result_allocation import ResultAllocation
+from jitkernels.runtime import fp_status, workspace_allocator
+from jitkernels.runtime.inline_cache import BAILOUT
+from jitkernels.runtime.loading.lazy_link import MISSING
 
 LONG = 400_000
-"""Additions from which on other Python threads may run meanwhile: about 20 us."""
+"""Work, in additions, from which on the entry releases the GIL: about 20 us."""
 SEGMENT, MOST, LENT = 0, 1, 2
-"""Words of the context, from the segment's first one on: its address, the largest work that is not long, and the most
-bytes that were lent to a call."""
+"""Context slots, relative to the segment's first: its address, the largest work that runs with the GIL held, and the
+largest workspace that a call has used, in bytes."""
 
 
-class Caller(TakenArguments, GivenResults):
-    """Writes the function."""
+class Caller(ArgumentGuards, ResultAllocation):
+    """Builds the LLVM IR of an entry."""
 
     def text(self) -> str:
-        """LLVM IR of the function, and of what it declares."""
+        """LLVM IR of the entry and of its declarations."""
         self.none = self.variable("ptr")
         self._answer(0)
-        self.reached = objects.reached(self, self.reach.steps)
+        self.reached = object_access.reached(self, self.reach.steps)
         self.given = [self._object(argument) for argument in self.arguments]
         self.numbers = [
             self._number(argument, found) if argument.number else ""
@@ -47,7 +46,7 @@ class Caller(TakenArguments, GivenResults):
             self._guard(guard)
         if any(one.is_written for one in self.arguments):
             self.settle()
-            self._answer(FOR_PLAIN)
+            self._answer(BAILOUT)
             self._written_apart()
             self.settle()
             self._answer(0)
@@ -57,6 +56,7 @@ class Caller(TakenArguments, GivenResults):
         outs = self._outs()
         self._lent()
         self._run()
+        self._raise_flags()
         self._given(outs)
         body = "\n".join([*self.function.memory, *self.block.lines])
         named = [
@@ -69,9 +69,11 @@ class Caller(TakenArguments, GivenResults):
             f"  %none = load ptr, ptr {self.none}\n  ret ptr %none\n}}\n"
         )
         inside = body
-        for name, text in reversed(objects.FUNCTIONS.items()):
+        for name, text in reversed(object_access.FUNCTIONS.items()):
             if f"@{name}(" in inside:
                 inside = text + inside
+        if self.raised is not None:
+            inside = fp_status.text() + inside
         declared = [
             *(f"@{name} = external global i8" for name in (*named, *KNOWN)),
             *(
@@ -84,46 +86,48 @@ class Caller(TakenArguments, GivenResults):
         return "\n".join([*declared, inside + weights, ""])
 
     def _answer(self, address: int) -> None:
-        """What is returned where there is no result."""
+        """Set the pointer that a bailout returns from here on."""
         self.line(f"  store ptr inttoptr (i64 {address} to ptr), ptr {self.none}")
 
     def _lent(self) -> None:
-        """Memory for arrays between nests, in one piece: on the stack if that is small, else lent."""
+        """Allocate the workspace of the segment in one piece: on the stack where small, else from the pool."""
         self.memory = ""
         begins, total = self._places()
         if total == 0:
             return
-        if isinstance(total, int) and total <= arenas.ON_STACK:
-            at = self.new(f"ptrtoint ptr {self.variable(f'[{total} x i8], align 64')} to i64")
+        if isinstance(total, int) and total <= workspace_allocator.ON_STACK:
+            workspace = self.new(f"ptrtoint ptr {self.variable(f'[{total} x i8], align 64')} to i64")
         else:
-            at = self._lent_bytes(total)
+            workspace = self._lent_bytes(total)
         for buffer, begin in zip(self.arena.buffers, begins, strict=True):
-            self.keep(buffer.word, "i64", self.new(f"add i64 {at}, {begin}"))
+            self.keep(buffer.word, "i64", self.new(f"add i64 {workspace}, {begin}"))
 
     def _lent_bytes(self, total: int | str) -> str:
-        """The address of so many bytes, at the begin of a line. What is given back then is in a variable."""
+        """The cache-line-aligned address of `total` bytes; `self.memory` holds the pooled block to release, or null."""
         self.memory = self.variable("ptr")
-        little, much, go, lent = (self.function.label() for _ in range(4))
+        on_stack, pooled, resume, lent = (self.function.label() for _ in range(4))
         self.settle()
         self.line(f"  store ptr null, ptr {self.memory}")
-        small = self.new(f"icmp ule i64 {total}, {arenas.ON_STACK}")
-        self.line(f"  br i1 {small}, label %{little}, label %{much}\n{little}:")
+        small = self.new(f"icmp ule i64 {total}, {workspace_allocator.ON_STACK}")
+        self.line(f"  br i1 {small}, label %{on_stack}, label %{pooled}\n{on_stack}:")
         stack = self.new(f"alloca i8, i64 {total}, align 64")
-        self.line(f"  br label %{go}\n{much}:")
-        found = self.new(f"call ptr @{arenas.LENT}(i64 {self.new(f'add i64 {total}, {arenas.HEAD}')})")
-        self.require(self.new(f"icmp ne ptr {found}, null"), "undo")
-        self.line(f"  store ptr {found}, ptr {self.memory}")
+        self.line(f"  br label %{resume}\n{pooled}:")
+        block = self.new(
+            f"call ptr @{workspace_allocator.LENT}(i64 {self.new(f'add i64 {total}, {workspace_allocator.HEAD}')})"
+        )
+        self.require(self.new(f"icmp ne ptr {block}, null"), "undo")
+        self.line(f"  store ptr {block}, ptr {self.memory}")
         most = self.new(f"getelementptr i64, ptr %context, i64 {self.word + LENT}")
         before = self.new(f"load i64, ptr {most}")
         more = self.new(f"icmp ugt i64 {total}, {before}")
         self.line(f"  store i64 {self.new(f'select i1 {more}, i64 {total}, i64 {before}')}, ptr {most}")
-        aligned = self.new(f"getelementptr i8, ptr {found}, i64 {arenas.HEAD}")
-        self.line(f"  br label %{lent}\n{lent}:\n  br label %{go}\n{go}:")
-        begin = self.new(f"phi ptr [ {stack}, %{little} ], [ {aligned}, %{lent} ]")
+        aligned = self.new(f"getelementptr i8, ptr {block}, i64 {workspace_allocator.HEAD}")
+        self.line(f"  br label %{lent}\n{lent}:\n  br label %{resume}\n{resume}:")
+        begin = self.new(f"phi ptr [ {stack}, %{on_stack} ], [ {aligned}, %{lent} ]")
         return self.new(f"ptrtoint ptr {begin} to i64")
 
     def _places(self) -> "tuple[list[int | str], int | str]":
-        """Where each buffer of the arena begins, and its bytes: numbers, or instructions where extents tell."""
+        """The offset of each arena buffer, and the arena's size: constants, or values computed from extents."""
         begins: list[int | str] = []
         ends: list[int | str] = []
         for buffer, lower in zip(self.arena.buffers, self.arena.above, strict=True):
@@ -137,33 +141,35 @@ class Caller(TakenArguments, GivenResults):
         return begins, self._most(ends)
 
     def _most(self, numbers: "list[int | str]") -> "int | str":
-        """The largest of some numbers that are not negative; 0 of none."""
-        known = max((one for one in numbers if isinstance(one, int)), default=0)
+        """The maximum of non-negative numbers; 0 if there are none."""
+        known = max((number for number in numbers if isinstance(number, int)), default=0)
         most: int | str = known
-        for one in dict.fromkeys(one for one in numbers if isinstance(one, str)):
+        for number in dict.fromkeys(number for number in numbers if isinstance(number, str)):
             if most == 0:
-                most = one
+                most = number
                 continue
-            larger = self.new(f"icmp ugt i64 {one}, {most}")
-            most = self.new(f"select i1 {larger}, i64 {one}, i64 {most}")
+            larger = self.new(f"icmp ugt i64 {number}, {most}")
+            most = self.new(f"select i1 {larger}, i64 {number}, i64 {most}")
         return most
 
     def _run(self) -> None:
-        """Call the segment; while it is long, without the interpreter's lock."""
+        """Call the segment, with the GIL released where its work is long."""
         segment = self.load("ptr", "%context", 8 * (self.word + SEGMENT))
         most = self.load("i64", "%context", 8 * (self.word + MOST))
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
         apart, go, back, after = (self.function.label() for _ in range(4))
         state = self.variable("ptr")
-        held = [one for one, given in zip(self.given, self.arguments, strict=True) if not given.is_own]
-        hold = [f"  call void @Py_IncRef(ptr {one})" for one in held]
-        let_go = [f"  call void @Py_DecRef(ptr {one})" for one in held]
+        held = [
+            value for value, argument in zip(self.given, self.arguments, strict=True) if not argument.is_own
+        ]
+        hold = [f"  call void @Py_IncRef(ptr {value})" for value in held]
+        let_go = [f"  call void @Py_DecRef(ptr {value})" for value in held]
         self.block.lines += [
             *(hold if self.polls else []),
             f"  store ptr null, ptr {state}",
             f"  br i1 {long}, label %{apart}, label %{go}",
             f"{apart}:",
-            # What holds the arguments may let go of them meanwhile.
+            # Without the GIL the owners of the arguments may drop their references.
             *([] if self.polls else hold),
             "  %saved = call ptr @PyEval_SaveThread()",
             f"  store ptr %saved, ptr {state}",
@@ -182,14 +188,14 @@ class Caller(TakenArguments, GivenResults):
         ]
         if self.memory:
             self._give_back()
-        # A kernel without memory for its workspace: no other code may go on with what is written in part.
+        # A kernel failed to allocate its workspace: raise, as other code must not continue on partial writes.
         fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
             f"  %asks = icmp eq i64 %status, {REFUSED}",
-            f"  %asked = select i1 %asks, ptr inttoptr (i64 {FOR_PLAIN} to ptr), ptr null",
+            f"  %asked = select i1 %asks, ptr inttoptr (i64 {BAILOUT} to ptr), ptr null",
             f"  store ptr %asked, ptr {self.none}",
             f"  %without = and i64 %status, {~(FULL ^ REFUSED | MISSING ^ REFUSED)}",
             f"  %refused = icmp eq i64 %without, {REFUSED}",
@@ -202,26 +208,36 @@ class Caller(TakenArguments, GivenResults):
             f"{fine}:",
         ]
 
+    def _raise_flags(self) -> None:
+        """Raise the floating-point flags of failed constants: constant folding leaves no flags at run time."""
+        if self.raised is None:
+            return
+        flags, are_only = str(self.raised[0]), self.raised[1]
+        if not are_only:
+            flags = self.new(f"or i32 {self.new('call i32 @flags_now()')}, {flags}")
+        self.line(f"  call void @flags_become(i32 {flags})")
+
     def _give_back(self) -> None:
-        """What was lent, if anything was."""
+        """Return the workspace to the pool, if the call took one."""
         back, done = self.function.label(), self.function.label()
         lent = self.new(f"load ptr, ptr {self.memory}")
         none = self.new(f"icmp eq ptr {lent}, null")
         self.line(f"  br i1 {none}, label %{done}, label %{back}\n{back}:")
-        self.line(f"  call void @{arenas.GIVEN_BACK}(ptr {lent})\n  br label %{done}\n{done}:")
+        self.line(f"  call void @{workspace_allocator.GIVEN_BACK}(ptr {lent})\n  br label %{done}\n{done}:")
 
 
 DECLARED = (
     "ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)",
-    f"ptr @{arenas.EMPTY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
+    f"ptr @{workspace_allocator.EMPTY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
-    "i64 @llvm.abs.i64(i64, i1)", f"ptr @{arenas.LENT}(i64)", f"void @{arenas.GIVEN_BACK}(ptr)",
+    "i64 @llvm.abs.i64(i64, i1)", f"ptr @{workspace_allocator.LENT}(i64)",
+    f"void @{workspace_allocator.GIVEN_BACK}(ptr)",
     "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyFloat_FromDouble(double)",
     "ptr @PyBool_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
-    *call_objects.OBJECTS, *objects.DECLARED,
+    *result_objects.OBJECTS, *object_access.DECLARED,
 )  # fmt: skip
-"""What the function may call."""
+"""Functions that an entry may call."""
 KNOWN = (
     "jk_ndarray", "jk_tuple", "jk_none", "jk_workspace_error", "jk_workspace_text",
 )  # fmt: skip
-"""Objects that the function may refer to, by their addresses."""
+"""Objects that an entry may refer to by address."""

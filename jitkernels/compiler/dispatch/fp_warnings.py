@@ -1,40 +1,41 @@
-"""Warnings of floating-point errors: what NumPy would have said where compiled code has set flags of the processor.
+"""Floating-point warnings: reports what NumPy would, where compiled code has raised floating-point status flags.
 
-Which operation failed, at which line, and whether NumPy's own code fails there at all, only NumPy can say. So the plain
-function is run once more with the same arguments, its results are thrown away, and what it warns of is the warning.
-This takes as long as NumPy does; so what was in vain, or gave nothing that is not known, is done ever less often.
+Only NumPy knows which operation failed, at which line, and whether its own code fails there at all. So the plain
+function runs once more on the same arguments; its results are discarded and its warnings are issued. This takes as long
+as NumPy does, so reruns that report nothing new back off exponentially.
 """
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import numpy as np
 
-from jitkernels import handlers
-from jitkernels.frontends.failing import WORDS, names, unsure
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.native import processor_flags, telling
+from jitkernels.compiler.capture.constant_failures import PREFIX, Failure
+from jitkernels.compiler.dispatch.fp_error_model import WORDS, names, unsure
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.core import signal_exceptions
+from jitkernels.runtime import fp_flag_handler, fp_status
 
 PATIENCE, MOST_SKIPPED = 3, 1 << 16
-"""Runs without anything new after which calls are skipped, twice as many each time, and how many at most."""
-PREFIX = "Warning: "
+"""Reruns without new warnings before calls are skipped, twice as many each time; the most that are skipped."""
 LOUD = ("error", "always", "all")
-"""Actions of filters by which a warning that was shown before is shown again."""
+"""Filter actions that show a repeated warning again."""
 
 
 class Alarm:
-    """Called where code of one specialisation has failed. `leaves_of` finds the arrays in arguments.
+    """Reports the floating-point errors of one specialization. `leaves_of` finds the arrays in arguments.
 
-    `graph` is what was compiled, `traced` what was made of the function, `partial` are operations that only chosen
-    elements take part in.
+    `graph`: the compiled graph; `traced`: the graph as traced; `partial`: operations under a mask.
 
-    Arguments that the function writes, or that results are written over, are no more what they were, so that there is
-    nothing to ask NumPy: kinds of errors of which the operations set no flags but where NumPy's fail are warned of in
-    words of our own then, and others are not; none if the function ignores some itself, `is_quiet`. In code that
-    always writes arguments, most functions are such (see `jitkernels.graph.emit.watched`); where results are written
-    over arguments of other code, arithmetic is.
+    Where the call overwrites arguments, the plain function cannot run again. Then only the kinds of errors whose flags
+    are exact (raised where NumPy's operations fail, and nowhere else) are reported, with a text of our own; none if
+    the function itself ignores some errors, `is_quiet`. In code that always writes arguments, most functions have
+    exact flags (see `codegen.core.fp_special_guards`); where ``out`` aliases arguments of other code, arithmetic has.
+    `failures` of constants are known from tracing, and reported with NumPy's text.
+
+    `reports_fp_errors` is false for code whose own flags mean nothing: then only failures of constants are reported.
     """
 
     def __init__(
@@ -47,37 +48,73 @@ class Alarm:
         is_quiet: bool = False,
         traced: Iterable[Node] = (),
         partial: Iterable[str] = (),
+        failures: Iterable[Failure] = (),
+        reports_fp_errors: bool = True,
     ) -> None:
+        self._failures, self._hears_others = tuple(failures), reports_fp_errors
         self._function, self._leaves_of, self._writes = function, leaves_of, writes
         self._is_quiet = is_quiet
         self._unsure = unsure(graph, watched=writes, partial=partial)
         self._names = names(traced)
         self._records: dict[tuple[str, ...], Record] = {}
+        self._before = Record()
 
-    def hear(self, found: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
-        """Warn as NumPy would. Raises what filters of warnings make of that.
+    def kinds(self, flagged: Iterable[str]) -> tuple[str, ...]:
+        """The kinds of errors of a call: of its constants, and the `flagged` ones of its operations."""
+        if self.precedes_calls:  # `before` has reported them
+            return ()
+        kinds = {failure.kind for failure in self._failures}
+        return tuple(sorted(kinds.union(flagged) if self._hears_others else kinds))
 
-        The kinds of errors that were found are not those that NumPy finds: log(0) may be no division. Returns how many
-        times nobody needs to hear of these.
+    @property
+    def precedes_calls(self) -> bool:
+        """Whether the plain function runs instead of the code, as it cannot run again on overwritten arguments.
+
+        This holds for constants that fail in loops and branches which a call may not execute.
         """
-        record = self._records.get(found)
+        return self._writes and not all(failure.is_certain for failure in self._failures)
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The result of the plain function in a tuple, with its warnings issued, if it has to run instead; else ()."""
+        if not self.precedes_calls:
+            return ()
+        choices: Any = np.geterr()
+        logged: Any = {failure.kind: "log" for failure in self._failures if choices[failure.kind] == "warn"}
+        if not logged or not self._before.is_due():
+            return ()
+        log = Log()
+        try:
+            with np.errstate(call=log, **logged):
+                return (self._function(*args, **kwargs),)
+        finally:
+            self._before.note(log.told)
+
+    def hear(self, flagged: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
+        """Warn as NumPy would. Raises the exceptions that warning filters request.
+
+        The flagged kinds may differ from NumPy's: log(0) need not raise the divide flag. Returns how many later reports
+        of these kinds the caller may skip.
+        """
+        record = self._records.get(flagged)
         if record is None:
-            record = self._records[found] = Record()
+            record = self._records[flagged] = Record()
         if not record.is_due():
             return 0
-        asked: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
+        logged: Any = {kind: "log" for kind, choice in np.geterr().items() if choice == "warn"}
         if self._is_overwritten(args, kwargs, out):
+            self._say_failures(logged)
+            known = {failure.kind for failure in self._failures}
             if not self._is_quiet:
-                self._say(kind for kind in found if kind in asked and kind not in self._unsure)
+                self._say(kind for kind in flagged if kind in logged and kind not in {*self._unsure, *known})
             return 0
         log = Log()
         try:
-            with np.errstate(call=log, **asked):
+            with np.errstate(call=log, **logged):
                 self._function(*args, **kwargs)
         except Warning:
             raise
         except Exception as error:  # the results are there, whatever the plain function runs into
-            if handlers.have_raised(error):
+            if signal_exceptions.raised_by_signal_handler(error):
                 raise
         finally:
             record.note(log.told)
@@ -86,20 +123,24 @@ class Alarm:
     def _say(self, kinds: Iterable[str]) -> None:
         """Warn of errors somewhere in the function."""
         function: Any = self._function
-        code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+        code = getattr(function, "__code__", None)
         if code is None:
             return
-        registry = names.setdefault("__warningregistry__", {})
         for kind in kinds:
             text = f"{WORDS[kind]} encountered in {self._names.get(kind, function.__name__)}"
-            warnings.warn_explicit(
-                text,
-                RuntimeWarning,
-                code.co_filename,
-                code.co_firstlineno,
-                names.get("__name__", "<string>"),
-                registry,
-            )
+            self._warn(text, code.co_filename, code.co_firstlineno)
+
+    def _say_failures(self, kinds: Container[str]) -> None:
+        """Repeat the warnings of constants that failed during tracing."""
+        for failure in self._failures:
+            if failure.is_certain and failure.kind in kinds:
+                self._warn(failure.text, failure.file, failure.line)
+
+    def _warn(self, text: str, file: str, line: int) -> None:
+        names: Any = getattr(self._function, "__globals__", {})
+        registry = names.setdefault("__warningregistry__", {})
+        module = names.get("__name__", "<string>")
+        warnings.warn_explicit(text, RuntimeWarning, file, line, module, registry)
 
     def _is_overwritten(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> bool:
         if self._writes or out is None:
@@ -112,15 +153,20 @@ class Alarm:
 def of(
     function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
 ) -> Alarm | None:
-    """The alarm of a specialisation; None where arrays of other libraries are read, or nobody knows what to warn of.
+    """The alarm of a specialization; None for arrays of other libraries, or if no warning can be trusted.
 
-    That is so of a function which ignores errors and writes to its arguments, as NumPy cannot be asked afterwards.
-    And where there are loops or branches of the code: LLVM computes ahead in these what is not needed in the end.
+    Flags cannot be trusted for a function that ignores errors and writes to its arguments (NumPy cannot run again), nor
+    for code with loops or branches (LLVM speculates operations in these). Failures of constants are known everywhere.
     """
     writes, is_quiet = bool(specialisation.written), specialisation.is_quiet
-    if (is_quiet and writes) or specialisation.has_foreign or specialisation.has_flows:
+    failures = specialisation.failures
+    reports_fp_errors = not (is_quiet and writes) and not specialisation.has_flows
+    if specialisation.has_foreign or not (reports_fp_errors or failures):
         return None
-    graph = getattr(specialisation.program, "graph", specialisation.graph)
+    program = specialisation.program
+    if failures and hasattr(program, "raised"):
+        program.raised, program.reports_fp_errors = frozenset(one.kind for one in failures), reports_fp_errors
+    graph = getattr(program, "graph", specialisation.graph)
     return Alarm(
         function,
         leaves_of,
@@ -129,11 +175,13 @@ def of(
         is_quiet=is_quiet,
         traced=specialisation.graph or (),
         partial=specialisation.partial,
+        failures=failures,
+        reports_fp_errors=reports_fp_errors,
     )
 
 
-class LinkedAlarm:
-    """The alarm of one link, which compiled code calls with the arguments of the function."""
+class LinkedWarningReporter:
+    """The alarm of one inline-cache link; compiled code calls it with the arguments of the function."""
 
     def __init__(self, alarm: Alarm) -> None:
         self.alarm = alarm
@@ -141,14 +189,14 @@ class LinkedAlarm:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         out = kwargs.pop("out", None)
-        found = processor_flags.kinds(int(self.link[telling.FLAGS]))
-        self.link[telling.SKIPS] = self.alarm.hear(found, args, kwargs, out)
+        found = self.alarm.kinds(fp_status.kinds(int(self.link[fp_flag_handler.FLAGS])))
+        self.link[fp_flag_handler.SKIPS] = self.alarm.hear(found, args, kwargs, out)
 
 
 class Record:
-    """What came of the alarms for some kinds of errors, and how many are to be skipped.
+    """The known warnings of some kinds of errors, and how many reports to skip.
 
-    What is known was given under some filters, which show it once for each place; under others it is asked again.
+    Known warnings were issued under some filters, which show each once per source line; other filters reset the record.
     """
 
     def __init__(self) -> None:
@@ -158,37 +206,37 @@ class Record:
         self.as_they_were: tuple[Any, ...] = ()
 
     def is_due(self) -> bool:
-        """Whether this alarm is looked into."""
+        """Whether the plain function runs for this report."""
         filters = warnings.filters
         if self.known and (self.filters is not filters or self.as_they_were != tuple(filters)):
-            self.__init__()  # type: ignore[misc]  # all over again
+            self.__init__()  # type: ignore[misc]  # start over
         if self.skips:
             self.skips -= 1
             return False
         return True
 
     def given_away(self) -> int:
-        """How many are skipped under whatever filters: where nothing is known yet, whoever calls may count itself."""
+        """Hand the skip count to the caller; 0 where warnings are known, as a change of filters must reset these."""
         if self.known:
             return 0
         given, self.skips = self.skips, 0
         return given
 
-    def note(self, told: "list[Place]") -> None:
-        """Remember what was warned of."""
+    def note(self, reported: "list[Place]") -> None:
+        """Record the warnings of one rerun, and back off if they are not new."""
         filters = warnings.filters
-        if told:
+        if reported:
             self.filters, self.as_they_were = filters, tuple(filters)
-        if not self.known.issuperset(told) or (told and _are_loud(filters)):
+        if not self.known.issuperset(reported) or (reported and _are_loud(filters)):
             self.in_vain = 0
-            self.known |= set(told)
+            self.known |= set(reported)
             return
         self.in_vain += 1
         self.skips = min(2 ** max(self.in_vain - PATIENCE, 0), MOST_SKIPPED) - 1
 
 
 def _are_loud(filters: Iterable[Any]) -> bool:
-    """Whether some warning of these may be shown each time: filters for some texts or places alone may be its."""
+    """Whether `filters` may show a RuntimeWarning each time it is issued."""
     for action, text, category, module, line in filters:
         if issubclass(RuntimeWarning, category):
             if action in LOUD:
@@ -199,11 +247,11 @@ def _are_loud(filters: Iterable[Any]) -> bool:
 
 
 Place = tuple[str, str, int]
-"""A warning's text, and the file and line that it is of."""
+"""A warning's text, file and line."""
 
 
 class Log:
-    """What NumPy writes its warnings to, each from the line that it is of: they are given there, and remembered."""
+    """The ``call`` object of `numpy.errstate`: issues each warning at the line that caused it, and records it."""
 
     def __init__(self) -> None:
         self.told: list[Place] = []

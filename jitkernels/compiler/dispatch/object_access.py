@@ -1,38 +1,17 @@
-"""How a compiled call reaches its arguments, those inside of tuples and objects too, and what must be as it was.
+"""LLVM IR of object access: loads a call's leaves from tuples, dicts, objects and closures, and guards the rest.
 
-Every step needs those before it alone. Words of the context are objects to compare with.
+A step uses earlier steps only. The context slots hold the objects that guards compare with.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from jitkernels.native.c_api import METHOD
-from jitkernels.native.layout import Offset
-
-
-class Step(NamedTuple):
-    """One step, `of` the object of another.
-
-    `number`: which argument, part, or how many; `word`: of the context.
-
-    ``global`` gives what a dict of the context has under a name. ``cell`` gives what a closure cell of the context
-    holds, and ``content`` what another one does. ``argument`` an argument, ``item`` one of a tuple, ``element`` one
-    of a list, ``value`` the next of a dict under a key, ``attribute`` one by its name, ``method`` the function
-    behind a method of that name, ``part`` what stands at a place in an object. ``held`` gives an object of the
-    context. ``type``, ``size``, ``same`` and ``equal`` require something of an object.
-
-    ``bound`` requires of a dict what a tuple says in threes: a name, what it is bound to, or the dict itself for
-    nothing, and that again if an equal object of the type will do. ``unchanged`` is the same where dicts tell that
-    nothing was bound in them since; the word behind the tuple is what they told last.
-    """
-
-    kind: str
-    of: int = 0
-    number: int = 0
-    word: int = 0
+from jitkernels.compiler.ir.call_abi import Step
+from jitkernels.runtime.abi_layout import Offset
+from jitkernels.runtime.c_api import METHOD
 
 
 class Writer(Protocol):
-    """What writes instructions of the function."""
+    """The part of the entry builder that emits object access."""
 
     def new(self, expression: str) -> str: ...
     def load(self, kind: str, base: str, offset: int) -> str: ...
@@ -154,17 +133,17 @@ fine:
 }
 """,
 }
-"""Attributes are the object's own, which keeps them, and methods its class's; whole numbers may be too large."""
+"""Helpers in LLVM IR. Attributes live in the object, methods in its class; Python ints may exceed 64 bits."""
 
 
 def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
-    """The objects of the steps, by their numbers."""
-    found: list[str] = []
-    places: dict[int, str] = {}
+    """Emit all steps; the loaded object of each, "" where a step only checks."""
+    loaded: list[str] = []
+    dict_positions: dict[int, str] = {}
     for step in steps:
         if step.kind in LOOKING:
             writer.settle()
-        base = found[step.of] if step.of < len(found) else ""
+        base = loaded[step.of] if step.of < len(loaded) else ""
         word = writer.load("ptr", "%context", 8 * step.word) if step.kind in WORDED else ""
         text = ""
         match step.kind:
@@ -190,25 +169,25 @@ def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
             case "element":
                 text = writer.load("ptr", writer.load("ptr", base, Offset.LIST_ITEMS), 8 * step.number)
             case "value":
-                text = _value(writer, places, base, step, word)
+                text = _value(writer, dict_positions, base, step, word)
             case "held":
                 text = word
             case "part":
                 text = writer.load("ptr", base, step.number)
             case "attribute" | "method":
-                place = writer.variable("ptr")
-                call = f"call i1 @jk_{step.kind}(ptr {base}, ptr {word}, ptr {place})"
+                slot = writer.variable("ptr")
+                call = f"call i1 @jk_{step.kind}(ptr {base}, ptr {word}, ptr {slot})"
                 writer.expect(writer.new(call))
-                text = writer.new(f"load ptr, ptr {place}")
+                text = writer.new(f"load ptr, ptr {slot}")
             case "bound" | "unchanged":
                 _bound(writer, step, word)
             case "same":
                 writer.expect(writer.new(f"icmp eq ptr {base}, {word}"))
             case _:
                 writer.expect(writer.new(f"call i1 @jk_equal(ptr {base}, ptr {word})"))
-        found.append(text)
+        loaded.append(text)
     writer.settle()
-    return found
+    return loaded
 
 
 LOOKING = frozenset(
@@ -227,36 +206,38 @@ LOOKING = frozenset(
         "content",
     }
 )
-"""Steps that look into the object of another one: all that is expected has to hold before they do."""
+"""Steps that dereference the object of another step: pending guards must hold first."""
 WORDED = frozenset(
     {"global", "cell", "held", "type", "value", "attribute", "method", "same", "equal", "bound", "unchanged"}
 )
 
 
 def _bound(writer: Writer, step: Step, names: str) -> None:
-    """Require what names are bound to, if anything was bound in the dict since that was found to be so last."""
+    """Guard the bindings of names, only after the dict has changed where it has a version."""
     table = writer.load("ptr", "%context", 8 * step.number)
     if step.kind == "unchanged":
         version = writer.load("i64", table, Offset.DICT_VERSION)
-        place = writer.new(f"getelementptr i8, ptr %context, i64 {8 * (step.word + 1)}")
+        version_slot = writer.new(f"getelementptr i8, ptr %context, i64 {8 * (step.word + 1)}")
         look, behind = writer.label(), writer.label()
-        same = writer.new(f"icmp eq i64 {version}, {writer.new(f'load i64, ptr {place}')}")
+        same = writer.new(f"icmp eq i64 {version}, {writer.new(f'load i64, ptr {version_slot}')}")
         writer.line(f"  br i1 {same}, label %{behind}, label %{look}, !prof !9")
         writer.line(f"{look}:")
     writer.require(writer.new(f"call i1 @jk_bound(ptr {table}, ptr {names})"))
     if step.kind == "unchanged":
-        writer.line(f"  store i64 {version}, ptr {place}")
+        writer.line(f"  store i64 {version}, ptr {version_slot}")
         writer.line(f"  br label %{behind}")
         writer.line(f"{behind}:")
 
 
-def _value(writer: Writer, places: dict[int, str], base: str, step: Step, word: str) -> str:
-    """The next value of a dict, whose key has to be this one; dicts are in order."""
-    if step.of not in places:
-        places[step.of] = writer.variable("i64")
-        writer.line(f"  store i64 0, ptr {places[step.of]}")
+def _value(writer: Writer, dict_positions: dict[int, str], base: str, step: Step, word: str) -> str:
+    """The next value of a dict, in insertion order; guard its key."""
+    if step.of not in dict_positions:
+        dict_positions[step.of] = writer.variable("i64")
+        writer.line(f"  store i64 0, ptr {dict_positions[step.of]}")
     key, value = writer.variable("ptr"), writer.variable("ptr")
-    more = writer.new(f"call i32 @PyDict_Next(ptr {base}, ptr {places[step.of]}, ptr {key}, ptr {value})")
+    more = writer.new(
+        f"call i32 @PyDict_Next(ptr {base}, ptr {dict_positions[step.of]}, ptr {key}, ptr {value})"
+    )
     writer.require(writer.new(f"icmp ne i32 {more}, 0"))
     writer.require(writer.new(f"call i1 @jk_equal(ptr {writer.new(f'load ptr, ptr {key}')}, ptr {word})"))
     return writer.new(f"load ptr, ptr {value}")

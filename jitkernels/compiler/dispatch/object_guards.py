@@ -1,4 +1,4 @@
-"""From the structure of a call's arguments to the steps by which compiled code reaches arrays and numbers in them."""
+"""Object guards: the steps by which a compiled entry walks from a call's objects to its arrays and numbers."""
 
 import ctypes
 import enum
@@ -11,40 +11,40 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.arguments import FOREIGN, Leaf, leaves_of
-from jitkernels.frontends.captured import is_library, names_of
-from jitkernels.graph.emit.objects import Step
-from jitkernels.native.c_api import METHOD
-from jitkernels.native.layout import Offset
+from jitkernels.compiler.capture.free_variables import is_library, names_of
+from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
+from jitkernels.compiler.ir.call_abi import Step
+from jitkernels.runtime.abi_layout import Offset
+from jitkernels.runtime.c_api import METHOD
 
 EQUAL: tuple[type, ...] = (int, str, bytes, range)
-"""Constants that others may be equal to."""
+"""Types of constants that are guarded by equality."""
 SAME: tuple[type, ...] = (
     type(None), bool, float, complex, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
     type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
 )  # fmt: skip
-"""Constants that cannot change, or only if the function could not tell."""
+"""Types of constants that are guarded by identity: immutable ones, and those whose changes have no effect."""
 PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "slice": (("start", "stop", "step"), (16, 24, 32)),
     "method": (("__func__", "__self__"), (16, 24)),
     "partial": (("func", "args", "keywords"), (16, 24, 32)),
 }
-"""Attributes of objects that are made of others, and bytes from the start of such an object to these."""
+"""Attributes of composite objects, and their byte offsets in such an object."""
 FUNCTION_PARTS = 56, 64
-"""Bytes from the start of a function to its defaults."""
+"""Byte offsets of a function's defaults and keyword defaults."""
 FUNCTION_CODE = 48
-"""And to its code, which those who reload modules change in place."""
+"""Byte offset of a function's code, which module reloaders replace in place."""
 FUNCTION_GLOBALS, FUNCTION_CELLS = 16, 72
-"""And to the table of its names and the tuple of its cells."""
+"""Byte offsets of a function's globals dict and closure tuple."""
 HAVE_METHODS = hasattr(ctypes.pythonapi, METHOD)
 
 
 class UnreachableError(Exception):
-    """What compiled code does not look into."""
+    """A call has an argument, free variable or result that a compiled entry cannot access or build."""
 
 
 class Reaching:
-    """Collects steps. `leaves`: the steps that give arrays and numbers, in order; `context`: what is compared with."""
+    """Collects access steps. `leaves`: the steps that load arrays and numbers; `context`: objects to compare with."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -58,30 +58,30 @@ class Reaching:
         self._look(self._step("argument", number=number), structure, value)
 
     def default(self, structure: Any, value: Any) -> None:
-        """A default, which stays the object that it is. Raises UnreachableError."""
+        """A default value, a fixed object. Raises UnreachableError."""
         if type(structure) is Leaf:
             self.leaves.append(~self._word(value))
         elif structure[0] != "static":
             self._look(self._held(value), structure, value)
 
     def function(self, structure: Any, value: Any) -> None:
-        """The function of the call itself, or what is called as one. Raises UnreachableError."""
+        """The called function, or the callable in its place. Raises UnreachableError."""
         if type(value) is types.FunctionType:
             self.captured(structure, value)
         else:
             self._look(self._held(value), structure, value)
 
     def captured(self, structure: Any, function: types.FunctionType, at: int | None = None) -> None:
-        """What a function refers to by name, which is looked up again. Raises UnreachableError.
+        """The globals and free variables of a function, looked up in each call. Raises UnreachableError.
 
-        `at`: the step that gives it, if others of the same code will do.
+        `at`: the step that loads the function, if any function with the same code is accepted.
         """
         if structure[0] == "static":
-            return  # of NumPy, Python's library or this package, where no name is bound anew
+            return  # a library function: its globals do not change
         _, _, _, cells, defaults, keywords, names, read = structure
         code = function.__code__
         if not has_parts(function, (FUNCTION_CODE,), (code,)):
-            raise UnreachableError
+            raise UnreachableError("a function whose code is not where compiled code looks")
         held = self._held(function) if at is None else at
         self._step("same", self._step("part", held, FUNCTION_CODE), word=self._word(code))
         around = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -109,7 +109,7 @@ class Reaching:
             self._read(around, table, chain, part)
 
     def finish(self) -> None:
-        """Add what is required of tables of names."""
+        """Append the guards on globals dicts."""
         for table in self._tables.values():
             names: list[Any] = []
             for name in table.missing:
@@ -117,19 +117,19 @@ class Reaching:
             for name, value in table.names.items():
                 names += sys.intern(name), value, value if type(value) in EQUAL else None
             if names:
-                kind = "unchanged" if tell_changes() else "bound"
+                kind = "unchanged" if dicts_have_versions() else "bound"
                 self._step(kind, number=table.word, word=self._word(tuple(names)))
-                # Instead of the version there is an address at first, which no version comes to.
+                # The version slot starts with an address, which no version equals: the first call compares.
                 self._word(table.table)
 
     def _defaults(
         self, function: types.FunctionType, held: int, given: Sequence[Any], named: Sequence[Any]
     ) -> None:
-        """Defaults of a function that is called: a tuple and a dict, which it has as long as nobody gives it others."""
+        """Guard and walk the defaults of a called function: a tuple and a dict, which callers may replace."""
         if not given and not named:
             return
         if not has_parts(function, FUNCTION_PARTS, (function.__defaults__, function.__kwdefaults__)):
-            raise UnreachableError
+            raise UnreachableError("defaults of a function that compiled code does not find")
         values, keywords = FUNCTION_PARTS
         if given:
             self._step("same", self._step("part", held, values), word=self._word(function.__defaults__))
@@ -145,7 +145,7 @@ class Reaching:
         return self._tables[id(table)]
 
     def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
-        """What stands in a table under a name: for good, or an array or number, which may be another each time."""
+        """A global: guarded as a constant, or loaded in each call where it is an array or number."""
         value = table[name]
         is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
         is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
@@ -160,7 +160,7 @@ class Reaching:
     def _read(
         self, around: Mapping[str, types.CellType], table: dict[str, Any], chain: tuple[str, ...], part: Any
     ) -> None:
-        """An attribute of a module or class, or of one in it; the first one is one of the names of the function."""
+        """A chain of attributes of a module or class; its first item is a name in the function."""
         first, *rest = chain
         owner = around[first].cell_contents if first in around else table[first]
         for name in rest[:-1]:
@@ -168,13 +168,13 @@ class Reaching:
         self._attribute(owner, rest[-1], part)
 
     def _attribute(self, owner: Any, name: str, part: Any) -> Any:
-        """One of a module or class that stays what it is; without a structure, this does too."""
+        """An attribute of a fixed module or class; without a structure, its value is a constant as well."""
         value = getattr(owner, name)
         if isinstance(owner, types.ModuleType) and name in vars(owner):
             self._named(vars(owner), name, ("static",) if part is None else part)
             return value
         if not isinstance(owner, type) or (part is not None and part[0] != "static"):
-            raise UnreachableError
+            raise UnreachableError(f"{name!r}, an attribute of what is neither a module nor a class")
         self._static(self._step("attribute", self._held(owner), word=self._word(sys.intern(name))), value)
         return value
 
@@ -190,9 +190,9 @@ class Reaching:
         return len(self.context) - 1
 
     def _function(self, structure: Any, function: Any) -> None:
-        """A function that is there: what it refers to."""
+        """Walk the globals and free variables of a fixed function."""
         if type(function) is not types.FunctionType:
-            raise UnreachableError
+            raise UnreachableError(f"{type(function).__name__}, which is called as a function")
         if id(function) not in self._seen or any(leaves_of(structure)):
             self._seen[id(function)] = function
             self.captured(structure, function)
@@ -200,7 +200,7 @@ class Reaching:
     def _look(self, step: int, structure: Any, value: Any) -> None:
         if type(structure) is Leaf:
             if structure == FOREIGN:
-                raise UnreachableError
+                raise UnreachableError("an array of another library")
             self.leaves.append(step)
             return
         kind = structure[0]
@@ -233,7 +233,7 @@ class Reaching:
             self._object(step, structure, value)
 
     def _is_alike(self, structure: Any, value: Any) -> bool:
-        """Whether another function of the same code does as well, as where each call is given a new one."""
+        """Whether another function with the same code is accepted, as each call may pass a new closure."""
         if type(value) is not types.FunctionType or id(value) in self._seen:
             return False
         self._seen[id(value)] = value
@@ -265,22 +265,24 @@ class Reaching:
         ):
             self._step("same", step, word=self._word(value))
         else:
-            raise UnreachableError
+            raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")
 
     def _parts(self, step: int, structure: Any, value: Any) -> None:
-        """An object of a type of Python's that is made of others."""
-        names, places = PARTS[structure[0]]
+        """A composite object of a builtin type."""
+        names, offsets = PARTS[structure[0]]
         values = [getattr(value, name) for name in names]
-        if not has_parts(value, places, values):
-            raise UnreachableError
+        if not has_parts(value, offsets, values):
+            raise UnreachableError(f"a {type(value).__name__} whose parts are not where compiled code looks")
         self._step("type", step, word=self._word(type(value)))
-        for place, part, one in zip(places, structure[1:], values, strict=True):
-            self._look(self._step("part", step, place), part, one)
+        for offset, part, attribute in zip(offsets, structure[1:], values, strict=True):
+            self._look(self._step("part", step, offset), part, attribute)
 
     def _object(self, step: int, structure: Any, value: Any) -> None:
         _, kind, names, parts, methods = structure
         if type(value) is not kind or not all(_is_own(value, name) for name in names):
-            raise UnreachableError
+            raise UnreachableError(
+                f"an object of type {type(value).__name__}, whose attributes are not its own alone"
+            )
         self._step("type", step, word=self._word(kind))
         for name, part in zip(names, parts, strict=True):
             inner = self._step("attribute", step, word=self._word(sys.intern(name)))
@@ -292,11 +294,13 @@ class Reaching:
             elif HAVE_METHODS:
                 self._look(self._step("method", step, word=word), part, getattr(value, name).__func__)
             else:
-                raise UnreachableError
+                raise UnreachableError(
+                    f"a method of {kind.__name__}, which this Python does not let others look up"
+                )
 
 
 class Table:
-    """The names of a module that have to be bound to what they are, or not at all. `word`: of the context."""
+    """The guarded names of a globals dict: bound to fixed values, or missing. `word`: its context slot."""
 
     def __init__(self, table: dict[str, Any], word: int) -> None:
         self.table, self.word = table, word
@@ -305,61 +309,61 @@ class Table:
 
 
 def _is_own(value: Any, name: str) -> bool:
-    """Whether an object keeps an attribute itself."""
+    """Whether an attribute is stored in the object itself."""
     descriptor = getattr(type(value), name, None)
     if isinstance(descriptor, types.MemberDescriptorType):
         return True
     return name in getattr(value, "__dict__", ()) and not hasattr(descriptor, "__set__")
 
 
-def has_parts(value: Any, places: Sequence[int], parts: Sequence[Any]) -> bool:
-    """Whether an object has others at these places; none is no part."""
-    found = [ctypes.c_int64.from_address(id(value) + place).value for place in places]
+def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
+    """Whether an object holds pointers to `parts` at these byte offsets; None may be null."""
+    pointers = [ctypes.c_int64.from_address(id(value) + offset).value for offset in offsets]
     return all(
         word in ((0, id(None)) if part is None else (id(part),))
-        for word, part in zip(found, parts, strict=True)
+        for word, part in zip(pointers, parts, strict=True)
     )
 
 
 @functools.cache
-def tell_changes() -> bool:
-    """Whether dicts have a number that is new after each change, where compiled code looks for it.
+def dicts_have_versions() -> bool:
+    """Whether dicts have a version number, new after each change, at the offset that compiled code reads.
 
-    So do those of Python 3.11 to 3.13; others have something else there, which this shows, or are laid out differently.
+    CPython 3.11 to 3.13 has; other versions have other data there, which this detects, or another layout.
     """
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
-    one: dict[str, int] = {}
-    seen = [_version(one)]
+    d: dict[str, int] = {}
+    seen = [_version(d)]
     for change in (
-        lambda: one.update(a=1), lambda: one.update(a=2), lambda: one.update(b=1), lambda: one.pop("a"), one.clear,
+        lambda: d.update(a=1), lambda: d.update(a=2), lambda: d.update(b=1), lambda: d.pop("a"), d.clear,
     ):  # fmt: skip
         change()
-        seen.append(_version(one))
-    return len({*seen, _version({"a": 1})}) == len(seen) + 1 and _version(one) == seen[-1]
+        seen.append(_version(d))
+    return len({*seen, _version({"a": 1})}) == len(seen) + 1 and _version(d) == seen[-1]
 
 
-def _version(one: dict[str, int]) -> int:
-    return ctypes.c_uint64.from_address(id(one) + Offset.DICT_VERSION).value
+def _version(table: dict[str, int]) -> int:
+    return ctypes.c_uint64.from_address(id(table) + Offset.DICT_VERSION).value
 
 
 def _own(value: dict[Any, Any], key: Any) -> Any:
-    """The very key that a dict has; a name or a number, which others are the same as."""
-    if type(key) not in (str, int):
-        raise UnreachableError
-    return next(one for one in value if one == key)
+    """The key object in a dict that equals `key`."""
+    if type(key) not in (str, int, bool, tuple, type(None)):
+        raise UnreachableError(f"a dict with a key of type {type(key).__name__}")
+    return next(own for own in value if own == key)
 
 
-def sources(objects: Sequence[Any], places: Sequence[int]) -> list[tuple[int, str]] | None:
-    """For each array and number its place and type; None where code is not made for one."""
-    found = []
-    for one, place in zip(objects, places, strict=True):
-        if type(one) is np.ndarray:
-            found.append((place, ""))
-        elif type(one) in (float, int):
-            found.append((place, type(one).__name__))
-        elif isinstance(one, np.generic):
-            found.append((place, one.dtype.name))
+def sources(objects: Sequence[Any], steps: Sequence[int]) -> list[tuple[int, str]] | None:
+    """The step and number type ("" for arrays) of each leaf; None for an unsupported one."""
+    loaded_from = []
+    for leaf, step in zip(objects, steps, strict=True):
+        if type(leaf) is np.ndarray:
+            loaded_from.append((step, ""))
+        elif type(leaf) in (float, int):
+            loaded_from.append((step, type(leaf).__name__))
+        elif isinstance(leaf, np.generic):
+            loaded_from.append((step, leaf.dtype.name))
         else:
             return None
-    return found
+    return loaded_from

@@ -1,20 +1,20 @@
-"""What compiled calls do with their results: make them, or take those given as ``out``, and give them back."""
+"""Results of a compiled entry: allocates them or checks the ``out`` arrays, and returns them."""
 
 from typing import Any
 
-from jitkernels.graph import construct, extents
-from jitkernels.graph.emit.call_objects import MadeObjects
-from jitkernels.graph.emit.interface import Argument, Rebuilt, Result
-from jitkernels.graph.extents import same
-from jitkernels.native import arenas
-from jitkernels.native.layout import ALIGNED, WRITEABLE, Offset
+from jitkernels.compiler.dispatch.result_objects import ResultObjects
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.call_abi import Argument, Rebuilt, Result
+from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.runtime import workspace_allocator
+from jitkernels.runtime.abi_layout import ALIGNED, WRITEABLE, Offset
 
 
-class GivenResults(MadeObjects):
-    """The part of the function that makes and gives results."""
+class ResultAllocation(ResultObjects):
+    """The part of the entry that allocates and returns results."""
 
     def _outs(self) -> str:
-        """Whether results are given; they are looked at before anything is done, and are apart from all arguments."""
+        """Check ``out`` before any side effect, or allocate the results; an i1 value: whether ``out`` is used."""
         if self.rebuilt is not None:
             return self._for_python(self.rebuilt)
         numbers = any(result.kind for result in self.results)
@@ -27,7 +27,7 @@ class GivenResults(MadeObjects):
         self.block.lines += [f"  store ptr null, ptr {place}" for place in places]
         self.settle()
         self.block.lines += [f"  br i1 {given}, label %{check}, label %{make}", f"{check}:"]
-        # Extents are computed in front of the branch, where both sides see them.
+        # Extents are computed before the branch, where they dominate both sides.
         block, self.block.lines = self.block, self.block.lines
         for number, (result, place) in enumerate(zip(self.results, places, strict=True)):
             array = "%out" if not self.is_tuple else self._item(number)
@@ -62,7 +62,7 @@ class GivenResults(MadeObjects):
         return given
 
     def _for_python(self, rebuilt: Rebuilt) -> str:
-        """Results, and what else Python needs to put them together; nothing is given as ``out``."""
+        """Allocate results, and collect what else the returned object is built from; ``out`` is not supported."""
         self.require(self.new("icmp eq ptr %out, null"))
         if rebuilt.recipe is not None:
             self.prepare(rebuilt.recipe)
@@ -70,15 +70,15 @@ class GivenResults(MadeObjects):
         count = len(self.results) + len(rebuilt.inputs) + len(rebuilt.symbols)
         self.places = [self.function.variable("ptr") for _ in range(count)]
         places = iter(self.places)
-        self.block.lines += [f"  store ptr null, ptr {place}" for place in self.places]
+        self.block.lines += [f"  store ptr null, ptr {slot}" for slot in self.places]
         for result in self.results:
-            place = next(places)
+            slot = next(places)
             if result.kind:
                 self.keep(result.word, "ptr", self.function.variable("i64"))
                 continue
             array = self._empty(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
-            self.line(f"  store ptr {array}, ptr {place}")
+            self.line(f"  store ptr {array}, ptr {slot}")
         for number in rebuilt.inputs:
             self.line(f"  call void @Py_IncRef(ptr {self.given[number]})")
             self.line(f"  store ptr {self.given[number]}, ptr {next(places)}")
@@ -88,14 +88,16 @@ class GivenResults(MadeObjects):
             self.line(f"  store ptr {number_of}, ptr {next(places)}")
         return "false"
 
-    def _by_python(self, word: int, whole: str) -> None:
-        """Give back what a callable makes of a tuple."""
-        place = self.function.variable("[1 x ptr]")
-        self.line(f"  store ptr {whole}, ptr {place}")
+    def _by_python(self, word: int, result_tuple: str) -> None:
+        """Return what a Python callable in the context makes of a tuple."""
+        argument_array = self.function.variable("[1 x ptr]")
+        self.line(f"  store ptr {result_tuple}, ptr {argument_array}")
         function = self.load("ptr", "%context", 8 * word)
-        made = self.new(f"call ptr @PyObject_Vectorcall(ptr {function}, ptr {place}, i64 1, ptr null)")
-        self.line(f"  call void @Py_DecRef(ptr {whole})")
-        self.line(f"  ret ptr {made}")
+        returned = self.new(
+            f"call ptr @PyObject_Vectorcall(ptr {function}, ptr {argument_array}, i64 1, ptr null)"
+        )
+        self.line(f"  call void @Py_DecRef(ptr {result_tuple})")
+        self.line(f"  ret ptr {returned}")
 
     def _item(self, number: int) -> str:
         if number == 0:
@@ -105,12 +107,12 @@ class GivenResults(MadeObjects):
         return self.load("ptr", "%out", Offset.TUPLE_ITEMS + 8 * number)
 
     def _apart(self, data: str, result: Result) -> None:
-        """Expect that the memory of a result overlaps no argument, unless it may be that very one."""
+        """Guard that a result aliases no argument, except one that it may overwrite elementwise."""
         sizes: dict[Any, str] = {}
 
         def bytes_of(one: Argument | Result) -> str:
-            nbytes = extents.product(one.shape) * one.size
-            key = extents.key_of(nbytes)
+            nbytes = symbolic_dims.product(one.shape) * one.size
+            key = symbolic_dims.key_of(nbytes)
             if key not in sizes:
                 sizes[key] = self.here(nbytes)
             return sizes[key]
@@ -128,18 +130,18 @@ class GivenResults(MadeObjects):
             self.expect(fine)
 
     def _all_apart(self) -> None:
-        """Require that results given do not overlap one another."""
+        """Guard that the ``out`` arrays are disjoint."""
         for i, one in enumerate(self.results):
             for j, other in enumerate(self.results[:i]):
                 data = [
                     self.load("i64", self.new(f"load ptr, ptr {self.places[k]}"), Offset.ARRAY_DATA)
                     for k in (i, j)
                 ]
-                sizes = [self.here(extents.product(r.shape) * r.size) for r in (one, other)]
+                sizes = [self.here(symbolic_dims.product(r.shape) * r.size) for r in (one, other)]
                 self.expect(self.apart((data[0], sizes[0]), (data[1], sizes[1]))[0])
 
     def _empty(self, result: Result) -> str:
-        """A new array. Where there is no memory for it, those made before are given up, and the exception is set."""
+        """Allocate an array. On failure release the earlier ones; NumPy has set the exception."""
         count = max(len(result.shape), 1)
         shape = self.function.variable(f"[{count} x i64]")
         for i, extent in enumerate(result.shape):
@@ -149,27 +151,30 @@ class GivenResults(MadeObjects):
         self.block.lines.append(f"  call void @Py_IncRef(ptr {dtype})")
         if result.order is not None and not result.fortran:
             steps = self.function.variable(f"[{count} x i64]")
-            for i, step in enumerate(construct.contiguous(result.shape, result.order)):
+            for i, step in enumerate(builder.contiguous(result.shape, result.order)):
                 at = self.new(f"getelementptr i64, ptr {steps}, i64 {i}")
                 self.block.lines.append(f"  store i64 {self.here(step * result.size)}, ptr {at}")
             given = f"ptr {dtype}, i32 {count}, ptr {shape}, ptr {steps}"
             made = f"PyArray_NewFromDescr(ptr @jk_ndarray, {given}, ptr null, i32 0, ptr null)"
         else:
-            made = f"{arenas.EMPTY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, i32 {int(result.fortran)})"
+            made = (
+                f"{workspace_allocator.EMPTY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, "
+                f"i32 {int(result.fortran)})"
+            )
         array = self.new(f"call ptr @{made}")
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
         return array
 
     def _lies_in_order(self, array: str, result: Result) -> None:
-        """Require that an array that is given lies as the code writes it."""
+        """Guard that an ``out`` array has the memory order that the code writes."""
         strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
-        for i, step in enumerate(construct.contiguous(result.shape, result.order)):
+        for i, step in enumerate(builder.contiguous(result.shape, result.order)):
             if not same(result.shape[i], 1):
-                found = self.load("i64", strides, 8 * i)
-                self.expect(self.new(f"icmp eq i64 {found}, {self.here(step * result.size)}"))
+                stride = self.load("i64", strides, 8 * i)
+                self.expect(self.new(f"icmp eq i64 {stride}, {self.here(step * result.size)}"))
 
-    def _given(self, given: str) -> None:
-        """Return the results: numbers for arrays without dimensions, unless they were given."""
+    def _given(self, uses_out: str) -> None:
+        """Return the results: scalars for 0-d arrays, unless they are ``out`` arrays."""
         loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
         for number, result in enumerate(self.results):
             if result.kind:
@@ -190,13 +195,13 @@ class GivenResults(MadeObjects):
                 self.block.lines.append(f"  ret ptr {loaded[0]}")
                 return
             taken, made = self.function.label(), self.function.label()
-            self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
+            self.block.lines += [f"  br i1 {uses_out}, label %{taken}, label %{made}", f"{taken}:"]
             self.block.lines += [f"  ret ptr {loaded[0]}", f"{made}:"]
             scalar = self.new(f"call ptr @PyArray_Return(ptr {loaded[0]})")
             self.block.lines.append(f"  ret ptr {scalar}")
             return
         taken, made = self.function.label(), self.function.label()
-        self.block.lines += [f"  br i1 {given}, label %{taken}, label %{made}", f"{taken}:"]
+        self.block.lines += [f"  br i1 {uses_out}, label %{taken}, label %{made}", f"{taken}:"]
         self.block.lines += ["  ret ptr %out", f"{made}:"]
         whole = self.new(f"call ptr @PyTuple_New(i64 {len(loaded)})")
         self.require(self.new(f"icmp ne ptr {whole}, null"), "undo")
@@ -212,7 +217,7 @@ class GivenResults(MadeObjects):
         self.block.lines.append(f"  ret ptr {whole}")
 
     def _undone(self) -> str:
-        """What becomes of results that were made, or of those given, where memory is short."""
+        """The cleanup block: release allocated results or ``out`` where memory is short."""
         lines = ["undo:"]
         if self.results and self.rebuilt is None:
             lines += [

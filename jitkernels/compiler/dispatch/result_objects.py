@@ -1,28 +1,28 @@
-"""Objects of Python that compiled calls make: tuples, lists, dicts and others, by a recipe.
+"""Result objects of a compiled entry: builds tuples, lists, dicts and other Python objects from a recipe.
 
-Each is in a variable of its own until it is part of another, so that all are let go of where memory is short.
+A variable owns each object until a container takes it over, so that the cleanup block can release all of them.
 """
 
 from collections.abc import Iterator
 
-from jitkernels.graph.emit.call_text import CallText
-from jitkernels.graph.emit.interface import Rebuilt, Recipe
-from jitkernels.native.language.types import NUMBERS
-from jitkernels.native.layout import Offset
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.dispatch.entry_builder import EntryBuilder
+from jitkernels.compiler.ir.call_abi import Rebuilt, Recipe
+from jitkernels.runtime.abi_layout import Offset
 
 OTHER, END, BEGIN = 0, 0, 1
-"""The number of what is no constant of a choice; where a list that has grown says where it ends and begins."""
+"""The tag of a choice that is no constant; the slots of a grown list's end and begin."""
 NEW = {"tuple": "PyTuple_New", "list": "PyList_New"}
 OBJECTS = (
     "ptr @PyList_New(i64)", "ptr @PyDict_New()", "i32 @PyDict_SetItem(ptr, ptr, ptr)",
     "ptr @PyType_GenericAlloc(ptr, i64)", "i32 @PyObject_GenericSetAttr(ptr, ptr, ptr)",
     "ptr @PyArray_Scalar(ptr, ptr, ptr)",
 )  # fmt: skip
-"""What making them calls."""
+"""C API functions that building objects calls."""
 
 
-class MadeObjects(CallText):
-    """The part of the function that follows a recipe."""
+class ResultObjects(EntryBuilder):
+    """The part of the entry that follows a recipe."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -32,22 +32,22 @@ class MadeObjects(CallText):
         self._free: Iterator[str] = iter(())
 
     def prepare(self, recipe: Recipe) -> None:
-        """Have variables for all objects, before anything can fail."""
+        """Allocate and clear a variable for each object, before anything can fail."""
         self.owned = [self.variable("ptr") for _ in range(_count(recipe))]
         for place in self.owned:
             self.line(f"  store ptr null, ptr {place}")
         self._free = iter(self.owned)
 
     def follow(self, rebuilt: Rebuilt, recipe: Recipe) -> None:
-        """Give back what a recipe makes."""
-        assert rebuilt.word is not None, "only arguments themselves need none"
-        found = self._taken(self._made(recipe, rebuilt.word))
-        for place in (*self.places, *self.owned):
-            self.line(f"  call void @Py_DecRef(ptr {self.new(f'load ptr, ptr {place}')})")
-        self.line(f"  ret ptr {found}")
+        """Return what a recipe builds."""
+        assert rebuilt.word is not None, "a recipe has objects in the context"
+        returned = self._taken(self._made(recipe, rebuilt.word))
+        for variable in (*self.places, *self.owned):
+            self.line(f"  call void @Py_DecRef(ptr {self.new(f'load ptr, ptr {variable}')})")
+        self.line(f"  ret ptr {returned}")
 
     def number_of(self, like: str, dtype: str, memory: str) -> str:
-        """A number of Python's or NumPy's that lies somewhere."""
+        """A Python or NumPy number from the value at `memory`."""
         if like == "scalar":
             return self.new(
                 f"call ptr @PyArray_Scalar(ptr {memory}, ptr {self.dtype_object(dtype)}, ptr null)"
@@ -60,76 +60,80 @@ class MadeObjects(CallText):
         return self.new(f"call ptr @PyLong_FromLong(i64 {self.load('i64', memory, 0)})")
 
     def memory_of(self, number: int) -> str:
-        """Where a result lies."""
+        """The address of a result's data."""
         at = self.new(f"getelementptr i64, ptr %frame, i64 {self.results[number].word}")
         return self.new(f"load ptr, ptr {at}")
 
-    def _taken(self, place: str) -> str:
-        """What is in a variable, which is its owner no more."""
-        found = self.new(f"load ptr, ptr {place}")
-        self.line(f"  store ptr null, ptr {place}")
-        return found
+    def _taken(self, variable: str) -> str:
+        """Move the object out of a variable, with its reference."""
+        object_ = self.new(f"load ptr, ptr {variable}")
+        self.line(f"  store ptr null, ptr {variable}")
+        return object_
 
-    def _new(self, place: str, text: str) -> str:
-        """A new object, in a variable."""
-        made = self.new(f"call ptr @{text}")
-        self.line(f"  store ptr {made}, ptr {place}")
-        self.require(self.new(f"icmp ne ptr {made}, null"), "undo")
-        return made
+    def _new(self, variable: str, text: str) -> str:
+        """Store a new object in a variable; branch to cleanup where it is null."""
+        object_ = self.new(f"call ptr @{text}")
+        self.line(f"  store ptr {object_}, ptr {variable}")
+        self.require(self.new(f"icmp ne ptr {object_}, null"), "undo")
+        return object_
 
-    def _again(self, place: str, found: str) -> None:
-        """One more reference to an object, in a variable."""
-        self.line(f"  call void @Py_IncRef(ptr {found})\n  store ptr {found}, ptr {place}")
+    def _again(self, variable: str, object_: str) -> None:
+        """Store a new reference to an object in a variable."""
+        self.line(f"  call void @Py_IncRef(ptr {object_})\n  store ptr {object_}, ptr {variable}")
 
     def _held(self, word: int) -> str:
         return self.load("ptr", "%context", 8 * word)
 
     def _made(self, recipe: Recipe, word: int, at: str = "") -> str:
-        """The variable with what a recipe makes, in an element `at` some place of results; `word`: of its objects."""
-        place = next(self._free)
+        """The variable that owns what a recipe builds, from element `at` of the results; `word`: its first object."""
+        variable = next(self._free)
         parts, value = recipe.parts, recipe.value
         match recipe.kind:
             case "held":
-                self._again(place, self._held(word + int(value)))
+                self._again(variable, self._held(word + int(value)))
             case "input":
-                self._again(place, self.given[int(value)])
+                self._again(variable, self.given[int(value)])
             case "output" if at:
                 result = self.results[recipe.number]
                 size = NUMBERS[result.dtype].size
                 begin = self.new(f"mul i64 {at}, {size}")
                 memory = self.new(f"getelementptr i8, ptr {self.memory_of(recipe.number)}, i64 {begin}")
-                made = self.number_of(recipe.like, result.dtype, memory)
-                self.line(f"  store ptr {made}, ptr {place}")
-                self.require(self.new(f"icmp ne ptr {made}, null"), "undo")
+                created = self.number_of(recipe.like, result.dtype, memory)
+                self.line(f"  store ptr {created}, ptr {variable}")
+                self.require(self.new(f"icmp ne ptr {created}, null"), "undo")
             case "output":
-                self._again(place, self.new(f"load ptr, ptr {self.places[recipe.number]}"))
+                self._again(variable, self.new(f"load ptr, ptr {self.places[recipe.number]}"))
             case "extent":
-                self._new(place, f"PyLong_FromLong(i64 {self.here(value)})")
+                self._new(variable, f"PyLong_FromLong(i64 {self.here(value)})")
             case "tuple" | "list":
-                made = self._new(place, f"{NEW[recipe.kind]}(i64 {len(parts)})")
-                first = self.load("ptr", made, Offset.LIST_ITEMS) if recipe.kind == "list" and parts else made
+                created = self._new(variable, f"{NEW[recipe.kind]}(i64 {len(parts)})")
+                first = (
+                    self.load("ptr", created, Offset.LIST_ITEMS)
+                    if recipe.kind == "list" and parts
+                    else created
+                )
                 self._fill(first, 0 if recipe.kind == "list" else Offset.TUPLE_ITEMS, parts, word, at)
             case "named":
-                made = self._new(
-                    place, f"PyType_GenericAlloc(ptr {self._held(word + int(value))}, i64 {len(parts)})"
+                created = self._new(
+                    variable, f"PyType_GenericAlloc(ptr {self._held(word + int(value))}, i64 {len(parts)})"
                 )
-                self._fill(made, Offset.TUPLE_ITEMS, parts, word, at)
+                self._fill(created, Offset.TUPLE_ITEMS, parts, word, at)
             case "dict" | "object":
-                self._by_names(place, recipe, word, at)
+                self._by_names(variable, recipe, word, at)
             case "choice":
-                self._chosen(place, recipe, word, at)
+                self._chosen(variable, recipe, word, at)
             case _:
-                self._listed(place, recipe, word)
-        return place
+                self._listed(variable, recipe, word)
+        return variable
 
     def _fill(self, base: str, offset: int, parts: tuple[Recipe, ...], word: int, at: str) -> None:
         for i, part in enumerate(parts):
-            found = self._taken(self._made(part, word, at))
-            to = self.new(f"getelementptr i8, ptr {base}, i64 {offset + 8 * i}")
-            self.line(f"  store ptr {found}, ptr {to}")
+            item = self._taken(self._made(part, word, at))
+            address = self.new(f"getelementptr i8, ptr {base}, i64 {offset + 8 * i}")
+            self.line(f"  store ptr {item}, ptr {address}")
 
     def _by_names(self, place: str, recipe: Recipe, word: int, at: str) -> None:
-        """A dict, or an object whose attributes are as Python sets them that asks no class."""
+        """A dict, or an object whose attributes are set with ``object.__setattr__``."""
         first = word + int(recipe.value)
         if recipe.kind == "dict":
             made, call = self._new(place, "PyDict_New()"), "PyDict_SetItem"
@@ -141,28 +145,28 @@ class MadeObjects(CallText):
             done = self.new(f"call i32 @{call}(ptr {made}, ptr {self._held(first + i)}, ptr {found})")
             self.require(self.new(f"icmp eq i32 {done}, 0"), "undo")
 
-    def _chosen(self, place: str, recipe: Recipe, word: int, at: str) -> None:
-        """One of some constants, or something else."""
+    def _chosen(self, variable: str, recipe: Recipe, word: int, at: str) -> None:
+        """One of several constants by its tag, or another object."""
         memory = self.memory_of(recipe.number)
         if at:
             memory = self.new(f"getelementptr i64, ptr {memory}, i64 {at}")
-        which = self.load("i64", memory, 0)
+        tag = self.load("i64", memory, 0)
         constant, other, done = (self.label() for _ in range(3))
-        is_other = self.new(f"icmp eq i64 {which}, {OTHER}")
+        is_other = self.new(f"icmp eq i64 {tag}, {OTHER}")
         self.settle()
         if recipe.parts:
             self.line(f"  br i1 {is_other}, label %{other}, label %{constant}\n{other}:")
-            found = self._taken(self._made(recipe.parts[0], word, at))
+            value = self._taken(self._made(recipe.parts[0], word, at))
             self.settle()
-            self.line(f"  store ptr {found}, ptr {place}\n  br label %{done}\n{constant}:")
-        before = self.new(f"getelementptr ptr, ptr {self._held(word + int(recipe.value))}, i64 {which}")
-        # Numbers of constants begin with one.
-        self._again(place, self.load("ptr", before, Offset.TUPLE_ITEMS - 8))
+            self.line(f"  store ptr {value}, ptr {variable}\n  br label %{done}\n{constant}:")
+        before = self.new(f"getelementptr ptr, ptr {self._held(word + int(recipe.value))}, i64 {tag}")
+        # Tags of constants start at 1.
+        self._again(variable, self.load("ptr", before, Offset.TUPLE_ITEMS - 8))
         if recipe.parts:
             self.line(f"  br label %{done}\n{done}:")
 
     def _listed(self, place: str, recipe: Recipe, word: int) -> None:
-        """A list of as many elements as is known now."""
+        """A list whose length is known at run time only."""
         begin = "0"
         if recipe.kind == "grown":
             ends = self.memory_of(recipe.number)

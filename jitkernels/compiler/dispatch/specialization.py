@@ -1,65 +1,83 @@
-"""A function made into a graph for one kind of arguments, and how results follow from what that computes."""
+"""Specializations: a function traced to a graph and compiled for one structure and pattern of arguments."""
 
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels import handlers
-from jitkernels.disk import say_once
+from jitkernels.compiler.capture.callee_monitor import Watch, without_gc
+from jitkernels.compiler.capture.control_flow import runtime_hooks
+from jitkernels.compiler.capture.control_flow.region_transaction import trace_entries
+from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, stand_in
+from jitkernels.compiler.capture.pytree import result_spec
+from jitkernels.compiler.capture.pytree.flatten import FOREIGN, leaves_of
+from jitkernels.compiler.capture.pytree.unflatten import Rebuilder
+from jitkernels.compiler.capture.source_locations import placed
+from jitkernels.compiler.capture.trace_context import (
+    INITIAL_TAPE_CAPACITY,
+    Binding,
+    Tracer,
+    ValueGuard,
+    is_package_file,
+    pop,
+    push,
+)
+from jitkernels.compiler.dispatch.fp_warnings import Alarm
+from jitkernels.compiler.dispatch.python_entries import Timings
+from jitkernels.compiler.dispatch.traced_inputs import traced_inputs
+from jitkernels.compiler.ir import region_memory
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph
+from jitkernels.compiler.ir.merge_loop_variants import served
+from jitkernels.compiler.ir.regions import walk_nodes
+from jitkernels.compiler.ir.symbolic_dims import Guard, Scope, is_moving, key_of_shape
+from jitkernels.compiler.ir.unsupported import UnknownSizeError, reraise_caught_errors
+from jitkernels.compiler.lowering import backends
+from jitkernels.compiler.lowering.compiled_program import CapacityExceededError
+from jitkernels.core import signal_exceptions
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.fork_locks import making
 from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLimitError, WorkspaceError
-from jitkernels.frontends import outputs, programs
-from jitkernels.frontends.alarms import Alarm
-from jitkernels.frontends.arguments import FOREIGN, leaves_of, short_extents, strides_of
-from jitkernels.frontends.flow import operators
-from jitkernels.frontends.places import placed
-from jitkernels.frontends.rebuilt import Rebuilder
-from jitkernels.frontends.standin import BUILTINS, stand_in
-from jitkernels.frontends.storage import Storage, View, c_strides
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import FIRST_ROOM, Binding, Tracer, ValueGuard, is_ours, pop, push
-from jitkernels.frontends.watching import Watch, uncollected
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import flows
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Guard, Scope
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.program import FullError
-from jitkernels.graph.serving import served
-from jitkernels.graph.unknown import unswallowed
-from jitkernels.kept import kept_property
-from jitkernels.locks import making
-from jitkernels.native import later
+from jitkernels.runtime.loading import lazy_link
 
 MANY_ELEMENTS = 2**62
 MORE_ROOM = 4
-"""How much longer tapes are made that are too short."""
+"""Growth factor of tapes that are too short."""
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
-"""A call of compiled code by Python; a call of NumPy, and what it takes for each element more than compiled code."""
+"""Time of a compiled call entered through Python; of a NumPy call, and its extra time per element."""
 SECONDS_OF_RESULT = 1e-6
-"""What Python makes of arrays: a list, a dict, an object. Each view in it takes four times as long."""
+"""Time to build a result container (list, dict, object) in Python. Each view in it takes four times as long."""
+FEW_LOOKS, MOST_LOOKS = 2, 64
+"""Fallbacks under guards before later calls of the same types skip the guards: where another specialization has code
+(which is tried first), and where none has."""
 FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
-"""Operations that take NumPy no time to speak of."""
+"""Operations whose cost in NumPy is negligible."""
 
 
 class Specialisation:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
-    `graph` is None where the plain function serves, for `reason`. `has_raised`: tracing did, as that may itself.
+    `graph` is None where calls fall back to the plain function, for `reason`. `has_raised`: tracing raised an
+    exception, which the plain function may raise too. `entry_reason`: why calls enter through Python.
     """
 
     def __init__(self, tracer: Tracer) -> None:
         self.scope: Scope = tracer.scope
-        self.room: Any = tracer.roomy[1] if tracer.roomy is not None else None
+        self.room: Any = tracer.tape_capacity[1] if tracer.tape_capacity is not None else None
         self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
         self.direct: dict[Any, Any] = {}
+        self.entry_reason = ""
+        self.timings: dict[int, Timings] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
+        self.failures = tuple(tracer.failures.found)
         self.graph: Graph | None = None
         self.reason = ""
         self.plan: Any = None
@@ -73,8 +91,8 @@ class Specialisation:
         self._may_raise: bool | None = None
 
     @property
-    def plain_up_to(self) -> int:
-        """The largest arrays for which the plain function takes less time than what Python does for compiled code.
+    def max_plain_elements(self) -> int:
+        """The largest arrays, in elements, for which the plain function beats compiled code entered through Python.
 
         An estimate, not a measurement: the same arguments give the same bits each time.
         """
@@ -84,9 +102,22 @@ class Specialisation:
             return -1
         return self._elements(SECONDS_OF_PYTHON)
 
+    def always_falls_back(self, others: Iterable[Sequence["Specialisation"]]) -> bool:
+        """Whether calls that no code of `others` accepts may fall back without a check of the guards.
+
+        Later specializations may get code: a size that cannot be compiled must not keep other sizes from it.
+        """
+        self.calls += 1
+        looks = (
+            FEW_LOOKS
+            if any(specialisation.graph is not None for candidates in others for specialisation in candidates)
+            else MOST_LOOKS
+        )
+        return not (self.guards or self.value_guards) or self.calls > looks
+
     @property
-    def plain_at_once(self) -> int:
-        """The largest arrays for which that takes less time than what Python does for results alone."""
+    def max_plain_elements_at_once(self) -> int:
+        """The largest arrays, in elements, for which the plain function takes less time than building the results."""
         if self.graph is None or self.has_foreign:
             return -1
         if self._is_numpy:
@@ -97,12 +128,12 @@ class Specialisation:
         return self._elements(SECONDS_OF_RESULT * (1 + 4 * self.plan.views))
 
     def _elements(self, seconds: float) -> int:
-        """How many elements NumPy is done with in a time that compiled code takes beside computing."""
+        """The number of elements that NumPy processes within `seconds` of overhead of compiled code."""
         return int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
 
-    @kept_property
+    @unlocked_cached_property
     def _is_numpy(self) -> bool:
-        """Whether NumPy is called, and what else there is are views, and elements that are picked."""
+        """Whether the graph consists of NumPy calls, views and single-element reads alone."""
         assert self.graph is not None, "traced"
         others = [node for node in self.graph if node.operation not in FREE]
         return any(node.operation == "call" for node in others) and all(
@@ -110,14 +141,14 @@ class Specialisation:
             for node in others
         )
 
-    @kept_property
+    @unlocked_cached_property
     def _operations_of_numpy(self) -> int:
         assert self.graph is not None, "traced"
         return sum(node.operation not in FREE for node in self.graph)
 
     @property
     def may_raise(self) -> bool:
-        """Whether NumPy may refuse something when arguments are already written in part."""
+        """Whether the code may raise or bail out after it has written part of the arguments."""
         if self._may_raise is None:
             raising = ("call", "gather", "scatter", "kernel")
             self._may_raise = (
@@ -126,54 +157,57 @@ class Specialisation:
                 and (
                     bool(self.graph.checks)
                     or any(node.operation in raising for node in self.graph)
-                    or any(flows.is_flow(node) and flows.may_refuse(node) for node in self.graph)
+                    or any(
+                        region_memory.is_control_flow(node) and region_memory.may_bail_out(node)
+                        for node in self.graph
+                    )
                 )
             )
         return self._may_raise
 
     def note_failure(self, error: Exception) -> None:
-        """Remember, and say, what the compiler could not do; NumPy did it."""
+        """Record and report a failure of the compiler after which the call falls back to NumPy."""
         text = f"a function is left to NumPy, as its code cannot be made: {type(error).__name__}: {error}"
-        say_once(f"code {type(error).__name__}", text)
+        warn_once(f"code {type(error).__name__}", text)
         self.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
 
-    def brings_parts(self) -> bool:
-        """Build what compiled code asked for when it was called; whether it did."""
+    def link_requested_symbols(self) -> bool:
+        """Build and link symbols that a call of the code requested; whether there were any."""
         try:
-            return later.bring_wanted()
+            return lazy_link.bring_wanted()
         except BuildError as error:
             self.note_failure(error)
             return False
 
     def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
-        """The symbols for some arguments; None where a guard does not hold."""
+        """The values of the symbols for `leaves`; None where a guard fails."""
         for guard in self.value_guards:
             if not guard.holds(leaves):
                 return None
-        found: dict[str, int] = {}
+        symbols: dict[str, int] = {}
         for symbol, leaf, kind, dimension in self.bindings:
             value = leaves[leaf] if leaf < len(leaves) else self.constants[leaf - len(leaves)]
             if kind == "extent":
-                found[symbol] = value.shape[dimension]
+                symbols[symbol] = value.shape[dimension]
             elif kind == "stride":
-                found[symbol] = value.strides[dimension] // value.itemsize
+                symbols[symbol] = value.strides[dimension] // value.itemsize
             else:
-                found[symbol] = int(value) if kind == "value" else -int(value)
-        if not all(guard.holds(found) for guard in self.guards):
+                symbols[symbol] = int(value) if kind == "value" else -int(value)
+        if not all(guard.holds(symbols) for guard in self.guards):
             return None
-        return found if self.program is None or self.program.fits(found) else None
+        return symbols if self.program is None or self.program.fits(symbols) else None
 
     def run(self, leaves: Sequence[Any], values: dict[str, int]) -> list[Any]:
-        """The results of compiled code; where tapes are too short for its loops they are made longer, once for all."""
-        given = [*leaves, *self.constants]
+        """Run the compiled code. Tapes that are too short for its loops grow, for later calls too."""
+        inputs = [*leaves, *self.constants]
         if self.room is None:
-            return self.program.run(given, values)  # type: ignore[no-any-return]
+            return self.program.run(inputs, values)  # type: ignore[no-any-return]
         before = [leaves[i].copy() for i in self.written]
         while True:
             length = self.room.size
             try:
-                return self.program.run(given, values)  # type: ignore[no-any-return]
-            except FullError:
+                return self.program.run(inputs, values)  # type: ignore[no-any-return]
+            except CapacityExceededError:
                 for i, array in zip(self.written, before, strict=True):
                     leaves[i][...] = array
                 self._grow(length)
@@ -184,7 +218,7 @@ class Specialisation:
                 raise self._too_long(length) from None
 
     def _grow(self, length: int) -> None:
-        """Make tapes longer that were of a length. Raises WorkspaceError where there is no memory for that."""
+        """Grow tapes of `length`, unless another thread has. Raises WorkspaceError if memory is short."""
         with making:
             if self.room.size == length:
                 try:
@@ -193,19 +227,20 @@ class Specialisation:
                     raise self._too_long(length) from None
 
     def _too_long(self, length: int) -> WorkspaceError:
-        """What is raised for more rounds than there is memory for; later calls begin with short tapes again."""
-        self.room.resize(FIRST_ROOM, refcheck=False)
+        """The error for a trip count whose tapes do not fit in memory; later calls start with short tapes again."""
+        self.room.resize(INITIAL_TAPE_CAPACITY, refcheck=False)
         return WorkspaceError(
-            f"a derivative of a loop of more than {length // MORE_ROOM} rounds: expected memory for what each needs"
+            f"a derivative of a loop of more than {length // MORE_ROOM} iterations: expected memory for its tapes"
         )
 
     def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Warn of what NumPy would, where kinds of floating-point errors were found."""
-        if kinds and self.alarm is not None:
-            self.alarm.hear(tuple(sorted(kinds)), args, kwargs, None)
+        """Issue the warnings that NumPy would, for the kinds of floating-point errors that a call raised."""
+        reported = () if self.alarm is None else self.alarm.kinds(kinds)
+        if self.alarm is not None and reported:
+            self.alarm.hear(reported, args, kwargs, None)
 
     def may_write(self, leaves: Sequence[Any]) -> bool:
-        """Whether arguments that are written can be, and share no memory with others."""
+        """Whether the written arguments are writeable and do not alias other arguments."""
         for i in self.written:
             target = leaves[i]
             if not target.flags.writeable or _overlaps_itself(target):
@@ -228,7 +263,7 @@ def _overlaps_itself(array: Any) -> bool:
     return False
 
 
-@uncollected()
+@without_gc()
 def made(
     function: Any,
     structure: Any,
@@ -236,9 +271,9 @@ def made(
     config: JitConfig,
     variant: Mapping[str, Any] | None = None,
 ) -> Specialisation:
-    """Trace a function. Where there is no code for it the plain function serves. Raises DerivativeError.
+    """Trace and compile a function; without code its calls fall back to NumPy. Raises DerivativeError.
 
-    `variant`: how it is compiled; that which measured best if None.
+    `variant`: the compilation variant; the best measured one if None.
     """
     began = time.perf_counter()
     exact = None
@@ -252,7 +287,7 @@ def made(
         specialisation = Specialisation(tracer)
         specialisation.reason = str(placed(error))
     except BaseException as error:  # the plain function raises it again, or does what tracing could not
-        if handlers.end_calls(error):
+        if signal_exceptions.end_calls(error):
             raise
         specialisation = Specialisation(tracer)
         specialisation.has_raised = True
@@ -265,23 +300,23 @@ def made(
         )
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
-            how = programs.picked(graph, tracer.scope, config, variant)
+            how = backends.picked(graph, tracer.scope, config, variant)
             if how is not None and how.config.exact_sizes > config.exact_sizes:
                 exact = how.config, how.variant
             else:
-                specialisation.program = programs.compiled(graph, tracer.scope, config, how)
+                specialisation.program = backends.compiled(graph, tracer.scope, config, how)
             if how is not None and how.told:
                 specialisation.notes += (how.told,)
-            specialisation.guards = tuple(tracer.scope.guards.values())  # of what code was made for, too
+            specialisation.guards = tuple(tracer.scope.guards.values())  # lowering adds guards
         except MemoryLimitError:
             raise
-        except Exception as error:  # a mistake of the compiler must not be one of the results
-            if handlers.have_raised(error):
+        except Exception as error:  # an error of the compiler must not become the caller's
+            if signal_exceptions.raised_by_signal_handler(error):
                 raise
             if not isinstance(error, GraphError) or not tracer.has_flows:
                 specialisation.note_failure(error)
-            specialisation.program = programs.Interpreted(graph)
-            if tracer.has_flows:  # round by round Python is the quicker one
+            specialisation.program = backends.Interpreted(graph)
+            if tracer.has_flows:  # Python beats interpreting a graph iteration by iteration
                 specialisation.graph, specialisation.plan = None, None
                 specialisation.reason = str(error)
     finally:
@@ -294,70 +329,33 @@ def made(
 
 
 def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]:
-    given = _inputs(tracer, exact=exact)
-    remaining = iter(given)
-    rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, operators)
-    function, positional, keywords = (rebuilder.rebuild(one) for one in structure)
-    with Watch(rebuilder.tables) as watch, unswallowed(is_ours):
-        found = function(*positional, **keywords)
+    inputs = traced_inputs(tracer, exact=exact)
+    remaining = iter(inputs)
+    rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, runtime_hooks)
+    function, positional, keywords = (rebuilder.rebuild(part) for part in structure)
+    with (
+        Watch(rebuilder.tables) as watch,
+        reraise_caught_errors(is_package_file),
+        tracer.failures.listening(),
+    ):
+        result = function(*positional, **keywords)
     rebuilder.check(getattr(function, "__code__", None), positional, keywords)
     if watch.refused:
         raise UnknownError(watch.refused)
-    graph, plan = outputs.planned(tracer, found, given)
+    graph, plan = result_spec.planned(tracer, result, inputs)
+    _refuse_negative(graph)
     return served(graph) if tracer.has_flows else graph, plan
 
 
-def _inputs(tracer: Tracer, *, exact: bool) -> list[Any]:
-    """What stands for each leaf; if `exact`, extents are numbers, and code is for these alone."""
-    symbols: dict[int, Any] = {one: one for one in short_extents(tracer.leaves)}
-    given: list[Any] = []
-    for i, leaf in enumerate(tracer.leaves):
-        if type(leaf) is not np.ndarray:
-            kind = np.asarray(leaf).dtype.name
-            node = Node("input", (), kind, (), {"index": i, "strides": ()})
-            tracer.inputs.append(node)
-            if type(leaf) is int:
-                given.append(Whole(tracer, leaf=i))
-            else:
-                weak = type(leaf) is float
-                given.append(Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=weak))
-            continue
-        shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]
-        shape = [*map(int, shape)] if exact else shape
-        is_c = leaf.flags.c_contiguous
-        strides = c_strides(shape) if is_c else _strides(tracer, i, leaf, shape)
-        node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
-        tracer.inputs.append(node)
-        storage = Storage(node, i, is_c=True if is_c else None)
-        storage.strides, storage.is_frozen = strides, not leaf.flags.writeable
-        given.append(Traced(tracer, View(storage, shape)))
-    if exact:  # the guards stay, but nothing is computed from these any more
-        for binding in tracer.bindings:
-            tracer.scope.values.pop(binding.symbol if binding.kind == "extent" else "", None)
-    return given
+trace_entries.add(_traced.__code__)
 
 
-def _extent(tracer: Tracer, symbols: dict[int, Any], leaf: int, dimension: int) -> Any:
-    value = tracer.leaves[leaf].shape[dimension]
-    if value < 2:
-        return value
-    if value not in symbols:
-        name = f"n{len(symbols)}"
-        symbols[value] = tracer.scope.symbol(name, value)
-        tracer.bindings.append(Binding(name, leaf, "extent", dimension))
-    return symbols[value]
+def _refuse_negative(graph: Graph) -> None:
+    """Raise UnknownSizeError for negative extents, which NumPy rejects or treats as empty.
 
-
-def _strides(tracer: Tracer, leaf: int, array: Any, shape: Sequence[Any]) -> tuple[Any, ...]:
-    if array.flags.f_contiguous:
-        columns = c_strides(shape[::-1])[::-1]
-        return tuple(0 if extent == 1 else step for extent, step in zip(array.shape, columns, strict=True))
-    result: list[Any] = []
-    for dimension, pattern in enumerate(strides_of(array)):
-        if pattern is not None:
-            result.append(pattern)
-            continue
-        name = f"s{leaf}_{dimension}"
-        result.append(tracer.scope.symbol(name, array.strides[dimension] // array.itemsize))
-        tracer.bindings.append(Binding(name, leaf, "stride", dimension))
-    return tuple(result)
+    Where the sign depends on the call, the comparison becomes a guard.
+    """
+    shapes = {key_of_shape(node.shape): node.shape for node in walk_nodes(graph)}
+    for extent in itertools.chain.from_iterable(shapes.values()):
+        if not is_moving(extent) and extent < 0:
+            raise UnknownSizeError(f"an array of a negative extent: {extent}")

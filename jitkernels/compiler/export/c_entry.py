@@ -1,9 +1,9 @@
-"""The function of a bundle: ``int32 run(const void **inputs, void **outputs, const void *weights, void *arena)``."""
+"""The C entry of a bundle: ``int32 run(const void **inputs, void **outputs, const void *weights, void *arena)``."""
 
 from collections.abc import Mapping, Sequence
 
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.source import External, Source, symbol_of
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.source_protocol import External, Source, symbol_of
 
 
 def entry_source(
@@ -16,10 +16,10 @@ def entry_source(
     arena: Sequence[tuple[int, int]],
     numbers: Mapping[int, int],
 ) -> IRSource:
-    """LLVM IR that fills the frame of a segment and calls that.
+    """LLVM IR that fills the frame of a segment and calls it.
 
-    `inputs` and `outputs` are words of the frame and the numbers of arrays, `weights` and `arena` words and offsets in
-    bytes, `numbers` what words are whatever is given.
+    `inputs` and `outputs` are pairs of frame slots and array indices, `weights` and `arena` pairs of frame slots and
+    byte offsets, `numbers` constants by their frame slots.
     """
     lines = [f"  %frame = alloca [{words} x i64], align 64"]
 
@@ -27,15 +27,15 @@ def entry_source(
         lines.append(f"  %word{word} = getelementptr i64, ptr %frame, i64 {word}")
         lines.append(f"  store {value}, ptr %word{word}")
 
-    for given, listed in (("inputs", inputs), ("outputs", outputs)):
-        for word, number in listed:
-            lines.append(f"  %{given}{number}.at{word} = getelementptr ptr, ptr %{given}, i64 {number}")
-            lines.append(f"  %{given}{number}.{word} = load ptr, ptr %{given}{number}.at{word}")
-            put(word, f"ptr %{given}{number}.{word}")
-    for given, listed in (("weights", weights), ("arena", arena)):
-        for word, offset in listed:
-            lines.append(f"  %{given}.{word} = getelementptr i8, ptr %{given}, i64 {offset}")
-            put(word, f"ptr %{given}.{word}")
+    for pointer, slots in (("inputs", inputs), ("outputs", outputs)):
+        for word, number in slots:
+            lines.append(f"  %{pointer}{number}.at{word} = getelementptr ptr, ptr %{pointer}, i64 {number}")
+            lines.append(f"  %{pointer}{number}.{word} = load ptr, ptr %{pointer}{number}.at{word}")
+            put(word, f"ptr %{pointer}{number}.{word}")
+    for pointer, slots in (("weights", weights), ("arena", arena)):
+        for word, offset in slots:
+            lines.append(f"  %{pointer}.{word} = getelementptr i8, ptr %{pointer}, i64 {offset}")
+            put(word, f"ptr %{pointer}.{word}")
     for word, value in numbers.items():
         put(word, f"i64 {value}")
     symbol = symbol_of(segment)

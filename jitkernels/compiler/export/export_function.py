@@ -1,4 +1,4 @@
-"""A compiled function for one kind of arguments as a bundle (`jitkernels.bundles`)."""
+"""Export of a compiled function for one pattern of arguments as a bundle (`jitkernels.compiler.export`)."""
 
 import types
 from collections.abc import Callable, Sequence
@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.bundles.description import Description
-from jitkernels.bundles.writing import write
+from jitkernels.compiler.capture.pytree.flatten import Flattener
+from jitkernels.compiler.dispatch import specialization as specialisations
+from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.export.manifest import Description
+from jitkernels.compiler.export.write_bundle import write
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.core.fork_locks import making
 from jitkernels.errors import BundleError
-from jitkernels.frontends import specialisation as specialisations
-from jitkernels.frontends.arguments import Flattener
-from jitkernels.frontends.specialisation import Specialisation
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.construct import UnknownError
-from jitkernels.locks import making
-from jitkernels.pins import use
+from jitkernels.selection.overrides import use
 
 
 def exported(
@@ -27,10 +27,11 @@ def exported(
     config: JitConfig,
     static_names: tuple[str, ...] = (),
 ) -> Description:
-    """Write the bundle; `taken_apart` gives the structure of a call, its leaves and their names.
+    """Write the bundle; `taken_apart` returns the structure of a call, its leaves and their names.
 
-    Weights are what the function refers to, Python's ints, which are part of the code, and attributes of objects.
-    Kernels are ours, whatever library may be faster here. Raises BundleError with the reason where there can be none.
+    Weights are arrays that the function refers to, attributes of objects, and Python's ints, which become part of the
+    code. Only kernels of this package are used, even where a library is faster. Raises BundleError with the reason
+    where no bundle is possible.
     """
     with making, use(implementation="gen"):
         try:
@@ -41,7 +42,7 @@ def exported(
 
 
 def named(function: Any) -> str:
-    """The name of a bundle's files and of its function in C."""
+    """The name of a bundle's files and of its C function."""
     name: str = getattr(function, "__name__", type(function).__name__)
     return "function" if name == "<lambda>" else name
 
@@ -55,37 +56,46 @@ def _exported(
     config: JitConfig,
     static_names: tuple[str, ...],
 ) -> Description:
-    whole = [np.ascontiguousarray(one) if type(one) is np.ndarray and one.ndim else one for one in leaves]
-    made = specialisations.made(function, structure, whole, replace(config, profile=False))
+    contiguous = [
+        np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in leaves
+    ]
+    specialization = specialisations.made(function, structure, contiguous, replace(config, profile=False))
     name = named(function)
-    if made.graph is None:
-        raise BundleError(f"{name} is left to NumPy: {made.reason}")
-    if made.has_foreign:
+    if specialization.graph is None:
+        raise BundleError(f"{name} is left to NumPy: {specialization.reason}")
+    if specialization.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
-    gives_arrays = made.plan.is_tuple is not None and set(made.plan.kinds) <= {"array", "scalar"}
-    if not gives_arrays and not (made.plan.are_arguments and made.graph.writes):
+    gives_arrays = specialization.plan.is_tuple is not None and set(specialization.plan.kinds) <= {
+        "array",
+        "scalar",
+    }
+    if not gives_arrays and not (specialization.plan.are_arguments and specialization.graph.writes):
         raise BundleError(
-            f"{name}: expected a function that gives new arrays, one or in a tuple, or writes to its arguments"
+            f"{name}: expected a function that returns a new array, or a tuple of them, or writes to its arguments"
         )
-    values = made.values(whole)
+    values = specialization.values(contiguous)
     assert values is not None, "traced for these"
     flattener = Flattener(static_names)
     if type(function) is types.FunctionType:
         flattener.function(function)
-    given = _given(made, whole, names, len(flattener.leaves))
-    return write(Path(directory), name, made.program, given, values)
+    inputs = _given(specialization, contiguous, names, len(flattener.leaves))
+    return write(Path(directory), name, specialization.program, inputs, values)
 
 
 def _given(
-    made: Specialisation, leaves: Sequence[Any], names: Sequence[str], captured: int
+    specialization: Specialisation, leaves: Sequence[Any], names: Sequence[str], captured: int
 ) -> list[tuple[str, Any, bool]]:
     """The inputs of the graph: names, examples, and whether they are weights."""
-    found = [
+    inputs = [
         (name, leaf, i < captured or "." in name or type(leaf) is int)
         for i, (name, leaf) in enumerate(zip(names, leaves, strict=True))
     ]
-    found += [(f"constant_{i}", one, True) for i, one in enumerate(made.constants)]
-    written = {name for i, (name, _, is_weight) in enumerate(found) if is_weight and i in made.written}
+    inputs += [(f"constant_{i}", value, True) for i, value in enumerate(specialization.constants)]
+    written = {
+        name for i, (name, _, is_weight) in enumerate(inputs) if is_weight and i in specialization.written
+    }
     if written:
-        raise BundleError(f"{', '.join(sorted(written))}: weights are changed, which no bundle can do")
-    return found
+        raise BundleError(
+            f"{', '.join(sorted(written))}: weights are changed: expected a function that only reads them"
+        )
+    return inputs

@@ -1,4 +1,4 @@
-"""What a bundle says of itself: its arrays by name, dtype and shape, its memory, and the processor that it is for."""
+"""The manifest of a bundle: its arrays by name, dtype and shape, its memory, and the processor that it targets."""
 
 import hashlib
 import json
@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import BundleError, shown
 
-FORMAT = 2
+FORMAT, LAST_FORMAT = 3, 2
+"""The format that is written, and that of the previous version, whose manifests have no checksum."""
 LINE = 64
 CHECKED = (".o", ".weights")
-"""The ends of the names of files that are compared with their checksums before they are used."""
+"""Suffixes of the files whose checksums are verified before use."""
+DESCRIPTION = ".json"
+"""Suffix of the manifest, whose checksum covers everything else in it."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array in C order. `offset`: where it begins in the file of weights, if it is one of these."""
+    """An array in C order. `offset`: its start in the weights file, if it is a weight."""
 
     name: str
     dtype: str
@@ -37,9 +41,9 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Description:
-    """A bundle. `name`: the prefix of its files and of its names in C. `written`: of inputs, those that are changed.
+    """A bundle. `name`: the prefix of its files and of its C names. `written`: the inputs that it changes.
 
-    `checksums`: of the files of code and of weights, by the ends of their names.
+    `checksums`: of the files of code and of weights, by their suffixes.
     """
 
     name: str
@@ -54,64 +58,84 @@ class Description:
 
     @property
     def weights_bytes(self) -> int:
-        return max((one.offset + one.nbytes for one in self.weights), default=0)
+        return max((tensor.offset + tensor.nbytes for tensor in self.weights), default=0)
 
     @property
     def text(self) -> str:
-        """As JSON."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
+        """As JSON, with a checksum of the content."""
+        content = {"format": FORMAT, **asdict(self)}
+        content["checksums"] = {**self.checksums, DESCRIPTION: _checksum_of(content)}
+        return json.dumps(content, indent=2) + "\n"
 
 
 def described(text: str) -> Description:
-    """A description out of JSON. Raises BundleError for what is none."""
+    """A description from JSON. Raises BundleError for text that is none, or that was changed since the export."""
     try:
-        found: Mapping[str, Any] = json.loads(text)
-        if found["format"] != FORMAT:
-            raise BundleError(f"a bundle of format {shown(found['format'])}: expected {FORMAT}")
-        arrays = {name: tuple(map(_tensor, found[name])) for name in ("inputs", "outputs", "weights")}
+        content: Mapping[str, Any] = json.loads(text)
+        if content["format"] == LAST_FORMAT:
+            name = shown(content["name"])
+            warn_once(
+                f"bundle {name}", f"bundle {name} has the previous format: its description has no checksum"
+            )
+        elif content["format"] != FORMAT:
+            raise BundleError(f"bundle format: expected {FORMAT}, got {shown(content['format'])}")
+        elif (now := _checksum_of(content)) != content["checksums"][DESCRIPTION]:
+            raise BundleError(
+                "the description was changed after the export: expected SHA-256 "
+                f"{shown(content['checksums'][DESCRIPTION])} of its content, got {now}"
+            )
+        arrays = {name: tuple(map(_tensor, content[name])) for name in ("inputs", "outputs", "weights")}
         return Description(
-            name=str(found["name"]),
+            name=str(content["name"]),
             **arrays,
-            written=tuple(found["written"]),
-            arena_bytes=int(found["arena_bytes"]),
-            target=str(found["target"]),
-            features=tuple(found["features"]),
-            checksums={end: str(found["checksums"][end]) for end in CHECKED},
+            written=tuple(content["written"]),
+            arena_bytes=int(content["arena_bytes"]),
+            target=str(content["target"]),
+            features=tuple(content["features"]),
+            checksums={end: str(content["checksums"][end]) for end in CHECKED},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"this describes no bundle: {type(error).__name__}: {error}") from error
 
 
-def _tensor(found: Mapping[str, Any]) -> Tensor:
+def _tensor(content: Mapping[str, Any]) -> Tensor:
     return Tensor(
-        str(found["name"]),
-        str(np.dtype(found["dtype"])),
-        tuple(map(int, found["shape"])),
-        int(found["offset"]),
+        str(content["name"]),
+        str(np.dtype(content["dtype"])),
+        tuple(map(int, content["shape"])),
+        int(content["offset"]),
     )
 
 
+def _checksum_of(content: Mapping[str, Any]) -> str:
+    """The checksum of the content of a description, independent of JSON formatting."""
+    files = {
+        end: checksum_of_file for end, checksum_of_file in content["checksums"].items() if end != DESCRIPTION
+    }
+    return checksum(json.dumps({**content, "checksums": files}, sort_keys=True).encode())
+
+
 def checksum(content: bytes) -> str:
-    """What tells a file from a damaged one."""
+    """The SHA-256 of a file."""
     return hashlib.sha256(content).hexdigest()
 
 
 def in_c(names: Iterable[str]) -> list[str]:
-    """Names of C that are like some names of Python, each another one."""
-    found: list[str] = []
+    """Distinct C identifiers for Python names."""
+    identifiers: list[str] = []
     for name in names:
-        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "array"
-        plain = f"_{plain}" if plain[0].isdigit() else plain
-        own, count = plain, 1
-        while own in found:
+        base = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "array"
+        base = f"_{base}" if base[0].isdigit() else base
+        identifier, count = base, 1
+        while identifier in identifiers:
             count += 1
-            own = f"{plain}_{count}"
-        found.append(own)
-    return found
+            identifier = f"{base}_{count}"
+        identifiers.append(identifier)
+    return identifiers
 
 
 def laid_out(arrays: Sequence[tuple[str, "np.ndarray[Any, Any]"]]) -> tuple[tuple[Tensor, ...], bytes]:
-    """Where each of some arrays lies in a file, at the begin of a line, and the file."""
+    """The weights file: each array starts at a cache line; the tensors with their offsets, and the bytes."""
     tensors: list[Tensor] = []
     content = bytearray()
     for name, array in arrays:

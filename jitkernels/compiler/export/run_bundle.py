@@ -1,4 +1,4 @@
-"""Running a bundle from Python, without what it was made with: no compiler, no linker."""
+"""Running a bundle from Python without a compiler or linker."""
 
 import ctypes
 from pathlib import Path
@@ -6,38 +6,41 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.bundles.description import CHECKED, LINE, Tensor, checksum, described
+from jitkernels.compiler.export.manifest import CHECKED, LINE, Tensor, checksum, described
+from jitkernels.core import cpu_target
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
-from jitkernels.native.placing import place
+from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
+from jitkernels.runtime.loading.elf_loader import place
 
 OUT_OF_BOUNDS = 2
+RUN = "int32_t(*)(const void *const *, void *const *, const void *, void *)"
+"""The function type that the header of a bundle declares."""
 
 
 class Bundle:
-    """A bundle as a function of NumPy arrays. Threads may call it at once.
+    """A bundle as a thread-safe function of NumPy arrays.
 
-    Raises BundleError where the folder has none or several, a damaged one, or one for another processor.
+    Raises BundleError for a folder with no bundle or several, for a damaged one, and for one for another processor.
     """
 
     def __init__(self, directory: Path | str) -> None:
         folder = Path(directory)
-        found = [one for one in sorted(folder.glob("*.json")) if one.with_suffix(".o").exists()]
-        if len(found) != 1:
-            raise BundleError(f"{folder}: expected a folder with one bundle, got {len(found)}")
+        descriptions = [path for path in sorted(folder.glob("*.json")) if path.with_suffix(".o").exists()]
+        if len(descriptions) != 1:
+            raise BundleError(f"{folder}: expected a folder with one bundle, got {len(descriptions)}")
         try:
-            self.about = described(found[0].read_text(errors="replace"))
-            files = {end: found[0].with_suffix(end).read_bytes() for end in CHECKED}
+            self.about = described(descriptions[0].read_text(errors="replace"))
+            files = {end: descriptions[0].with_suffix(end).read_bytes() for end in CHECKED}
         except OSError as error:
             raise BundleError(f"{folder}: a file of the bundle is missing: {error}") from error
-        missing = set(self.about.features) - set(machine.target().features)
+        missing = set(self.about.features) - set(cpu_target.target().features)
         if missing:
-            raise BundleError(f"{folder}: this processor has no {', '.join(sorted(missing))}")
+            raise BundleError(f"{folder}: this processor lacks {', '.join(sorted(missing))}")
         for end, content in files.items():
             if checksum(content) != self.about.checksums[end]:
                 raise BundleError(
-                    f"{found[0].with_suffix(end)}: the file is damaged, or of another export: expected SHA-256 "
-                    f"{self.about.checksums[end]}, got {checksum(content)}"
+                    f"{descriptions[0].with_suffix(end)}: the file is damaged, or belongs to another export: "
+                    f"expected SHA-256 {self.about.checksums[end]}, got {checksum(content)}"
                 )
         code, weights = (files[end] for end in CHECKED)
         self._weights = _aligned(len(weights))
@@ -49,52 +52,52 @@ class Bundle:
         if placed is None:
             raise BundleError(f"{folder}: the object file is for another system")
         self._placed = placed
-        self._run: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(placed.address)
+        self._run = function_at(placed.address, RUN)
 
     def __repr__(self) -> str:
-        given = ", ".join(map(str, self.about.inputs))
-        return f"<bundle {self.about.name}({given}) -> {', '.join(map(str, self.about.outputs))}>"
+        inputs = ", ".join(map(str, self.about.inputs))
+        return f"<bundle {self.about.name}({inputs}) -> {', '.join(map(str, self.about.outputs))}>"
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The outputs. Raises ArgumentError or ArgumentTypeError for inputs of other shapes or dtypes."""
         about = self.about
         if len(inputs) != len(about.inputs):
-            wanted = ", ".join(map(str, about.inputs)) or "no inputs"
-            raise ArgumentTypeError(f"{about.name}: expected {wanted}, got {len(inputs)} inputs")
-        given = [_checked(one, tensor) for one, tensor in zip(inputs, about.inputs, strict=True)]
-        for array, one, tensor in zip(given, inputs, about.inputs, strict=True):
-            if tensor.name in about.written and array is not one:
-                raise ArgumentError(f"{tensor.name}: expected an array in C order, as it is changed")
-        outputs = [np.empty(one.shape, one.dtype) for one in about.outputs]
+            expected = ", ".join(map(str, about.inputs)) or "no inputs"
+            raise ArgumentTypeError(f"{about.name}: expected {expected}, got {len(inputs)} inputs")
+        arrays = [_checked(argument, tensor) for argument, tensor in zip(inputs, about.inputs, strict=True)]
+        for array, argument, tensor in zip(arrays, inputs, about.inputs, strict=True):
+            if tensor.name in about.written and array is not argument:
+                raise ArgumentError(
+                    f"{tensor.name}: expected an array in C order, since the bundle writes to it"
+                )
+        outputs = [np.empty(node.shape, node.dtype) for node in about.outputs]
         arena = _aligned(about.arena_bytes)
-        pointers = [
-            (ctypes.c_void_p * (len(arrays) + 1))(*(array.ctypes.data for array in arrays))
-            for arrays in (given, outputs)
-        ]
-        status = self._run(*pointers, self._weights.ctypes.data, arena.ctypes.data)
+        status = self._run(
+            pointers_to(arrays), pointers_to(outputs), pointer_to(self._weights), pointer_to(arena)
+        )
         if status == OUT_OF_BOUNDS:
             raise IndexError("an index is out of bounds")
         if status:
-            raise WorkspaceError("there is no memory for a kernel to work in")
+            raise WorkspaceError("a kernel cannot allocate its workspace")
         return outputs
 
 
-def _checked(given: Any, wanted: Tensor) -> Any:
-    array = np.asarray(given)
-    if array.dtype != wanted.dtype:
-        raise ArgumentTypeError(f"{wanted.name}: expected dtype {wanted.dtype}, got {array.dtype}")
-    if array.shape != wanted.shape:
-        raise ArgumentError(f"{wanted.name}: expected shape {wanted.shape}, got {array.shape}")
-    if wanted.shape and array is given and not array.flags.c_contiguous:
+def _checked(argument: Any, expected: Tensor) -> Any:
+    array = np.asarray(argument)
+    if array.dtype != expected.dtype:
+        raise ArgumentTypeError(f"{expected.name}: expected dtype {expected.dtype}, got {array.dtype}")
+    if array.shape != expected.shape:
+        raise ArgumentError(f"{expected.name}: expected shape {expected.shape}, got {array.shape}")
+    if expected.shape and array is argument and not array.flags.c_contiguous:
         return np.ascontiguousarray(array)
     return array
 
 
 def _aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """Memory that begins at a line."""
-    whole = np.zeros(size + LINE, np.uint8)
-    begin = -whole.ctypes.data % LINE
-    return whole[begin : begin + size]
+    """Memory aligned to a cache line."""
+    buffer = np.zeros(size + LINE, np.uint8)
+    begin = -buffer.ctypes.data % LINE
+    return buffer[begin : begin + size]
 
 
 def _of_system(name: str) -> int:

@@ -1,8 +1,8 @@
-"""The texts of a bundle: the header for C, examples in C and Python, and what to do with them."""
+"""Text templates of a bundle: the C header, and the examples in C and Python."""
 
 from collections.abc import Iterable, Sequence
 
-from jitkernels.bundles.description import LINE, Description, Tensor, in_c
+from jitkernels.compiler.export.manifest import LINE, Description, Tensor, in_c
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t",
@@ -11,7 +11,7 @@ C_TYPES = {
 
 
 def header(of: Description) -> str:
-    """The header, which tells all that a caller has to know."""
+    """The header, which documents the whole interface for a caller."""
     upper = of.name.upper()
     lists = "\n".join(
         [
@@ -25,23 +25,23 @@ def header(of: Description) -> str:
         ]
     )
     sizes = "\n".join(
-        f"#define {upper}_{kind}_{name.upper()}_BYTES {one.nbytes}"
+        f"#define {upper}_{kind}_{name.upper()}_BYTES {tensor.nbytes}"
         for kind, arrays in (("INPUT", of.inputs), ("OUTPUT", of.outputs))
-        for name, one in zip(in_c(one.name for one in arrays), arrays, strict=True)
+        for name, tensor in zip(in_c(array.name for array in arrays), arrays, strict=True)
     )
     return f"""/* {of.name}: one compiled function.
  *
- * It is called with an array of pointers to its inputs, one of pointers to its outputs, the content of
- * {of.name}.weights, and memory to work in. Arrays lie without gaps, the last index fastest. Weights and the arena
- * begin at multiples of {LINE} bytes. Outputs overlap nothing else. It takes one thread and keeps nothing but memory
- * that its kernels work in, so that threads may call it at once, each with an arena of its own.
+ * Arguments: an array of pointers to the inputs, one of pointers to the outputs, the content of {of.name}.weights,
+ * and an arena of scratch memory. Arrays are contiguous in C order. Weights and the arena are aligned to {LINE} bytes.
+ * Outputs overlap no other array. The function runs on the calling thread and is reentrant: threads may call it
+ * concurrently, each with an arena of its own.
  *
 {lists}
  *
- * It returns 0, or 1 where there is no memory for a kernel to work in, or 2 where an index is out of bounds; then
- * nothing is promised of the outputs.
+ * It returns 0 for success, 1 if a kernel cannot allocate its workspace, 2 if an index is out of bounds; the outputs
+ * are then undefined.
  *
- * The code is for {of.target}, and ends the process on processors that have not all of these features:
+ * The code targets {of.target}. On a processor without all of these features it raises SIGILL:
 {_folded(of.features)}
  */
 #ifndef {upper}_H
@@ -69,11 +69,11 @@ int32_t {of.name}_run(const void *const *inputs, void *const *outputs, const voi
 
 def _listed(title: str, arrays: Sequence[Tensor], written: Sequence[str] = ()) -> list[str]:
     lines = [f" * {title}:" if arrays else f" * There are no {title}: that argument may be NULL."]
-    for number, one in enumerate(arrays):
-        shape = "".join(f"[{extent}]" for extent in one.shape)
-        place = f", at byte {one.offset}" if title == "weights" else ""
-        change = ", which is changed" if one.name in written else ""
-        lines.append(f" *   {number}  {C_TYPES[one.dtype]} {one.name}{shape}{place}{change}")
+    for number, array in enumerate(arrays):
+        shape = "".join(f"[{extent}]" for extent in array.shape)
+        offset = f", at byte {array.offset}" if title == "weights" else ""
+        change = ", which is changed" if array.name in written else ""
+        lines.append(f" *   {number}  {C_TYPES[array.dtype]} {array.name}{shape}{offset}{change}")
     return lines
 
 
@@ -87,10 +87,10 @@ def _folded(words: Iterable[str]) -> str:
 
 
 def c_example(of: Description) -> str:
-    """A program that reads weights and inputs from files, and writes the outputs one behind another."""
+    """A C program that reads weights and inputs from files and writes the outputs one after another."""
     upper = of.name.upper()
-    inputs = ", ".join(str(one.nbytes) for one in of.inputs) or "0"
-    outputs = ", ".join(str(one.nbytes) for one in of.outputs) or "0"
+    inputs = ", ".join(str(operand.nbytes) for operand in of.inputs) or "0"
+    outputs = ", ".join(str(node.nbytes) for node in of.outputs) or "0"
     return f"""/* Reads the weights and each input from a file of raw numbers, writes the outputs to standard output.
  *
  *   cc -O2 example.c {of.name}.o -o example && ./example {of.name}.weights INPUT...
@@ -138,29 +138,38 @@ int main(int count, char **given) {{
 
 
 def python_example(of: Description) -> str:
-    """A module that calls the function with NumPy and ctypes, and needs nothing else."""
-    return f'''"""Calls {of.name} out of a shared library, with NumPy and nothing else.
+    """A Python module that calls the function with NumPy and cffi only."""
+    return f'''"""Calls {of.name} out of a shared library, with NumPy and cffi, and nothing else.
 
     cc -shared -o lib{of.name}.so {of.name}.o && python example.py INPUT.npy...
 """
 
-import ctypes
 import json
 import sys
 from pathlib import Path
 
+import cffi
 import numpy as np
 
 HERE = Path(__file__).parent
 ABOUT = json.loads((HERE / "{of.name}.json").read_text())
-RUN = ctypes.CDLL(str(HERE / "lib{of.name}.so")).{of.name}_run
+FFI = cffi.FFI()
+FFI.cdef("""
+    int32_t {of.name}_run(const void *const *inputs, void *const *outputs, const void *weights, void *arena);
+""")
+LIBRARY = FFI.dlopen(str(HERE / "lib{of.name}.so"))
 
 
 def aligned(size):
-    """Memory that begins at a multiple of {LINE} bytes."""
+    """Memory aligned to {LINE} bytes."""
     whole = np.zeros(size + {LINE}, np.uint8)
     begin = -whole.ctypes.data % {LINE}
     return whole[begin : begin + size]
+
+
+def pointer(array):
+    """The address of the first element."""
+    return FFI.cast("void *", array.ctypes.data)
 
 
 WEIGHTS = aligned({of.weights_bytes})
@@ -168,7 +177,7 @@ WEIGHTS[:] = np.fromfile(HERE / "{of.name}.weights", np.uint8)
 
 
 def run(*inputs):
-    """The outputs for some inputs, which have the dtypes and shapes that {of.name}.json says."""
+    """The outputs for inputs of the dtypes and shapes in {of.name}.json."""
     given = []
     for array, wanted in zip(inputs, ABOUT["inputs"], strict=True):
         array = np.ascontiguousarray(array)
@@ -177,8 +186,8 @@ def run(*inputs):
         given.append(array)
     made = [np.empty(one["shape"], one["dtype"]) for one in ABOUT["outputs"]]
     arena = aligned({of.arena_bytes})
-    pointers = [(ctypes.c_void_p * (len(one) + 1))(*(a.ctypes.data for a in one)) for one in (given, made)]
-    status = RUN(*pointers, ctypes.c_void_p(WEIGHTS.ctypes.data), ctypes.c_void_p(arena.ctypes.data))
+    lists = [FFI.new("void *[]", [*map(pointer, arrays), FFI.NULL]) for arrays in (given, made)]
+    status = LIBRARY.{of.name}_run(*lists, pointer(WEIGHTS), pointer(arena))
     if status:
         raise RuntimeError(f"{of.name}_run: {{status}}")
     return made

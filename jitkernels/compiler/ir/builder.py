@@ -1,8 +1,4 @@
-"""Nodes made with the dtypes and shapes that NumPy gives: what front ends and passes build graphs with.
-
-Everything raises what NumPy raises for the same mistake, in NumPy's classes; `UnknownError` where NumPy could go on and
-graphs cannot, so that a front end leaves the call to NumPy.
-"""
+"""Node construction with NumPy's dtypes, shapes and exceptions; `UnknownError` for what no graph expresses."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -10,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import extents
-from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.ir import Node, serial
-from jitkernels.graph.scalars import DTYPES, SCALARS
-from jitkernels.graph.unknown import UnknownError as UnknownError
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.elementwise_ops import DTYPES, SCALARS
+from jitkernels.compiler.ir.graph import Node, serial
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+from jitkernels.compiler.ir.unsupported import UnknownError as UnknownError
+from jitkernels.runtime import errstate
 
 Operand = Any
-"""A `Node`, or a Python int, float or bool, which takes part in promotion as NumPy has it (NEP 50)."""
+"""A `Node`, or a Python int, float or bool, which NumPy promotes weakly (NEP 50)."""
 IndexMap = tuple[tuple[Number, tuple[tuple[int, Number], ...]], ...]
 """For each dimension of what a view is of: where it starts, and the steps of the view's dimensions in it."""
 
@@ -60,7 +57,7 @@ def cast(node: Node, dtype: str) -> Node:
     if dtype not in DTYPES:
         raise UnknownError(f"dtype {dtype}")
     if node.operation == "constant":
-        with np.errstate(all="ignore"):
+        with errstate.ignored_unless_recording():
             number = np.asarray(node.options["value"]).astype(node.dtype).astype(dtype)
         return Node(
             "constant", (), dtype, (), {"value": number.item() if number.dtype.kind != "f" else float(number)}
@@ -152,7 +149,7 @@ def broadcast_shapes(shapes: Iterable[Sequence[Number]]) -> tuple[Number, ...]:
                 common = one
             elif one != common:
                 texts = " ".join(
-                    str(tuple(map(extents.value_of, shape))).replace(" ", "") for shape in listed
+                    str(tuple(map(symbolic_dims.value_of, shape))).replace(" ", "") for shape in listed
                 )
                 raise ValueError(f"operands could not be broadcast together with shapes {texts} ")
         result.append(common)
@@ -273,18 +270,20 @@ def reshape(node: Node, shape: Sequence[Number]) -> Node:
     """As `numpy.reshape` in C order; one extent may be -1."""
     wanted = list(shape)
     unknown = [i for i, one in enumerate(wanted) if same(one, -1)]
-    total = extents.product(node.shape)
+    total = symbolic_dims.product(node.shape)
     if len(unknown) > 1:
         raise ValueError("can only specify one unknown dimension")
     if unknown:
-        rest = extents.product(one for i, one in enumerate(wanted) if i != unknown[0])
+        rest = symbolic_dims.product(one for i, one in enumerate(wanted) if i != unknown[0])
         if rest == 0 or total % rest != 0:
             raise ValueError(
-                f"cannot reshape array of size {extents.value_of(total)} into shape {_shown(shape)}"
+                f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}"
             )
         wanted[unknown[0]] = _quotient(total, rest, node.shape, wanted)
-    elif extents.product(wanted) != total:
-        raise ValueError(f"cannot reshape array of size {extents.value_of(total)} into shape {_shown(shape)}")
+    elif symbolic_dims.product(wanted) != total:
+        raise ValueError(
+            f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}"
+        )
     if len(wanted) == node.ndim and all(map(same, wanted, node.shape)):
         return node
     found = map_of_split(node.shape, wanted)
@@ -316,7 +315,9 @@ def _agree(count: Number, extent: Number) -> bool:
     """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
     if known_same(count, extent):
         return True
-    is_equal = extents.value_of(count) == extents.value_of(extent) and not extents.is_moving(count - extent)
+    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(
+        extent
+    ) and not symbolic_dims.is_moving(count - extent)
     return is_equal and has_quotients(count) and bool(count == extent)
 
 
@@ -333,7 +334,7 @@ def known_same(one: Number, other: Number) -> bool:
 
 def has_quotients(extent: Number) -> bool:
     """Whether an extent is made of quotients of others."""
-    terms = extents.terms_of(extent)
+    terms = symbolic_dims.terms_of(extent)
     return any(atom.operation == "floordiv" for monomial in terms for atom in monomial)
 
 
@@ -343,23 +344,26 @@ def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequ
         found = next((i for i, other in enumerate(left) if same(one, other)), None)
         if found is not None:
             left.pop(found)
-            total = extents.product(left)
-            rest = extents.product(
+            total = symbolic_dims.product(left)
+            rest = symbolic_dims.product(
                 o for o in wanted if not any(same(o, g) for g in given) and not same(o, -1)
             )
     return total // rest
 
 
-def reduce(kind: str, node: Node, axes: Sequence[int], *, keepdims: bool = False) -> Node:
-    """A reduction of a node that has the reduction's own dtype. Raises ValueError for no elements where NumPy does."""
+def reduce(
+    kind: str, node: Node, axes: Sequence[int], *, keepdims: bool = False, is_tested: bool = False
+) -> Node:
+    """A reduction in the node's dtype. Raises ValueError for no elements, unless the code tests that (`is_tested`)."""
     over = tuple(sorted(normalized(axes, node.ndim)))
     if len(set(over)) != len(over):
         raise ValueError("duplicate value in 'axis'")
-    if kind in ("min", "max") and any(node.shape[i] == 0 for i in over):
+    counts = [node.shape[i] for i in over if not (is_tested and symbolic_dims.is_moving(node.shape[i]))]
+    if kind in ("min", "max") and any(one == 0 for one in counts):
         raise ValueError(
             f"zero-size array to reduction operation {'minimum' if kind == 'min' else 'maximum'} which has no identity"
         )
-    if kind in ("argmin", "argmax") and any(node.shape[i] == 0 for i in over):
+    if kind in ("argmin", "argmax") and any(one == 0 for one in counts):
         raise ValueError(f"attempt to get {kind} of an empty sequence")
     dtype = "int64" if kind in ("argmin", "argmax") else "bool" if kind in ("any", "all") else node.dtype
     shape = [one for i, one in enumerate(node.shape) if i not in over]
@@ -381,7 +385,7 @@ def normalized(axes: Sequence[int], ndim: int) -> tuple[int, ...]:
 
 
 def _shown(shape: Sequence[Number]) -> str:
-    values = tuple(map(extents.value_of, shape))
+    values = tuple(map(symbolic_dims.value_of, shape))
     return f"({','.join(map(str, values))}{',' if len(values) == 1 else ''})"
 
 

@@ -1,21 +1,45 @@
-"""What a compiled function takes from Python and gives back, and what is required of it."""
+"""The ABI of a compiled function: how it reaches its arguments, its runtime guards, and how it builds its results."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from jitkernels.graph.emit import objects
-from jitkernels.graph.extents import Number, same
-from jitkernels.native.layout import CONTIGUOUS, IN_FORTRAN_ORDER
-from jitkernels.records import record
+from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.runtime.abi_layout import CONTIGUOUS, IN_FORTRAN_ORDER
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Step(NamedTuple):
+    """One access step from the object of step `of`.
+
+    `number`: which argument or part, or a count; `word`: a slot of the context.
+
+    ``global`` reads a name from a dict of the context. ``cell`` reads a closure cell of the context, ``content``
+    another one. ``argument`` is an argument, ``item`` an element of a tuple, ``element`` one of a list, ``value`` the
+    next value of a dict by its key, ``attribute`` an attribute by name, ``method`` the function of a method by name,
+    ``part`` a field of an object by offset. ``held`` is an object of the context. ``type``, ``size``, ``same`` and
+    ``equal`` guard a property of an object.
+
+    ``bound`` guards the bindings of a dict, a tuple of triples in the context: a name, its value (the dict itself for
+    unbound), and the value again if an equal object of the type will do. ``unchanged`` does the same by the version of
+    the dict; the slot behind the tuple holds the last version.
+    """
+
+    kind: str
+    of: int = 0
+    number: int = 0
+    word: int = 0
 
 
 @record
 class Argument:
-    """An array that is given: its word in the frame, dtype, bytes of an element, shape, strides in elements.
+    """An array argument: its frame slot `word`, dtype, itemsize, shape, and strides in elements.
 
-    `contiguous`: it lies without gaps. `may_be_out`: a result may be the very same memory. `source`: the step that
-    gives it, or, from 0 down by -1, which of the objects in the context. `number`: it is no array but a number of
-    this type. `is_own`: a constant of the code that nobody else can reach: it is what it was made as, and the word of
-    the context is where it lies.
+    `contiguous`: it has no gaps. `may_be_out`: a result may use the same memory. `source`: the step that reaches it,
+    or, from -1 downwards, which object of the context. `number`: it is a scalar of this Python type, not an array.
+    `is_own`: a constant of the code that nobody else can reach; the slot of the context holds its address.
     """
 
     word: int
@@ -32,7 +56,7 @@ class Argument:
 
     @property
     def repeats(self) -> bool:
-        """Whether the same memory is several elements, as in what was broadcast."""
+        """Whether several elements share memory, as in broadcast arrays."""
         return any(
             same(step, 0) and not same(extent, 1)
             for extent, step in zip(self.shape, self.strides, strict=True)
@@ -40,14 +64,14 @@ class Argument:
 
 
 NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
-"""By the names of Python's types, the dtypes of which compiled calls make objects of them."""
+"""By the names of Python's number types, the dtypes that compiled calls convert to objects of them."""
 
 
 @record
 class Result:
-    """An array that is given back; `order`: its dimensions from the outermost in memory on, None for C order.
+    """A result array; `order`: its dimensions from the outermost in memory to the innermost, None for C order.
 
-    `kind`: the name of Python's type, if it is given back as a number of that, or "scalar" for one of NumPy's.
+    `kind`: the name of Python's number type if it is returned as one, or "scalar" for a NumPy scalar.
     """
 
     word: int
@@ -59,12 +83,12 @@ class Result:
 
     @property
     def fortran(self) -> bool:
-        """Whether it lies in Fortran order."""
+        """Whether it is in Fortran order."""
         return self.order == (*reversed(range(len(self.shape))),)
 
     @property
     def flags(self) -> int:
-        """NumPy's bits of how it lies: dimensions of one element lie as any order has them."""
+        """NumPy's contiguity flags: dimensions of one element fit any order."""
         wide = [i for i in self.order or range(len(self.shape)) if not same(self.shape[i], 1)]
         in_rows, in_columns = wide == sorted(wide), wide == sorted(wide, reverse=True)
         return CONTIGUOUS * in_rows | IN_FORTRAN_ORDER * in_columns
@@ -72,7 +96,7 @@ class Result:
 
 @record
 class Whole:
-    """A symbol that is the value of an argument, or that with its sign changed. `input`: the number of the argument."""
+    """A symbol whose value is that of a scalar argument, or its negation. `input`: the index of the argument."""
 
     symbol: str
     input: int
@@ -81,27 +105,26 @@ class Whole:
 
 @record
 class Bound:
-    """What an argument that is a number has to be: ``truth == (argument <operation> bound)``; ``is`` compares bits."""
+    """A guard of a scalar argument: ``truth == (argument <operation> bound)``; ``is`` compares bits."""
 
     input: int
     operation: str
-    bound: float | int
+    bound: "float | int | np.generic"
     truth: bool
 
 
 @record
 class Recipe:
-    """How compiled code makes an object of Python's, of `parts`.
+    """How compiled code builds a Python object from `parts`.
 
-    ``held`` is an object of the context, ``input`` a leaf of the arguments, ``output`` a result, by the number
-    `value`; ``extent`` an int. ``tuple`` and ``list`` have parts; so have ``dict``, whose keys are in the context
-    from `value` on, ``named``, whose type is at `value`, and ``object``, whose type is there with the names of its
-    attributes behind it. ``choice`` is one of a tuple at `value`, as the number says that the result `number` is, or
-    else its part, if it has one.
+    ``held`` is an object of the context, ``input`` a leaf of the arguments, ``output`` a result, by the number `value`;
+    ``extent`` is an int. ``tuple`` and ``list`` have parts; so have ``dict``, whose keys are in the context from
+    `value` on, ``named``, whose type is at `value`, and ``object``, whose type is at `value` and whose attribute names
+    follow. ``choice`` selects one of a tuple at `value` by result `number`, or else its part, if it has one.
 
-    ``rows`` is a list of as many elements as the extent `value` says; ``grown`` one of which the result `number` has
-    the end and the begin, turned round if `value`. Its part is what an element is: then ``output`` and the number of
-    a choice are those at the element's place, and `like` is the name of Python's type, or "scalar" for NumPy's.
+    ``rows`` is a list of as many elements as the extent `value`; ``grown`` a list of which result `number` holds end
+    and begin, reversed if `value`. Its part describes an element: then ``output`` and the number of a choice are those
+    at the element's index, and `like` is the name of Python's type, or "scalar" for NumPy's.
     """
 
     kind: str
@@ -111,7 +134,7 @@ class Recipe:
     like: str = ""
 
     def inputs(self) -> Iterator[int]:
-        """The leaves that are given back."""
+        """The argument leaves that the object contains."""
         if self.kind == "input":
             yield int(self.value)
         for part in self.parts:
@@ -120,11 +143,10 @@ class Recipe:
 
 @record
 class Rebuilt:
-    """What is given back is put together, by a recipe if there is one, else by Python.
+    """How the returned object is built: by compiled code if there is a `recipe`, else by Python.
 
-    Python makes it of a tuple: the results, then inputs, then values of symbols. `word`: of the context, where the
-    callable is that takes the tuple, or from where on are objects of the recipe; None where the one input is given
-    back itself.
+    Python builds it from a tuple: the results, then inputs, then values of symbols. `word`: the context slot of the
+    callable that takes the tuple, or of the first object of the recipe; None where the result is the one input itself.
     """
 
     word: int | None
@@ -133,14 +155,14 @@ class Rebuilt:
     recipe: Recipe | None = None
 
     def given_back(self) -> set[int]:
-        """The inputs of which there have to be objects."""
+        """The inputs whose objects the call returns."""
         return {*self.inputs, *(() if self.recipe is None else self.recipe.inputs())}
 
 
 @record
 class Reach:
-    """How arguments are reached, and what is required of those that are numbers."""
+    """The steps that reach the arguments, and the guards of scalar arguments."""
 
-    steps: tuple[objects.Step, ...]
+    steps: tuple[Step, ...]
     wholes: tuple[Whole, ...] = ()
     bounds: tuple[Bound, ...] = ()

@@ -1,36 +1,41 @@
-"""Regions made of nodes of others: the same nodes again, of other parameters."""
+"""Cloning of regions: copy nodes into a new region with its own parameters."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from jitkernels.graph.extents import Extent, symbols_of
-from jitkernels.graph.ir import Graph, Node, sorted_nodes
-from jitkernels.graph.regions import nodes_within, parameter, regions_of
+from jitkernels.compiler.ir.graph import Graph, Node, sorted_nodes
+from jitkernels.compiler.ir.regions import parameter, regions_of, walk_nodes
+from jitkernels.compiler.ir.symbolic_dims import Extent, symbols_of
 
 Replaced = Mapping[int, Node]
-"""By the ids of nodes, what is in their place."""
+"""By the ids of nodes, their replacements."""
 
 
 def reached(roots: Iterable[Node], replaced: Replaced) -> dict[int, Node]:
-    """All that roots are made of, by ids, each behind what it is made of; of what is replaced what is in its place."""
-    found = sorted_nodes(roots, lambda node: (replaced[id(node)],) if id(node) in replaced else node.inputs)
-    return {id(node): node for node in found}
+    """All nodes that roots depend on, by ids in topological order, with replacements applied."""
+    nodes = sorted_nodes(roots, lambda node: (replaced[id(node)],) if id(node) in replaced else node.inputs)
+    return {id(node): node for node in nodes}
 
 
 def region(
-    given: Sequence[Node],
+    captured: Sequence[Node],
     outputs: Sequence[Node],
     checks: Sequence[Node] = (),
     replaced: Replaced | None = None,
 ) -> Graph:
-    """A region of its own with a parameter for each node that is given."""
+    """A new region with a parameter for each node of `captured`."""
     own = [
         parameter(
-            one.dtype, one.shape, i, one.options.get("symbol", "") if one.operation == "parameter" else ""
+            value.dtype,
+            value.shape,
+            i,
+            value.options.get("symbol", "") if value.operation == "parameter" else "",
         )
-        for i, one in enumerate(given)
+        for i, value in enumerate(captured)
     ]
-    new: dict[int, Node] = {id(one): other for one, other in zip(given, own, strict=True)}
-    instead = {key: one for key, one in (replaced or {}).items() if key not in new}
+    new: dict[int, Node] = {
+        id(value): own_parameter for value, own_parameter in zip(captured, own, strict=True)
+    }
+    instead = {key: value for key, value in (replaced or {}).items() if key not in new}
     for key, node in reached([*outputs, *checks], {**instead, **new}).items():
         if key in new:
             continue
@@ -39,23 +44,23 @@ def region(
         elif not node.inputs:
             new[key] = node
         else:
-            new[key] = node.with_inputs([new[id(one)] for one in node.inputs])
+            new[key] = node.with_inputs([new[id(operand)] for operand in node.inputs])
     return Graph(
         tuple(own),
-        tuple(new[id(one)] for one in outputs),
-        checks=tuple(dict.fromkeys(new[id(one)] for one in checks)),
+        tuple(new[id(node)] for node in outputs),
+        checks=tuple(dict.fromkeys(new[id(check)] for check in checks)),
     )
 
 
 def symbols_in(nodes: Iterable[Node]) -> set[str]:
-    """The symbols that nodes are about, those of regions in them as well."""
-    found: set[str] = set()
+    """The symbols that the shapes and options of nodes use, including those of nested regions."""
+    symbols: set[str] = set()
     for node in nodes:
-        found |= _symbols((node.shape, *node.options.values()))
+        symbols |= _symbols((node.shape, *node.options.values()))
         for inner in regions_of(node):
-            for one in nodes_within(inner):
-                found |= _symbols((one.shape, *one.options.values()))
-    return found
+            for value in walk_nodes(inner):
+                symbols |= _symbols((value.shape, *value.options.values()))
+    return symbols
 
 
 def _symbols(value: object) -> set[str]:

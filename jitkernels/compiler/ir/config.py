@@ -1,13 +1,13 @@
-"""How graphs are compiled: what `jit` takes as keywords, and passes and back ends read."""
+"""The options of `jit`, which passes and backends read."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels import settings
+from jitkernels.core import settings
 from jitkernels.errors import AttrError, shown
 
 LEVELS = range(-3, 4)
-BACKENDS = ("native", "interpreter")
+BACKENDS = ("native", "numba", "interpreter")
 
 
 def _level() -> int:
@@ -20,18 +20,19 @@ def _backend() -> str:
 
 @dataclass(frozen=True)
 class JitConfig:
-    """What the compiler may do.
+    """Options of the compiler.
 
-    `opt_level`: 0 nothing, 1 local rewrites, 2 passes over the whole graph, 3 fusion. A negative level does as its
-    absolute value says, and each call is done by NumPy as well: `DifferenceError` says what differs by more than
-    rounding. `fuse_reduce`: reductions are computed inside of what reads them. `fuse_dimshuffle`: views move to what
-    they are views of. `max_fusion_size`: nodes that one result of a loop nest is computed from, about. `max_inputs`:
-    arrays that a loop nest reads, unless one operation has more. `fast_math`: what holds for real numbers holds.
-    `backend`: ``native``, or ``interpreter``, by which NumPy runs one operation after the other. `cache`: whether code
-    is looked for on the disk, and kept there. `profile`: calls are counted, and the time of each kernel in them; they
-    go through Python then. `memory_limit`: bytes that arrays between kernels may take, above which values are computed
-    again. `exact_sizes`: extents of arrays are constants of the code, which is made anew for others. `strict`: a
-    function that would be left to NumPy raises TracingError. `rules` are rewriting rules of one's own.
+    `opt_level`: 0 no optimization, 1 local rewrites, 2 passes over the whole graph, 3 fusion. A negative level compiles
+    as its absolute value does and also runs each call with NumPy: `DifferenceError` reports results that differ by more
+    than rounding. `fuse_reduce`: compute reductions inside the loop nests that read them. `fuse_dimshuffle`: move views
+    towards the inputs. `max_fusion_size`: about how many nodes one result of a loop nest may recompute. `max_inputs`:
+    arrays that a loop nest may read, unless one operation has more. `fast_math`: assume real arithmetic without NaNs.
+    `backend`: ``native`` prints loops as LLVM IR, ``numba`` as Python
+    that numba compiles, ``interpreter`` runs one NumPy operation after the other. `cache`: look up and
+    store code in the disk cache. `profile`: count calls and time each kernel; calls then go through Python.
+    `memory_limit`: bytes of the arrays between kernels, above which values are rematerialized. `exact_sizes`:
+    specialize code to the extents of the arrays and recompile for others. `strict`: raise TracingError for a function
+    that would fall back to NumPy. `rules`: rewriting rules of users.
     """
 
     opt_level: int = field(default_factory=_level)
@@ -52,7 +53,8 @@ class JitConfig:
         if type(self.opt_level) is not int or self.opt_level not in LEVELS:
             raise AttrError(f"opt_level: expected an int from -3 to 3, got {shown(self.opt_level)}")
         if self.backend not in BACKENDS:
-            raise AttrError(f"backend: expected {' or '.join(BACKENDS)}, got {shown(self.backend)}")
+            known = f"{', '.join(BACKENDS[:-1])} or {BACKENDS[-1]}"
+            raise AttrError(f"backend: expected {known}, got {shown(self.backend)}")
         for name in ("max_fusion_size", "max_inputs"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
@@ -74,11 +76,16 @@ class JitConfig:
         object.__setattr__(self, "rules", tuple(self.rules))
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether machine code runs the function, whichever generator makes it."""
+        return self.backend != "interpreter"
+
+    @property
     def is_checked(self) -> bool:
         """Whether each call is compared with NumPy."""
         return self.opt_level < 0
 
     @property
-    def sees_calls(self) -> bool:
-        """Whether each call goes through Python, however small its arrays are."""
-        return self.profile or self.is_checked or self.backend != "native"
+    def requires_python_calls(self) -> bool:
+        """Whether every call goes through Python, however small its arrays are."""
+        return self.profile or self.is_checked or not self.is_compiled

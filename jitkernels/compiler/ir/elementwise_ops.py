@@ -1,4 +1,4 @@
-"""Elementwise operations: for each NumPy's function, which decides dtypes, and the scalar code of each kind of loop."""
+"""Elementwise operations: NumPy's function, which decides dtypes, and the scalar code for each kind of dtype."""
 
 import functools
 import importlib
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.maths import basic, mixed_signs, whole_numbers
-from jitkernels.records import record
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.maths import basic, integer_functions, mixed_signs
 
 if TYPE_CHECKING:
-    from jitkernels.graph.ir import Node
+    from jitkernels.compiler.ir.graph import Node
 
 FLOATS = ("float16", "float32", "float64")
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
-"""Element types that graphs know. Arrays of others are left to NumPy."""
+"""Element types of graphs. Functions of arrays of others fall back to NumPy."""
 
 
 def is_known(dtype: "np.dtype[Any]") -> bool:
-    """Whether graphs know arrays of a dtype: one of these, and in this machine's byte order."""
+    """Whether graphs support arrays of a dtype: one of DTYPES in native byte order."""
     return dtype.name in DTYPES and bool(dtype.isnative)
 
 
 ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "reciprocal", "sqrt"})
-"""Operations whose results processors round; others that are no function of `jitkernels.maths` are exact."""
+"""Operations that the processor rounds; others that call no function of `microkernels.maths` are exact."""
 
 
 @record
@@ -33,10 +33,10 @@ class Scalar:
     """One elementwise operation.
 
     `numpy` computes it and, where it is a ufunc, decides dtypes. `code` maps kinds of NumPy's dtypes (``b``, ``i``,
-    ``u``, ``f``) of the first operand of a loop to scalar code, and ``iu`` and ``ui`` where one of two has a sign; text
-    names a function of `jitkernels.maths`, which has one for each type. `cost` is how long it takes, about, in
-    additions. `choice`: the first operand is a condition. `halves`: the code is for float16 itself, which other code
-    gets as float32, as in NumPy.
+    ``u``, ``f``) of the first operand to scalar code, and ``iu`` and ``ui`` those of two operands of which one is
+    signed; a string names a function of `jitkernels.microkernels.maths`, which has one for each type. `cost`:
+    approximate time in additions. `choice`: the first operand is a condition. `halves`: the code takes float16 itself;
+    other code takes float16 as float32, as NumPy does.
     """
 
     name: str
@@ -47,54 +47,46 @@ class Scalar:
     halves: bool = False
 
     def function(self, dtypes: tuple[str, ...]) -> Callable[..., Any] | None:
-        """The scalar code for operands of these dtypes; None where there is none yet."""
+        """The scalar code for operands of these dtypes; None where there is none."""
         deciding = dtypes[1] if self.choice else dtypes[0]
-        found = self.code.get(_kind(deciding, dtypes[-1]))
-        if isinstance(found, str):
+        code = self.code.get(_kind(deciding, dtypes[-1]))
+        if isinstance(code, str):
             is_half = deciding == "float16" and not self.halves
-            return mathematics(found, "float32" if is_half else deciding)
-        return found
+            return mathematics(code, "float32" if is_half else deciding)
+        return code
 
     @property
     def ulp(self) -> float:
-        """How far the scalar code for floats may be from NumPy's function, in units of the last place.
+        """An error bound of the scalar code for floats against NumPy's function, in units of the last place.
 
-        One rounding, which is not done where a product and a sum become one; or what each of two functions may be off.
+        One rounding, which contraction to FMA omits, or the errors of both functions.
         """
         if isinstance(self.code.get("f"), str):
             return 8.0
         return 1.0 if self.name in ROUNDED else 0.0
 
-    @property
-    def partials(self) -> tuple[Any, ...] | None:
-        """The derivatives, one for each operand, see `jitkernels.graph.partials`; None where there are none."""
-        found: tuple[Any, ...] | None = importlib.import_module("jitkernels.graph.partials").partials_of(
-            self.name
-        )
-        return found
-
     def verify(self, node: "Node") -> str:
-        """What is wrong with a node."""
-        given = tuple(one.dtype for one in node.inputs)
-        if node.ndim < max((one.ndim for one in node.inputs), default=0):
-            return f"{node.ndim} dimensions of inputs with more"
-        if self.function(given) is None:
-            return f"there is no scalar code for {', '.join(given)}"
+        """What is wrong with a node; "" if nothing is."""
+        dtypes = tuple(operand.dtype for operand in node.inputs)
+        if node.ndim < max((operand.ndim for operand in node.inputs), default=0):
+            return f"expected at least as many dimensions as its inputs have, got {node.ndim}"
+        if self.function(dtypes) is None:
+            return f"there is no scalar code for {', '.join(dtypes)}"
         return ""
 
 
-def _kind(one: str, other: str) -> str:
-    """The kind of a loop: of its first operand, or of both where these are integers of which one has a sign."""
-    kinds = np.dtype(one).kind + np.dtype(other).kind
+def _kind(first: str, last: str) -> str:
+    """The kind of the first operand, or of both operands where they are integers of which one is signed."""
+    kinds = np.dtype(first).kind + np.dtype(last).kind
     return kinds if kinds in ("iu", "ui") else kinds[0]
 
 
 @functools.cache
 def mathematics(name: str, dtype: str) -> Callable[..., Any] | None:
-    """A function of `jitkernels.maths` for one type; None where there is none yet."""
-    table = importlib.import_module("jitkernels.maths.table")
-    found: Callable[..., Any] | None = table.function(name, dtype)
-    return found
+    """A function of `jitkernels.microkernels.maths` for one type; None where there is none."""
+    table = importlib.import_module("jitkernels.microkernels.maths.function_table")
+    function: Callable[..., Any] | None = table.function(name, dtype)
+    return function
 
 
 def _numbers(function: Any, **others: Any) -> dict[str, Any]:
@@ -110,10 +102,10 @@ def _of_maths(name: str, ufunc: Callable[..., Any], cost: float = 15.0) -> Scala
 
 
 def _special(name: str) -> Callable[..., Any]:
-    """A function that NumPy lacks, in NumPy's own terms, for the interpreter."""
+    """A function that NumPy lacks, written with NumPy, for the interpreter."""
 
     def run(*arrays: Any) -> Any:
-        return getattr(importlib.import_module("jitkernels.graph.special"), name)(*arrays)
+        return getattr(importlib.import_module("jitkernels.compiler.ir.special_functions"), name)(*arrays)
 
     return run
 
@@ -123,8 +115,8 @@ def _whole(integer: Any, floating: Any) -> dict[str, Any]:
 
 
 def _compared(name: str, reversed_name: str) -> dict[str, Any]:
-    found = getattr(mixed_signs, name), getattr(mixed_signs, reversed_name)
-    return _all(getattr(basic, name), iu=found[0], ui=found[1])
+    mixed = getattr(mixed_signs, name), getattr(mixed_signs, reversed_name)
+    return _all(getattr(basic, name), iu=mixed[0], ui=mixed[1])
 
 
 _divided: dict[str, Any] = {
@@ -133,7 +125,7 @@ _divided: dict[str, Any] = {
     "f": "floor_divide",
 }
 _extremes = {"i": basic.larger_integer, "u": basic.larger_integer, "b": basic.either}
-_bits = {"i": whole_numbers.bits_of_size, "u": whole_numbers.bits_of_number}
+_bits = {"i": integer_functions.bits_of_size, "u": integer_functions.bits_of_number}
 _least = {"i": basic.smaller_integer, "u": basic.smaller_integer, "b": basic.both}
 
 SCALARS: dict[str, Scalar] = {
@@ -145,7 +137,7 @@ SCALARS: dict[str, Scalar] = {
         Scalar("divide", np.divide, {"f": basic.divide}, 4),
         Scalar("floor_divide", np.floor_divide, _divided, 20),
         Scalar("remainder", np.remainder, _whole(basic.floor_remainder, "remainder"), 20),
-        Scalar("fmod", np.fmod, {"f": "fmod", "i": whole_numbers.fmod, "u": basic.floor_remainder}, 20),
+        Scalar("fmod", np.fmod, {"f": "fmod", "i": integer_functions.fmod, "u": basic.floor_remainder}, 20),
         Scalar("negative", np.negative, _numbers(basic.negative), halves=True),
         Scalar("positive", np.positive, _numbers(basic.positive), halves=True),
         Scalar("absolute", np.absolute, _numbers(basic.absolute, u=basic.positive, b=basic.positive), halves=True),
@@ -164,8 +156,8 @@ SCALARS: dict[str, Scalar] = {
         Scalar("nextafter", np.nextafter, {"f": "nextafter"}, 5, halves=True),
         Scalar("spacing", np.spacing, {"f": "spacing"}, 2, halves=True),
         Scalar("ldexp", np.ldexp, {"f": "ldexp"}, 15),
-        Scalar("gcd", np.gcd, {"i": whole_numbers.gcd, "u": whole_numbers.gcd_of_numbers}, 200),
-        Scalar("lcm", np.lcm, {"i": whole_numbers.lcm, "u": whole_numbers.lcm_of_numbers}, 200),
+        Scalar("gcd", np.gcd, {"i": integer_functions.gcd, "u": integer_functions.gcd_of_numbers}, 200),
+        Scalar("lcm", np.lcm, {"i": integer_functions.lcm, "u": integer_functions.lcm_of_numbers}, 200),
         Scalar("bitwise_count", np.bitwise_count, _bits, 12),
         Scalar("maximum", np.maximum, {**_extremes, "f": basic.maximum}, 2),
         Scalar("minimum", np.minimum, {**_least, "f": basic.minimum}, 2),
@@ -198,7 +190,7 @@ SCALARS: dict[str, Scalar] = {
         _of_maths("log2", np.log2),
         _of_maths("log10", np.log10),
         _of_maths("log1p", np.log1p),
-        Scalar("power", np.power, _whole(whole_numbers.power, "power"), 40),
+        Scalar("power", np.power, _whole(integer_functions.power, "power"), 40),
         _of_maths("cbrt", np.cbrt),
         _of_maths("hypot", np.hypot, 10),
         _of_maths("sin", np.sin, 20),

@@ -1,9 +1,9 @@
-"""What a function computes: nodes that give arrays, each from others, none ever changed.
+"""The graph IR: immutable nodes in SSA form, each of which computes an array from others.
 
-A node is one operation of the table in `jitkernels.graph.operations`. Shapes are ints and `Extent`s. Inputs of
-elementwise nodes have the node's shape once broadcast as NumPy does; casts are nodes, so that an operation sees the
-dtypes of its own loop. A `Graph` also says which inputs take the value of a node when all is computed: that is what
-becomes of assignments to the arrays of the caller.
+A node is one operation of the table in `jitkernels.compiler.ir.ops`. Shapes consist of ints and `Extent`s. Operands of
+elementwise nodes broadcast to the node's shape as in NumPy; casts are explicit, so that an operation sees operands of
+its own dtypes. A `Graph` also lists the inputs that receive a node's value at the end: what assignments to the arrays
+of the caller become.
 """
 
 import itertools
@@ -13,19 +13,16 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from jitkernels.graph.extents import Extent, Number, key_of_shape
-from jitkernels.kept import kept_property
-from jitkernels.records import record
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, key_of_shape
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 _serials = itertools.count(1)
 
 
 class Node:
-    """One array, or 0-d number, of a graph. `options` are what the operation takes beside arrays.
-
-    `serial`: later nodes have larger ones.
-    """
+    """One array or 0-d scalar of a graph. `options`: attributes of the operation. `serial`: grows with creation."""
 
     __slots__ = ("dtype", "inputs", "operation", "options", "serial", "shape")
 
@@ -46,7 +43,7 @@ class Node:
         return len(self.shape)
 
     def with_inputs(self, inputs: Iterable["Node"]) -> "Node":
-        """The same operation of other inputs of the same dtypes and shapes."""
+        """The same operation on other operands of the same dtypes and shapes."""
         return Node(self.operation, inputs, self.dtype, self.shape, self.options)
 
     def __repr__(self) -> str:
@@ -56,17 +53,16 @@ class Node:
 
 
 def serial() -> int:
-    """A number larger than those of all nodes so far, and smaller than those of all others."""
+    """A number larger than the `serial` of all nodes so far, and smaller than those of all later ones."""
     return next(_serials)
 
 
 @record
 class Graph:
-    """Inputs in the order of the arguments; what is given back; what is written to inputs afterwards.
+    """Inputs in the order of the arguments, outputs, and writes to inputs after all is computed.
 
-    `checks` are numbers without dimensions: where one is true, nothing is written and NumPy computes. `in_rows` are the
-    places of outputs that lie row by row, `orders` those of outputs with an order of their own; others lie as what they
-    are computed from does.
+    `checks`: boolean scalars; where one is true, the call bails out: nothing is written and NumPy computes. `in_rows`:
+    indices of outputs in C order, `orders`: those with an explicit order; others lie as their operands do.
     """
 
     inputs: tuple[Node, ...]
@@ -80,7 +76,7 @@ class Graph:
     def remade(
         self, outputs: Iterable[Node], writes: Iterable[tuple[Node, Node]], checks: Iterable[Node] = ()
     ) -> "Graph":
-        """The same function of the same inputs, computed otherwise."""
+        """The same function of the same inputs with other roots."""
         return Graph(
             self.inputs, tuple(outputs), tuple(writes), self.notes, tuple(checks), self.in_rows, self.orders
         )
@@ -89,21 +85,21 @@ class Graph:
     def roots(self) -> tuple[Node, ...]:
         return (*self.checks, *self.outputs, *(value for _, value in self.writes))
 
-    @kept_property
+    @unlocked_cached_property
     def _sorted(self) -> list[Node]:
         return sorted_nodes(self.roots)
 
     def __iter__(self) -> Iterator[Node]:
-        """All nodes that roots depend on, each behind its inputs."""
+        """All nodes that roots depend on, in topological order."""
         return iter(self._sorted)
 
 
 def sorted_nodes(
     roots: Iterable[Node], before: Callable[[Node], Sequence[Node]] = attrgetter("inputs")
 ) -> list[Node]:
-    """Nodes that roots depend on, each once and behind its inputs. Graphs may be deep: nothing here recurs.
+    """The nodes that roots depend on in topological order, without recursion: graphs may be deep.
 
-    `before`: behind what else a node comes.
+    `before`: the predecessors of a node.
     """
     done: dict[int, Node] = {}
     for root in roots:
@@ -118,38 +114,40 @@ def sorted_nodes(
                 done[key] = node
                 continue
             stack.append((node, True))
-            stack += [(one, False) for one in earlier[::-1]]  # a generator is slow while calls are looked at
+            stack += [(node, False) for node in earlier[::-1]]  # a generator is slow under a profiler hook
     return list(done.values())
 
 
 def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
-    """The graph made again node by node: each from its new inputs, and then what the rule makes of it."""
+    """The graph rebuilt node by node: `rule` maps each node with its new operands to its replacement."""
     new: dict[int, Node] = {}
     for node in graph:
-        inputs = tuple(new[id(one)] for one in node.inputs)
-        kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
-        new[id(node)] = rule(node if kept else node.with_inputs(inputs))
-    return remade_of(graph, lambda node: new[id(node)])
+        inputs = tuple(new[id(operand)] for operand in node.inputs)
+        is_unchanged = all(
+            new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True)
+        )
+        new[id(node)] = rule(node if is_unchanged else node.with_inputs(inputs))
+    return rebuild_roots(graph, lambda node: new[id(node)])
 
 
-def remade_of(graph: Graph, new: Callable[[Node], Node]) -> Graph:
-    """The graph with other nodes for its roots."""
+def rebuild_roots(graph: Graph, new: Callable[[Node], Node]) -> Graph:
+    """The graph with its roots mapped by `new`."""
     outputs, checks = [[new(node) for node in nodes] for nodes in (graph.outputs, graph.checks)]
     return graph.remade(outputs, [(target, new(value)) for target, value in graph.writes], checks)
 
 
 def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:
-    """By the id of each node, the nodes that read it, once for each time."""
-    found: dict[int, list[Node]] = {}
+    """By the id of each node its users, once for each use."""
+    users: dict[int, list[Node]] = {}
     for node in nodes:
-        found.setdefault(id(node), [])
-        for one in node.inputs:
-            found.setdefault(id(one), []).append(node)
-    return found
+        users.setdefault(id(node), [])
+        for operand in node.inputs:
+            users.setdefault(id(operand), []).append(node)
+    return users
 
 
 def key_of(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...]:
-    """Equal for nodes that compute the same from equal inputs, which are given as numbers."""
+    """A key that is equal for nodes that compute the same from equal operands, given by numbers."""
     options = tuple((name, frozen(value)) for name, value in sorted(node.options.items()))
     return node.operation, inputs, options, node.dtype, key_of_shape(node.shape)
 
@@ -158,7 +156,7 @@ def frozen(value: Any) -> Any:
     if isinstance(value, Extent):
         return value.key
     if isinstance(value, tuple | list):
-        return tuple(frozen(one) for one in value)
+        return tuple(frozen(element) for element in value)
     if isinstance(value, float):
         return value.hex()  # 0.0 and -0.0 are equal, and NaN is not equal to itself
     if isinstance(value, int | str | bytes | None):

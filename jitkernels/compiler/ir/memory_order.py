@@ -1,20 +1,20 @@
-"""In which order dimensions lie in memory: as NumPy has new arrays lie like those that they are computed from.
+"""Memory order of dimensions: results lie in memory as NumPy lays out the results of the same operations.
 
-An order has the dimensions from the outermost in memory on; None is that of C. Where it depends on how far steps go,
-and that differs between calls, code is for those calls alone.
+An order lists the dimensions from the outermost in memory to the innermost; None is C order. Where it depends on the
+magnitude of strides that differ between calls, guards specialize the code.
 """
 
 from collections.abc import Sequence
 
-from jitkernels.graph.extents import Extent, Number, same
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 
 Order = tuple[int, ...]
 Steps = Sequence[Number]
-"""How far apart elements of an array lie along each dimension, forwards or backwards; 0 where they are repeated."""
+"""The strides of an array, of either sign; 0 for broadcast dimensions."""
 
 
-def order_of_computed(count: int, known: Sequence[Steps]) -> Order | None:
-    """The order of what is computed element by element from arrays with these steps."""
+def elementwise_order(count: int, known: Sequence[Steps]) -> Order | None:
+    """The order of the result of an elementwise operation on arrays with these strides."""
     order: list[int] = []  # from the innermost on
     for new in reversed(range(count)):
         position = len(order)
@@ -28,8 +28,8 @@ def order_of_computed(count: int, known: Sequence[Steps]) -> Order | None:
     return _order([*reversed(order)])
 
 
-def order_of_joined(count: int, known: Sequence[tuple[Sequence[Number], Steps]]) -> Order | None:
-    """The order of what is joined of arrays with these shapes and steps: that of C where any has it."""
+def concatenation_order(count: int, known: Sequence[tuple[Sequence[Number], Steps]]) -> Order | None:
+    """The order of a concatenation of arrays with these shapes and strides: C order if any of them has it."""
     order = [*range(count)]
     for new in range(count):
         position = new
@@ -48,7 +48,7 @@ def order_of_joined(count: int, known: Sequence[tuple[Sequence[Number], Steps]])
 
 
 def order_like(shape: Sequence[Number], steps: Steps) -> Order | None:
-    """The order of a new array like one with these steps, in which what is repeated is innermost."""
+    """The order of a new array like one with these strides (`K` order), broadcast dimensions innermost."""
     order: list[int] = []
     for new in range(len(shape)):
         position = len(order)
@@ -62,37 +62,42 @@ def _order(order: list[int]) -> Order | None:
     return None if order == sorted(order) else tuple(order)
 
 
-def _is_inside(known: Sequence[Steps], one: int, other: int) -> bool | None:
-    """Whether a dimension has smaller steps than a later one wherever both have some; None where they never do."""
+def _is_inside(known: Sequence[Steps], dimension: int, outer: int) -> bool | None:
+    """Whether a dimension has smaller strides than `outer` wherever both are nonzero; None where they never are."""
     compared = [
-        is_larger(steps[other], steps[one])
+        is_larger(steps[outer], steps[dimension])
         for steps in known
-        if not same(steps[one], 0) and not same(steps[other], 0)
+        if not same(steps[dimension], 0) and not same(steps[outer], 0)
     ]
     return all(compared) if compared else None
 
 
-def is_larger(one: Number, other: Number) -> bool:
-    """Whether a step goes farther than another, in whatever direction."""
-    if same(one, 0) or same(other, 0):
-        return not same(one, 0)
-    one, other = abs(one), abs(other)
-    if same(one, other) or _divides(one, other):
+def is_larger(step: Number, other_step: Number) -> bool:
+    """Whether one stride is larger than another in magnitude."""
+    if same(step, 0) or same(other_step, 0):
+        return not same(step, 0)
+    step, other_step = abs(step), abs(other_step)
+    if same(step, other_step) or _divides(step, other_step):
         return False
-    return _divides(other, one) or bool(one > other)
+    return _divides(other_step, step) or bool(step > other_step)
 
 
-def _divides(one: Number, other: Number) -> bool:
-    """Whether a product of extents is some of the factors of another one, and all others are 1 at least."""
-    terms = [found.terms if isinstance(found, Extent) else {(): int(found)} for found in (one, other)]
-    if any(len(found) != 1 for found in terms):
+def _divides(divisor: Number, dividend: Number) -> bool:
+    """Whether the factors of `divisor` are some of those of `dividend`, and the remaining factors are extents."""
+    terms = [
+        factors.terms if isinstance(factors, Extent) else {(): int(factors)}
+        for factors in (divisor, dividend)
+    ]
+    if any(len(factors) != 1 for factors in terms):
         return False
-    ((few, count), (many, whole)) = (next(iter(found.items())) for found in terms)
-    rest = [*many]
+    ((divisor_factors, count), (dividend_factors, dividend_count)) = (
+        next(iter(factors.items())) for factors in terms
+    )
+    rest = [*dividend_factors]
     if any(atom.operation or atom.text[0] == "s" for atom in rest):
         return False  # strides may be anything
-    for atom in few:
+    for atom in divisor_factors:
         if atom not in rest:
             return False
         rest.remove(atom)
-    return count > 0 and whole % count == 0
+    return count > 0 and dividend_count % count == 0

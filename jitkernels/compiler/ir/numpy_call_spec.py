@@ -1,6 +1,6 @@
-"""Functions that NumPy computes, as nodes call them: which of their arguments are the node's inputs.
+"""Calls of NumPy functions from compiled code: which arguments are the node's inputs, and a stable name for each call.
 
-Compiled code refers to such a function by a name, which says all of it, so that code kept on disk means the same.
+The name identifies the function and all its constant arguments, so that code in the disk cache keeps its meaning.
 """
 
 import functools
@@ -12,18 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph.construct import UnknownError
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.runtime import python_callback, vectorcall
 
 
 class Hole:
-    """Where an array goes."""
+    """A placeholder for an array among the arguments; `number`: which input."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class Called:
-    """A call of a function with arrays put where they belong; what it gives is as it was when it was traced."""
+    """A call of a function with arrays in place of the holes; the results must have the traced dtypes and shapes."""
 
     def __init__(self, function: Any, arguments: Any, keywords: Any, kinds: list[Any]) -> None:
         self.function, self.arguments, self.keywords, self.kinds = function, arguments, keywords, kinds
@@ -31,17 +33,17 @@ class Called:
         self.__name__ = getattr(function, "__name__", "function")
 
     def __call__(self, *arrays: Any) -> Any:
-        given = [
+        filled = [
             array if kind == "array" else array[()] if kind == "scalar" else kind(array)
             for array, kind in zip(map(np.asarray, arrays), self.kinds, strict=True)
         ]
-        found = self.function(*_filled(self.arguments, given), **_filled(self.keywords, given))
-        if self.expected and described(found) != self.expected:
-            raise UnknownError(f"numpy.{self.__name__} gave something else than when it was traced")
-        return found
+        result = self.function(*_fill_holes(self.arguments, filled), **_fill_holes(self.keywords, filled))
+        if self.expected and described(result) != self.expected:
+            raise UnknownError(f"numpy.{self.__name__} returned other dtypes or shapes than during tracing")
+        return result
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments by their names, `Hole`s where inputs go."""
+        """The arguments by their names, with a `Hole` for each input."""
         return dict(inspect.signature(self.function).bind(*self.arguments, **self.keywords).arguments)
 
 
@@ -51,71 +53,74 @@ def _has_holes(value: Any) -> bool:
     return type(value) is Hole
 
 
-def _filled(value: Any, arrays: Sequence[Any]) -> Any:
+def _fill_holes(value: Any, arrays: Sequence[Any]) -> Any:
     if type(value) is Hole:
         return arrays[value.number]
     if isinstance(value, tuple | list):
-        return type(value)(_filled(one, arrays) for one in value)
+        return type(value)(_fill_holes(element, arrays) for element in value)
     if isinstance(value, dict):
-        return {name: _filled(one, arrays) for name, one in value.items()}
+        return {name: _fill_holes(element, arrays) for name, element in value.items()}
     return value
 
 
-def described(found: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Dtypes and shapes of what a call gives."""
-    listed = found if isinstance(found, tuple) else (found,)
-    return tuple((one.dtype.name, one.shape) for one in listed)
+def described(result: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Dtypes and shapes of the results of a call."""
+    results = result if isinstance(result, tuple) else (result,)
+    return tuple((array.dtype.name, array.shape) for array in results)
 
 
-PLAIN = (int, float, bool, str, type(None))
+LITERAL_TYPES = (int, float, bool, str, type(None))
 PACKAGE = __name__.partition(".")[0]
-_named: dict[str, Callable[..., Any]] = {}
+_functions_by_name: dict[str, Callable[..., Any]] = {}
 
 
 def name_of(function: Any) -> str | None:
-    """The name that code has for a function, which takes arrays and numbers by position; None where it has none."""
+    """The name of a function in code, called with arrays and scalars by position; None where it has none."""
     try:
-        text = _told(function)
+        text = _canonical_text(function)
     except UnknownError:
         return None
     name = f"jk_called_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-    if name not in _named:
-        _named[name] = _plain(function) if type(function) is Called else _bare(function)
+    if name not in _functions_by_name:
+        _functions_by_name[name] = (
+            _array_function(function) if type(function) is Called else _undispatched(function)
+        )
     return name
 
 
 def named(name: str) -> Callable[..., Any]:
-    """The function that has a name in code."""
-    return _named[name]
+    """The function with a name in code."""
+    return _functions_by_name[name]
 
 
 def _path(function: Any) -> str:
-    """Where a function is found. Raises UnknownError if that is nowhere."""
+    """The import path of a function. Raises UnknownError for one that has none."""
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if isinstance(function, np.ufunc):
         module, path = "numpy", function.__name__
-    found: Any = sys.modules.get(module or "")
-    for one in (path or "?").split("."):
-        found = getattr(found, one, None)
-    if found is not function:
-        raise UnknownError("a function that is found nowhere")
+    resolved: Any = sys.modules.get(module or "")
+    for attribute in (path or "?").split("."):
+        resolved = getattr(resolved, attribute, None)
+    if resolved is not function:
+        raise UnknownError("a function without an import path")
     return f"{module}:{path}"
 
 
-def _told(value: Any) -> str:
-    """All that a call, or a part of one, is. Raises UnknownError where that cannot be told."""
+def _canonical_text(value: Any) -> str:
+    """A canonical text of a call or a part of it. Raises UnknownError for a value without one."""
     if type(value) is Hole:
         return f"#{value.number}"
-    if type(value) in PLAIN or isinstance(value, np.dtype):
+    if type(value) in LITERAL_TYPES or isinstance(value, np.dtype):
         return repr(value)
     if type(value) in (tuple, list):
-        return f"{type(value).__name__}({', '.join(map(_told, value))})"
+        return f"{type(value).__name__}({', '.join(map(_canonical_text, value))})"
     if type(value) is dict:
-        return f"dict({', '.join(f'{key}={_told(one)}' for key, one in value.items())})"
+        return f"dict({', '.join(f'{key}={_canonical_text(element)}' for key, element in value.items())})"
     if type(value) is functools.partial:
-        return f"partial({_told(value.func)}, {_told(value.args)}, {_told(value.keywords)})"
+        return f"partial({', '.join(map(_canonical_text, (value.func, value.args, value.keywords)))})"
     if type(value).__module__.startswith(f"{PACKAGE}.") and hasattr(value, "__dict__"):  # such as `Called`
-        return f"{type(value).__qualname__}({_told({**vars(value), 'expected': None})})"
+        fields = _canonical_text({**vars(value), "expected": None})
+        return f"{type(value).__qualname__}({fields})"
     return _path(value)
 
 
@@ -124,29 +129,29 @@ METHODS: dict[Any, Any] = {
     np.argpartition: np.ndarray.argpartition,
     np.searchsorted: np.ndarray.searchsorted,
 }
-"""What these functions come to for arrays."""
+"""Functions with the array methods that they call."""
 SILENT = frozenset({np.sort, np.partition, np.lexsort, np.digitize, *METHODS})
-"""Functions that NumPy never warns of."""
+"""Functions for which NumPy never warns."""
 
 
 def may_warn(function: Any) -> bool:
-    """Whether floating-point errors of a function are warned of."""
+    """Whether NumPy may warn of floating-point errors of a function."""
     function = function.function if type(function) is Called else getattr(function, "func", function)
     return function not in SILENT
 
 
-def _bare(function: Any) -> Any:
-    """The same for arrays, without a look for other kinds of arrays."""
+def _undispatched(function: Any) -> Any:
+    """The implementation for plain arrays, without NumPy's dispatch to other array types."""
     if type(function) is functools.partial:
-        return functools.partial(_bare(function.func), *function.args, **function.keywords)
+        return functools.partial(_undispatched(function.func), *function.args, **function.keywords)
     return METHODS.get(function) or getattr(function, "_implementation", None) or function
 
 
-def _plain(call: Called) -> Callable[..., Any]:
+def _array_function(call: Called) -> Callable[..., Any]:
     """A function of the arrays alone."""
-    function = call.function if call.kinds[:1] != ["array"] else _bare(call.function)
+    function = call.function if call.kinds[:1] != ["array"] else _undispatched(call.function)
     count = len(call.kinds)
-    numbers = [one.number if type(one) is Hole else -1 for one in call.arguments]
+    numbers = [argument.number if type(argument) is Hole else -1 for argument in call.arguments]
     if numbers == [*range(count)] and not call.keywords:
         return function  # type: ignore[no-any-return]
     rest = call.arguments[count:]
@@ -156,6 +161,16 @@ def _plain(call: Called) -> Callable[..., Any]:
         return lambda *arrays: function(*arrays, *rest, **call.keywords)
 
     def called(*arrays: Any) -> Any:
-        return function(*_filled(call.arguments, arrays), **_filled(call.keywords, arrays))
+        return function(*_fill_holes(call.arguments, arrays), **_fill_holes(call.keywords, arrays))
 
     return called
+
+
+def is_callable_from_code(node: Node) -> bool:
+    """Whether compiled code can call the function of a call node."""
+    return (
+        node.operation == "call"
+        and vectorcall.base() is not None
+        and len(node.inputs) <= python_callback.MOST
+        and name_of(node.options["function"]) is not None
+    )

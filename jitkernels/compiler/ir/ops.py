@@ -1,9 +1,8 @@
-"""The one table of primitive operations: for each its meaning in NumPy, and for elementwise ones their scalar code.
+"""The table of primitive operations: each with its meaning in NumPy, elementwise ones with their scalar code.
 
-Interpreter, front ends, passes, code generator and documentation read it; nothing else lists operations.
+Interpreter, frontend, passes, code generator and documentation read it; nothing else lists operations.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
@@ -11,39 +10,34 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import regions
-from jitkernels.graph.extents import same_shape
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.scalars import SCALARS, Scalar
-from jitkernels.records import record
+from jitkernels.compiler.ir import regions
+from jitkernels.compiler.ir.elementwise_ops import SCALARS, Scalar
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.symbolic_dims import same_shape
+from jitkernels.core.frozen_dataclass import record
 
 Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
-"""What NumPy makes of a node's inputs; the last argument gives the value of an extent."""
+"""Evaluates a node with NumPy from its operands; the last argument evaluates extents."""
 
 
 @record
 class Operation:
-    """One entry. `scalar` is there for elementwise operations; `run` computes a node by NumPy."""
+    """One operation. `scalar`: present for elementwise ones; `run` evaluates a node with NumPy."""
 
     name: str
     run: Run = field(repr=False)
     scalar: Scalar | None = None
 
     @property
-    def transpose(self) -> Any:
-        """What becomes of a cotangent, see `jitkernels.graph.transposes`; None where `partials` or nothing says."""
-        return importlib.import_module("jitkernels.graph.transposes").TRANSPOSES.get(self.name)
-
-    @property
     def is_elementwise(self) -> bool:
         return self.scalar is not None
 
     def verify(self, node: Node) -> str:
-        """What is wrong with a node of this operation; nothing if it is well."""
+        """What is wrong with a node of this operation; "" if nothing is."""
         if self.name == "view" and len(node.options["map"]) != node.inputs[0].ndim:
-            return "a map for each dimension of the input is expected"
+            return "expected a map entry for each dimension of the input"
         if self.name == "cast" and not same_shape(node.shape, node.inputs[0].shape):
-            return "a cast keeps the shape"
+            return "expected the shape of the input"
         if self.scalar is not None:
             return self.scalar.verify(node)
         return ""
@@ -69,11 +63,11 @@ def _cast(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any
 
 
 def _view(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    return region_of(np.asarray(inputs[0]), node.options["map"], tuple(map(value, node.shape)), value)
+    return strided_view(np.asarray(inputs[0]), node.options["map"], tuple(map(value, node.shape)), value)
 
 
-def region_of(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[[Any], int]) -> Any:
-    """The view of an array that an index map describes: element i of dimension d of it is start + the sum of steps."""
+def strided_view(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[[Any], int]) -> Any:
+    """The view that an index map selects: the index in each dimension of the array is its start plus its steps."""
     sliced = _sliced(array, index_map, shape, value)
     if sliced is not None:
         return sliced
@@ -85,16 +79,16 @@ def region_of(array: Any, index_map: Any, shape: tuple[int, ...], value: Callabl
             strides[dimension] += stride * value(step)
         first.append(slice(value(start), None))
         offset += stride * value(start)
-    whole = array if array.flags.c_contiguous else array.base
-    if 0 not in shape and type(whole) is np.ndarray and whole.flags.c_contiguous:
-        # A buffer to NumPy, which then knows whose memory the view shows.
-        offset += array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        return np.ndarray(shape, array.dtype, whole, offset, strides)
+    owner = array if array.flags.c_contiguous else array.base
+    if 0 not in shape and type(owner) is np.ndarray and owner.flags.c_contiguous:
+        # NumPy keeps the owner of a buffer, so that the view has a base.
+        offset += array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        return np.ndarray(shape, array.dtype, owner, offset, strides)
     return np.lib.stride_tricks.as_strided(array[tuple(first)] if first else array, shape, strides)
 
 
 def _sliced(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[[Any], int]) -> Any:
-    """The view by slices, which take NumPy a fraction of the time; None where it is none of slices."""
+    """The view by basic slicing, which is several times faster in NumPy; None where slices cannot express it."""
     index: list[Any] = []
     order: list[int] = []
     for start, steps in index_map:
@@ -103,17 +97,17 @@ def _sliced(array: Any, index_map: Any, shape: tuple[int, ...], value: Callable[
             index.append(begin)
             continue
         dimension, step = steps[0]
-        pace = value(step)
-        if len(steps) > 1 or not pace:
+        stride = value(step)
+        if len(steps) > 1 or not stride:
             return None
-        end = begin + pace * shape[dimension]
-        index.append(slice(begin, end if end >= 0 else None, pace))
+        end = begin + stride * shape[dimension]
+        index.append(slice(begin, end if end >= 0 else None, stride))
         order.append(dimension)
     if len(order) != len(shape) or len({*order}) < len(order):
         return None
-    found = array[(*index, ...)]
-    turned = [order.index(i) for i in range(len(shape))]
-    return found if turned == order == sorted(order) else found.transpose(turned)
+    view = array[(*index, ...)]
+    permutation = [order.index(i) for i in range(len(shape))]
+    return view if permutation == order == sorted(order) else view.transpose(permutation)
 
 
 def _reshape(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
@@ -124,7 +118,7 @@ REDUCTIONS: dict[str, Any] = {
     "sum": np.add.reduce, "prod": np.multiply.reduce, "min": np.minimum.reduce, "max": np.maximum.reduce,
     "any": np.logical_or.reduce, "all": np.logical_and.reduce,
 }  # fmt: skip
-"""Reductions of one or more axes at once; ``argmin`` and ``argmax`` take one axis, or the whole array as a vector."""
+"""Reductions over one or more axes; ``argmin`` and ``argmax`` take one axis, or the whole array as a vector."""
 
 
 def _reduce(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
@@ -164,7 +158,7 @@ def _concatenate(node: Node, inputs: Sequence[Any], value: Callable[[Any], int])
 def _update(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     changed = np.array(inputs[0])
     shape = tuple(map(value, node.options["extents"]))
-    region_of(changed, node.options["map"], shape, value)[...] = inputs[1]
+    strided_view(changed, node.options["map"], shape, value)[...] = inputs[1]
     return changed
 
 
@@ -195,9 +189,9 @@ def _call(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any
 
 def _kernel(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     kernel = node.options["function"]
-    made = kernel.run({name: value(size) for name, size in kernel.values.items()}, inputs)
+    results = kernel.run({name: value(size) for name, size in kernel.values.items()}, inputs)
     shapes = [tuple(map(value, shape)) for _, shape in node.options["results"]]
-    return tuple(one.reshape(shape) for one, shape in zip(made, shapes, strict=True))
+    return tuple(result.reshape(shape) for result, shape in zip(results, shapes, strict=True))
 
 
 def _item(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
@@ -205,19 +199,21 @@ def _item(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any
 
 
 def _input(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    raise AssertionError("inputs are given")
+    raise AssertionError("the caller passes the values of inputs")
 
 
-def _ran(graph: Graph, given: Sequence[Any], value: Callable[[Any], int]) -> list[Any]:
-    """The outputs of a region. Raises RefusedError where one of its checks is true."""
-    known: dict[int, Any] = {id(node): one for node, one in zip(graph.inputs, given, strict=True)}
+def run_region(graph: Graph, arguments: Sequence[Any], value: Callable[[Any], int]) -> list[Any]:
+    """The outputs of a region. Raises BailoutError where one of its checks is true."""
+    known: dict[int, Any] = {
+        id(node): argument for node, argument in zip(graph.inputs, arguments, strict=True)
+    }
     checks = {id(node) for node in graph.checks}
     for node in graph:
         if id(node) not in known:
-            inputs = [known[id(one)] for one in node.inputs]
+            inputs = [known[id(operand)] for operand in node.inputs]
             known[id(node)] = OPERATIONS[node.operation].run(node, inputs, value)
         if id(node) in checks and known[id(node)]:
-            raise regions.RefusedError("what a loop meets is for NumPy")
+            raise regions.BailoutError("a check in a loop or branch is true")
     return [known[id(node)] for node in graph.outputs]
 
 
@@ -244,8 +240,8 @@ OPERATIONS: dict[str, Operation] = {
         Operation("kernel", _kernel),
         Operation("item", _item),
         Operation("parameter", _input),
-        Operation("loop", partial(regions.run_loop, _ran)),
-        Operation("branch", partial(regions.run_branch, _ran)),
+        Operation("loop", partial(regions.run_loop, run_region)),
+        Operation("branch", partial(regions.run_branch, run_region)),
         Operation("bounded", regions.run_bounded),
         Operation("overflows", regions.run_overflows),
     )

@@ -1,16 +1,16 @@
-"""Loops and branches as steps of a program: what they can hold, and which arrays are changed where they lie."""
+"""Buffers of loops and branches: which arrays their regions update in place, and the copies that this requires."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import construct, numpy_calls
-from jitkernels.graph.ir import Graph, Node, readers, remade_of, sorted_nodes
-from jitkernels.graph.operations import OPERATIONS
-from jitkernels.graph.regions import nodes_within, regions_of
+from jitkernels.compiler.ir import builder, numpy_call_spec
+from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots, sorted_nodes
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 
 FLOWS = frozenset({"loop", "branch"})
-IN_NESTS = frozenset(
+LOOP_NEST_OPERATIONS = frozenset(
     {
         "cast",
         "concatenate",
@@ -27,63 +27,65 @@ IN_NESTS = frozenset(
         "view",
     }
 )
-"""What nests and kernels of a region compute, beside what is elementwise."""
+"""Operations that loop nests and kernels of a region compute, beside elementwise ones."""
 VIEWS = frozenset({"view", "reshape"})
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
 
 @dataclass
 class Flow:
-    """A loop or branch, those of its results that somebody reads, and its regions by their ids, as they are run."""
+    """A loop or branch with those of its results that are used, and its scheduled regions by their ids."""
 
     node: Node
     items: list[Node] = field(default_factory=list)
     bodies: dict[int, Any] = field(default_factory=dict)
 
 
-def is_flow(node: Node) -> bool:
+def is_control_flow(node: Node) -> bool:
     return node.operation in FLOWS
 
 
 def is_result(node: Node) -> bool:
-    """Whether a node is one of the results of a loop or branch."""
-    return node.operation == "item" and is_flow(node.inputs[0])
+    """Whether a node is a result of a loop or branch."""
+    return node.operation == "item" and is_control_flow(node.inputs[0])
 
 
-def is_of_kernel(node: Node) -> bool:
-    """Whether a node is one of the results of a kernel, or of a function of NumPy, that code calls."""
+def is_kernel_result(node: Node) -> bool:
+    """Whether a node is a result of a kernel, or of a NumPy function, that compiled code calls."""
     return node.operation == "item" and is_called(node.inputs[0])
 
 
 def is_called(node: Node) -> bool:
-    """Whether a node is a kernel, or a function of NumPy that code can call."""
-    return node.operation == "kernel" or numpy_calls.is_in_code(node)
+    """Whether a node is a kernel, or a NumPy function that compiled code can call."""
+    return node.operation == "kernel" or numpy_call_spec.is_callable_from_code(node)
 
 
 def is_direct(node: Node) -> bool:
-    """Whether a node of a region is a number, an element or a flow, and no array that a nest computes."""
+    """Whether a region computes a node as scalar code or control flow, not as a loop nest."""
     if node.operation == "item":
-        return not is_of_kernel(node)
-    if is_flow(node) or node.operation == "parameter":
+        return not is_kernel_result(node)
+    if is_control_flow(node) or node.operation == "parameter":
         return True
     if node.operation in ("gather", "scatter"):
         array, count = node.inputs[0], 1 if node.operation == "gather" else 2
-        return len(node.inputs) - count == array.ndim and not any(one.ndim for one in node.inputs[count:])
+        return len(node.inputs) - count == array.ndim and not any(
+            operand.ndim for operand in node.inputs[count:]
+        )
     return not node.ndim and (node.operation in NUMBERS or OPERATIONS[node.operation].is_elementwise)
 
 
 def unsupported(graph: Graph) -> str:
-    """What a region holds that no code is made for; nothing if it can be compiled."""
+    """The first operation of a region that code generation does not support; "" if there is none."""
     for node in graph:
         for region in regions_of(node):
-            found = unsupported(region)
-            if found:
-                return found
+            operation = unsupported(region)
+            if operation:
+                return operation
         if (
             is_direct(node)
-            or is_of_kernel(node)
+            or is_kernel_result(node)
             or is_called(node)
-            or node.operation in IN_NESTS
+            or node.operation in LOOP_NEST_OPERATIONS
             or OPERATIONS[node.operation].is_elementwise
         ):
             continue
@@ -91,192 +93,197 @@ def unsupported(graph: Graph) -> str:
     return ""
 
 
-def may_refuse(flow: Node) -> bool:
-    """Whether there are checks in a loop or branch, or kernels that may have no memory to work in."""
-    inside = [one for region in regions_of(flow) for one in nodes_within(region)]
+def may_bail_out(flow: Node) -> bool:
+    """Whether a loop or branch may bail out: it has checks, or kernels whose workspace allocation may fail."""
+    inside = [node for region in regions_of(flow) for node in walk_nodes(region)]
     return any(region.checks for node in (flow, *inside) for region in regions_of(node)) or any(
         node.operation in ("matmul", "kernel", "call") or "grows" in node.options for node in inside
     )
 
 
 def base_of(node: Node) -> Node:
-    """The array whose memory a changed one has."""
+    """The array in whose memory an updated array is."""
     while True:
         if node.operation in ("scatter", "update"):
             node = node.inputs[0]
         elif is_result(node):
-            place = place_of_base(node)
-            if place is None:
+            index = home_operand_index(node)
+            if index is None:
                 return node
-            node = node.inputs[0].inputs[place]
+            node = node.inputs[0].inputs[index]
         else:
             return node
 
 
-def laid_in(node: Node, first: Node | None = None) -> Node:
-    """The array in whose memory flows and elements have left one; of these the `first`, where it is there."""
+def home_array(node: Node, first: Node | None = None) -> Node:
+    """The array in whose memory loops, branches and scalar stores have left a node; `first` if it is on the way."""
     while (
         node is not first
         and is_direct(node)
         and (node.operation == "scatter" or (is_result(node) and node.ndim))
     ):
-        place = place_of_base(node) if node.operation == "item" else 0
-        if place is None:
+        index = home_operand_index(node) if node.operation == "item" else 0
+        if index is None:
             return node
-        node = node.inputs[0] if node.operation == "scatter" else node.inputs[0].inputs[place]
+        node = node.inputs[0] if node.operation == "scatter" else node.inputs[0].inputs[index]
     return node
 
 
-def landed(node: Node, place: Node) -> Node:
-    """A value as code of a region can leave it in a parameter's memory: a copy where it lies in that of another."""
-    if not node.ndim or laid_in(node, place) is place:
+def landed(node: Node, home: Node) -> Node:
+    """The value as region code can store it to its home buffer: a copy where it lies in another parameter's memory."""
+    if not node.ndim or home_array(node, home) is home:
         return node
-    is_of_another = base_of(node) is not place and base_of(node).operation == "parameter"
-    return construct.copy(node) if is_direct(node) or is_of_another else node
+    is_of_another = base_of(node) is not home and base_of(node).operation == "parameter"
+    return builder.copy(node) if is_direct(node) or is_of_another else node
 
 
-def place_of_base(item: Node) -> int | None:
-    """The input of a loop or branch in whose memory a result is; None for numbers."""
+def home_operand_index(item: Node) -> int | None:
+    """The index of the loop or branch operand in whose memory a result is; None for scalars."""
     flow, index = item.inputs[0], item.options["index"]
     if not item.ndim:
         return None
     if flow.operation == "loop":
-        place: int = index + (3 if flow.options["counts"] else 0)
-        return place
-    place = flow.options["bases"][index]
-    return place + 1 if place >= 0 else None
+        operand_index: int = index + (3 if flow.options["counts"] else 0)
+        return operand_index
+    operand_index = flow.options["bases"][index]
+    return operand_index + 1 if operand_index >= 0 else None
 
 
-def place_in(region: Graph, index: int) -> int | None:
-    """The input of a region that one of its results is, changed."""
+def updated_input(region: Graph, index: int) -> int | None:
+    """The index of the region input that a result updates in place; None if it is another array."""
     base = base_of(region.outputs[index])
-    return next((i for i, one in enumerate(region.inputs) if one is base), None)
+    return next((i for i, operand in enumerate(region.inputs) if operand is base), None)
 
 
 def targets_of(loop: Node) -> dict[int, int]:
-    """By the number of each array that a loop carries, the input of the body in whose memory a round leaves it.
+    """By the index of each carried array, the body input in whose memory an iteration leaves its next value.
 
-    It is another one than its own where arrays change places.
+    It is another one than its own where a loop swaps arrays.
     """
     body, first = loop.options["body"], 1 if loop.options["counts"] else 0
-    found: dict[int, int] = {}
-    for i, one in enumerate(body.outputs):
-        if one.ndim:
-            place = place_in(body, i)
-            is_carried = place is not None and first <= place < first + loop.options["carried"]
-            found[i] = place if place is not None and is_carried else first + i
-    return found
+    targets: dict[int, int] = {}
+    for i, node in enumerate(body.outputs):
+        if node.ndim:
+            input_index = updated_input(body, i)
+            is_carried = input_index is not None and first <= input_index < first + loop.options["carried"]
+            targets[i] = input_index if input_index is not None and is_carried else first + i
+    return targets
 
 
 def changed(flow: Node) -> list[int]:
-    """The places of the inputs whose memory a loop or branch changes."""
+    """The indices of the operands whose memory a loop or branch updates."""
     if flow.operation == "loop":
         first = 3 if flow.options["counts"] else 0
         count: int = flow.options["carried"]
         return [i for i in range(first, first + count) if flow.inputs[i].ndim]
-    return [place + 1 for place in flow.options["bases"] if place >= 0]
+    return [index + 1 for index in flow.options["bases"] if index >= 0]
 
 
-def with_copies(graph: Graph) -> Graph:
-    """The graph with copies of what loops and branches change and others still need as it was.
+def insert_copies(graph: Graph) -> Graph:
+    """Insert copies of arrays that loops and branches update in place while other nodes still read them.
 
-    Where a call may be refused when a part of it is done, arguments are changed in copies, and written in the end.
+    Where a call may bail out halfway, updates of arguments go to copies that are written back at the end.
     """
     nodes = list(graph)
-    if not any(map(is_flow, nodes)):
+    if not any(map(is_control_flow, nodes)):
         return graph
     read = readers(nodes)
-    late = bool(graph.checks) or any(is_flow(node) and may_refuse(node) for node in nodes)
-    kept = {id(one) for one in graph.outputs} | {id(value) for _, value in graph.writes}
+    writes_at_end = bool(graph.checks) or any(is_control_flow(node) and may_bail_out(node) for node in nodes)
+    returned = {id(node) for node in graph.outputs} | {id(value) for _, value in graph.writes}
     targets = {id(target) for target, _ in graph.writes}
     new: dict[int, Node] = {}
     for node in nodes:
-        inputs = [new[id(one)] for one in node.inputs]
-        if is_flow(node):
-            before = {id(one) for one in sorted_nodes(node.inputs)}
-            for place in changed(node):
-                one = node.inputs[place]
-                reading = _reading(one, read, kept, node)
-                others = [other for other in reading if other is not node]
-                alone = len(reading) - len(others) == 1
-                is_given = one.operation in ("input", "reshape")  # which may be an argument in another shape
-                own = id(one) in targets and not late if is_given else id(one) not in kept
+        inputs = [new[id(operand)] for operand in node.inputs]
+        if is_control_flow(node):
+            before = {id(earlier) for earlier in sorted_nodes(node.inputs)}
+            for index in changed(node):
+                array = node.inputs[index]
+                reading = _reading(array, read, returned, node)
+                others = [reader for reader in reading if reader is not node]
+                is_read_once = len(reading) - len(others) == 1
+                is_argument = array.operation in ("input", "reshape")  # a reshape may be one of an argument
+                may_update = (
+                    id(array) in targets and not writes_at_end if is_argument else id(array) not in returned
+                )
                 if not (
-                    own
-                    and alone
-                    and all(id(other) in before and other.operation not in VIEWS for other in others)
+                    may_update
+                    and is_read_once
+                    and all(id(reader) in before and reader.operation not in VIEWS for reader in others)
                 ):
-                    inputs[place] = construct.copy(inputs[place])
+                    inputs[index] = builder.copy(inputs[index])
         new[id(node)] = _remade(node, inputs)
-    return remade_of(graph, lambda node: new[id(node)])
+    return rebuild_roots(graph, lambda node: new[id(node)])
 
 
 def _remade(node: Node, inputs: list[Node]) -> Node:
-    """A node of other inputs, with copies in its regions if it has any."""
+    """A node with new operands, and copies in its regions."""
     options = node.options
-    if is_flow(node):
-        regions = {name: one for name, one in options.items() if isinstance(one, Graph)}
-        found = {name: _with_copies_inside(one, _changed_inside(node)) for name, one in regions.items()}
-        if any(found[name] is not regions[name] for name in regions):
-            options = {**options, **found}
+    if is_control_flow(node):
+        regions = {name: value for name, value in options.items() if isinstance(value, Graph)}
+        own = _updated_parameters(node)
+        with_inner_copies = {name: _with_copies_inside(region, own) for name, region in regions.items()}
+        if any(with_inner_copies[name] is not regions[name] for name in regions):
+            options = {**options, **with_inner_copies}
     if options is node.options and all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
         return node
     return Node(node.operation, inputs, node.dtype, node.shape, options)
 
 
-def _changed_inside(flow: Node) -> set[int]:
-    """The inputs of its regions whose memory a loop or branch changes: those that it carries."""
+def _updated_parameters(flow: Node) -> set[int]:
+    """The indices of the region inputs whose memory a loop or branch updates: those that it carries."""
     if flow.operation == "branch":
-        return {place for place in flow.options["bases"] if place >= 0}
+        return {index for index in flow.options["bases"] if index >= 0}
     first = 1 if flow.options["counts"] else 0
     return set(range(first, first + flow.options["carried"]))
 
 
 def _with_copies_inside(region: Graph, own: set[int]) -> Graph:
-    """A region with copies of what it takes from around and would write over, which others still need as it was."""
+    """Insert copies in a region of captured arrays that it would update in place."""
     nodes = list(region)
-    taken = {id(one) for place, one in enumerate(region.inputs) if place not in own}
+    taken = {id(operand) for index, operand in enumerate(region.inputs) if index not in own}
     new: dict[int, Node] = {}
     for node in nodes:
-        inputs = [new[id(one)] for one in node.inputs]
-        is_placed = node.operation == "scatter" and is_direct(node)
-        for place in [0] if is_placed else changed(node) if is_flow(node) else []:
-            one = node.inputs[place]
-            if id(seen(one) if one.operation == "reshape" else one) in taken:
-                inputs[place] = construct.copy(inputs[place])
+        inputs = [new[id(operand)] for operand in node.inputs]
+        is_scalar_store = node.operation == "scatter" and is_direct(node)
+        for index in [0] if is_scalar_store else changed(node) if is_control_flow(node) else []:
+            array = node.inputs[index]
+            if id(seen(array) if array.operation == "reshape" else array) in taken:
+                inputs[index] = builder.copy(inputs[index])
         new[id(node)] = _remade(node, inputs)
     if all(new[id(node)] is node for node in nodes):
         return region
-    return remade_of(region, lambda node: new[id(node)])
+    return rebuild_roots(region, lambda node: new[id(node)])
 
 
-def _reading(array: Node, read: Mapping[int, list[Node]], kept: set[int], flow: Node) -> list[Node]:
-    """Who reads an array, also by its views, which are no arrays of their own; views that are results among them.
+def _reading(array: Node, read: Mapping[int, list[Node]], returned: set[int], flow: Node) -> list[Node]:
+    """The nodes that read an array, directly or through views, including views that are results.
 
-    An element that the flow is given is a number of its own: it is read before the flow begins.
+    An element passed to the loop or branch is a scalar: it is loaded before.
     """
-    found: list[Node] = []
-    for one in read[id(array)]:
-        if one.operation in VIEWS:
-            found += [other for other in _reading(one, read, kept, flow) if one.ndim or other is not flow]
-        if one.operation not in VIEWS or id(one) in kept:
-            found.append(one)
-    return found
+    reading: list[Node] = []
+    for user in read[id(array)]:
+        if user.operation in VIEWS:
+            reading += [
+                other for other in _reading(user, read, returned, flow) if user.ndim or other is not flow
+            ]
+        if user.operation not in VIEWS or id(user) in returned:
+            reading.append(user)
+    return reading
 
 
 def seen(node: Node) -> Node:
-    """The array that a view is of."""
+    """The array that a chain of views shows."""
     while node.operation in VIEWS:
         node = node.inputs[0]
     return node
 
 
 def in_place(nodes: Iterable[Node]) -> dict[int, Node]:
-    """By the id of each array that a loop or branch gives, the one in whose memory it is."""
-    found: dict[int, Node] = {}
+    """By the id of each array result of a loop or branch, the operand in whose memory it is."""
+    bases: dict[int, Node] = {}
     for node in nodes:
         if is_result(node):
-            place = place_of_base(node)
-            if place is not None:
-                found[id(node)] = node.inputs[0].inputs[place]
-    return found
+            index = home_operand_index(node)
+            if index is not None:
+                bases[id(node)] = node.inputs[0].inputs[index]
+    return bases

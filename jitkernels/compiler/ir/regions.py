@@ -1,13 +1,14 @@
-"""Control flow: nodes that carry regions, which are graphs of their own, closed over what they are given.
+"""Structured control flow: loop and branch nodes that hold regions, which are graphs with explicit captures.
 
-``loop``: inputs are the limits of a count (begin, end, step) if it `counts`, then `carried` values, then what the
-regions take from around. As long as `condition` gives true, `body` gives the carried values of the next round; both
-take the count, the carried values and the others, in this order. What is carried in the end is the result.
+``loop``: operands are the bounds (begin, end, step) of the induction variable if it `counts`, then `carried` initial
+values, then captured values. While `condition` is true, `body` computes the carried values of the next iteration; both
+take the induction variable, the carried and the captured values as parameters, in this order. The results are the
+carried values after the last iteration.
 
-``branch``: inputs are a condition and what the regions take from around; the result is what `yes` or `no` gives.
-`bases` says of each result in the memory of which of their inputs it is, counted from 0; -1 for numbers.
+``branch``: operands are a condition and captured values; the results are those of the region `yes` or `no`. `bases`
+gives for each result the index of the captured value in whose memory it is, -1 for scalars.
 
-Results are several values, each an ``item``. Inputs of regions are ``parameter`` nodes, which belong to one region.
+Each result is an ``item`` node. Inputs of regions are ``parameter`` nodes, each of which belongs to one region.
 """
 
 import operator
@@ -16,61 +17,61 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph.ir import Graph, Node, sorted_nodes
-from jitkernels.graph.limits import Values
+from jitkernels.compiler.ir.dim_bounds import Values
+from jitkernels.compiler.ir.graph import Graph, Node, sorted_nodes
 
 REGIONS = ("condition", "body", "yes", "no")
-"""The options of nodes that are regions."""
+"""The node options that hold regions."""
 COPIED = frozenset({"constant", "extent"})
-"""What regions have of their own instead of taking it from around."""
+"""Operations that regions clone instead of capturing their results."""
 
 
 Ran = Callable[[Graph, Sequence[Any], Callable[[Any], int]], list[Any]]
-"""What runs a region: it gives the outputs for values of the inputs."""
+"""Evaluates a region: (region, values of its inputs, evaluator of extents) to its outputs."""
 
 
-class RefusedError(ValueError):
-    """A check of a region is true: NumPy has to compute."""
+class BailoutError(ValueError):
+    """A check of a region is true: the compiled call bails out and NumPy computes the result."""
 
 
 def parameter(dtype: str, shape: Iterable[Any], index: int, symbol: str = "") -> Node:
-    """One of the inputs of a region. `symbol`: what extents in the region have it as, if it is an int of a loop."""
+    """An input of a region. `symbol`: the symbol that extents in the region use for it, if it is a loop-variant int."""
     return Node("parameter", (), dtype, shape, {"index": index, **({"symbol": symbol} if symbol else {})})
 
 
 def regions_of(node: Node) -> list[Graph]:
-    """The regions that a node carries."""
+    """The regions that a node holds."""
     return [node.options[name] for name in REGIONS if name in node.options]
 
 
 def items(node: Node, like: Iterable[Node]) -> list[Node]:
-    """The results of a loop or branch, one like each node."""
-    return [Node("item", (node,), one.dtype, one.shape, {"index": i}) for i, one in enumerate(like)]
+    """The results of a loop or branch; `like`: nodes of their dtypes and shapes."""
+    return [Node("item", (node,), result.dtype, result.shape, {"index": i}) for i, result in enumerate(like)]
 
 
-def nodes_within(graph: Graph) -> Iterable[Node]:
-    """The nodes of a graph and of all regions in it."""
+def walk_nodes(graph: Graph) -> Iterable[Node]:
+    """The nodes of a graph and of all regions in it, recursively."""
     for node in graph:
         yield node
         for region in regions_of(node):
-            yield from nodes_within(region)
+            yield from walk_nodes(region)
 
 
 class Closing:
-    """Makes regions of nodes that were built with `parameters`: what is older than `start` is taken from around.
+    """Builds regions from nodes that use `parameters`: a node with a serial number below `start` is captured.
 
-    `hoisted`: by the ids of nodes, what is taken from around in their place.
+    `hoisted`: by the ids of nodes, what to capture instead of them.
     """
 
     def __init__(self, parameters: Sequence[Node], start: int) -> None:
         self.parameters, self.start = list(parameters), start
         self.taken: list[Node] = []
         self.hoisted: dict[int, Node] = {}
-        self._new: dict[int, Node] = {id(one): one for one in parameters}
+        self._new: dict[int, Node] = {id(node): node for node in parameters}
         self._kept: list[Node] = []
 
     def inside(self, roots: Sequence[Node]) -> list[Node]:
-        """The nodes again, made of the region's inputs."""
+        """Clone the nodes into the region."""
         for root in roots:
             stack = [(root, False)]
             while stack:
@@ -82,69 +83,78 @@ class Closing:
                 elif node.serial < self.start:
                     self._new[id(node)] = node if node.operation in COPIED else self.captured(node)
                 elif expanded:
-                    self._new[id(node)] = node.with_inputs([self._new[id(one)] for one in node.inputs])
+                    self._new[id(node)] = node.with_inputs(
+                        [self._new[id(operand)] for operand in node.inputs]
+                    )
                 else:
                     stack.append((node, True))
-                    stack.extend((one, False) for one in node.inputs if id(one) not in self._new)
+                    stack.extend((operand, False) for operand in node.inputs if id(operand) not in self._new)
                     continue
                 self._kept.append(node)
         return [self._new[id(root)] for root in roots]
 
     def captured(self, node: Node) -> Node:
-        """The region's input that a node is."""
+        """The parameter for a captured node."""
         self.taken.append(node)
-        made = parameter(node.dtype, node.shape, len(self.parameters) + len(self.taken) - 1)
-        self._kept.append(made)
-        self._new[id(node)] = made
-        return made
+        new_parameter = parameter(node.dtype, node.shape, len(self.parameters) + len(self.taken) - 1)
+        self._kept.append(new_parameter)
+        self._new[id(node)] = new_parameter
+        return new_parameter
 
     def graph(self, outputs: Sequence[Node], checks: Sequence[Node]) -> Graph:
-        """A region, once all roots of all regions of the node are `inside`."""
-        inputs = [*self.parameters, *(self._new[id(one)] for one in self.taken)]
+        """A region, after all roots of all regions of the node went through `inside`."""
+        inputs = [*self.parameters, *(self._new[id(node)] for node in self.taken)]
         return Graph(tuple(inputs), tuple(outputs), checks=tuple(dict.fromkeys(checks)))
 
 
 def leaked(graph: Graph) -> bool:
-    """Whether a value of the inside of a region is used outside of it."""
-    given = {id(one) for one in graph.inputs}
+    """Whether a value from inside a region is used outside of it."""
+    input_ids = {id(node) for node in graph.inputs}
     return any(
-        (node.operation == "parameter" and id(node) not in given) or any(map(leaked, regions_of(node)))
+        (node.operation == "parameter" and id(node) not in input_ids) or any(map(leaked, regions_of(node)))
         for node in sorted_nodes(graph.roots)
     )
 
 
-def run_loop(ran: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
-    """What NumPy makes of a loop, round by round."""
+def run_loop(
+    run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]
+) -> tuple[Any, ...]:
+    """Evaluate a loop with NumPy, iteration by iteration."""
     options = node.options
     begin, end, step = map(int, inputs[:3]) if options["counts"] else (0, 0, 1)
-    first = 3 if options["counts"] else 0
-    last = first + options["carried"]
-    carried, captured = [np.array(one) for one in inputs[first:last]], inputs[last:]
-    count = begin
-    while not options["counts"] or (count < end if step > 0 else count > end):
-        given = [*([np.int64(count)] if options["counts"] else []), *carried, *captured]
-        for one, number in zip(options["body"].inputs, given, strict=True):
-            if "symbol" in one.options and isinstance(value, Values):
-                value.symbols[one.options["symbol"]] = int(number)
-        (goes_on,) = ran(options["condition"], given, value)
-        if not goes_on:
+    carried_begin = 3 if options["counts"] else 0
+    carried_end = carried_begin + options["carried"]
+    carried, captured = (
+        [np.array(initial) for initial in inputs[carried_begin:carried_end]],
+        inputs[carried_end:],
+    )
+    induction = begin
+    while not options["counts"] or (induction < end if step > 0 else induction > end):
+        arguments = [*([np.int64(induction)] if options["counts"] else []), *carried, *captured]
+        for operand, number in zip(options["body"].inputs, arguments, strict=True):
+            if "symbol" in operand.options and isinstance(value, Values):
+                value.symbols[operand.options["symbol"]] = int(number)
+        (condition,) = run_region(options["condition"], arguments, value)
+        if not condition:
             break
-        carried = [np.array(one) for one in ran(options["body"], given, value)]
-        count += step
+        carried = [np.array(initial) for initial in run_region(options["body"], arguments, value)]
+        induction += step
     return tuple(carried)
 
 
-def run_branch(ran: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
-    """What NumPy makes of a branch."""
+def run_branch(
+    run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]
+) -> tuple[Any, ...]:
+    """Evaluate a branch with NumPy."""
     condition, *captured = inputs
-    return tuple(ran(node.options["yes" if condition else "no"], captured, value))
+    return tuple(run_region(node.options["yes" if condition else "no"], captured, value))
 
 
 def run_bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    """An index from 0 on. Raises RefusedError for one that is beside the array."""
+    """The index wrapped to count from 0. Raises BailoutError if it is out of bounds."""
     extent, index = value(node.options["extent"]), int(inputs[0])
     if not -extent <= index < extent:
-        raise RefusedError(f"index {index} is out of bounds for axis with size {extent}")
+        raise BailoutError(f"index {index} is out of bounds for axis with size {extent}")
     return np.int64(index + extent if index < 0 else index)
 
 
@@ -153,10 +163,10 @@ WHOLE: dict[str, Callable[[int, int], int]] = {
     "subtract": operator.sub,
     "multiply": operator.mul,
 }
-"""What may need more than 64 bits."""
+"""Operations that may overflow 64 bits, as Python functions without overflow."""
 
 
 def run_overflows(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    """Whether a sum, difference or product of two int64 is none."""
-    found = WHOLE[node.options["of"]](*map(int, inputs))
-    return np.bool_(not -(2**63) <= found < 2**63)
+    """Whether a sum, difference or product of two int64 overflows."""
+    result = WHOLE[node.options["of"]](*map(int, inputs))
+    return np.bool_(not -(2**63) <= result < 2**63)

@@ -1,6 +1,6 @@
-"""Functions that NumPy lacks, in NumPy's own terms: what the interpreter computes them by, and references write.
+"""Functions that NumPy lacks, written with NumPy: for the interpreter and the kernels' references.
 
-Called with traced arrays they are the operations of their names.
+Called with traced arrays they become the operations of their names.
 """
 
 import functools
@@ -12,22 +12,22 @@ import numpy as np
 
 _erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 FUNCTIONS: dict[Any, str] = {}
-"""The functions, and the operations that they are."""
+"""The functions with the names of their operations."""
 
 
 def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Ask arrays that are not NumPy's what the function is for them, by NumPy's protocol for that."""
+    """Dispatch to the operand's ``__array_function__`` if it is not NumPy's own array."""
 
     @functools.wraps(function)
-    def asked(*arrays: Any) -> Any:
+    def dispatcher(*arrays: Any) -> Any:
         for array in arrays:
             own = getattr(type(array), "__array_function__", None)
             if own not in (None, np.ndarray.__array_function__):
-                return own(array, asked, (type(array),), arrays, {})
+                return own(array, dispatcher, (type(array),), arrays, {})
         return function(*arrays)
 
-    FUNCTIONS[asked] = function.__name__
-    return asked
+    FUNCTIONS[dispatcher] = function.__name__
+    return dispatcher
 
 
 @_operation
@@ -56,7 +56,7 @@ def softplus(x: Any) -> Any:
 
 
 def activate(name: str, x: Any) -> Any:
-    """An activation of a recurrent cell by its name."""
+    """The activation of a recurrent cell by its name."""
     if name == "sigmoid":
         return sigmoid(x)
     if name == "tanh":

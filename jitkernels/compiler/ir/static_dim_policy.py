@@ -1,11 +1,11 @@
-"""Which extents and strides are numbers of the code.
+"""Which extents and strides become constants of the code.
 
-Loops over such extents would fill no vector, and elements so near to one another are in vectors that are read whole.
+Loops over such short extents do not fill a vector, and elements at such small strides are loaded as whole vectors.
 """
 
 MOST, MANY = 4, 200
-"""Last extents up to `MOST`, of arrays that have at least `MANY` elements."""
+"""Last extents up to `MOST` are static, in arrays with at least `MANY` elements."""
 WIDEST = 7
-"""Elements apart up to which vectors are read and written whole."""
+"""Strides, in elements, up to which code loads and stores whole vectors."""
 FEW = 16
-"""Steps of a loop up to which it has vectors of its own length, if there are loops around it."""
+"""Trip counts up to which an inner loop gets vectors of its own length."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from jitkernels.graph.unknown import UnknownError
-from jitkernels.records import record
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
+from jitkernels.core.frozen_dataclass import record
 
 Number = Any
 """An int or an `Extent`."""
@@ -191,7 +191,7 @@ class Extent:
         """Let the code be for calls alone of which that holds."""
         if is_moving(extent):
             if not is_choice:
-                raise UnknownError("a size that differs from round to round decides what is done")
+                raise UnknownSizeError("a size that differs from round to round decides what is done")
         elif isinstance(extent, Extent):
             key, known = (extent.key, sign), self.scope.guards
             if key not in known or (known[key].is_choice and not is_choice):
@@ -209,6 +209,8 @@ class Extent:
             return sign != "=="
         if is_moving(apart):
             return bool(BY_LIMITS["decided"](apart, sign))
+        if (known := BY_LIMITS["known"](apart, sign)) is not None:
+            return bool(known)
         holds = _holds(apart.value, sign)
         if holds:
             self.guard(apart, sign)
@@ -285,9 +287,7 @@ def bare(extent: Number) -> str | None:
     if not isinstance(extent, Extent) or len(extent.terms) != 1:
         return None
     ((monomial, count),) = extent.terms.items()
-    if count != 1 or len(monomial) != 1 or monomial[0].operation:
-        return None
-    return monomial[0].text
+    return monomial[0].text if count == 1 and len(monomial) == 1 and not monomial[0].operation else None
 
 
 def value_of(extent: Number) -> int:

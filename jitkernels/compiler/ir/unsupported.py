@@ -1,4 +1,4 @@
-"""What is raised for what no graph says, and whether a function of users swallowed it."""
+"""Exceptions for what graphs cannot express, and detection of user code that catches them."""
 
 from _thread import _local
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class _Raised(_local):
-    """What a thread has raised in the function that it traces, if it does."""
+    """The exceptions raised in this thread during tracing; None outside of it."""
 
     errors: list[BaseException] | None = None
 
@@ -15,34 +15,36 @@ _raised = _Raised()
 
 
 def note_raised(error: BaseException) -> None:
-    """Remember an exception that must not be caught by the function which is traced."""
+    """Remember an exception that the traced function must not catch."""
     if _raised.errors is not None:
         _raised.errors.append(error)
 
 
 @contextmanager
-def unswallowed(is_ours: Callable[[str], bool]) -> Iterator[None]:
-    """Raise UnknownError at the end if any other code than ours caught one of them, and went on.
+def reraise_caught_errors(is_package_file: Callable[[str], bool]) -> Iterator[None]:
+    """Raise UnknownError at the end if user code caught one of the remembered exceptions and went on.
 
-    Where an exception was caught its traceback begins. So nothing that a function may do to catch it is left out:
-    handlers, ``finally`` that returns, context managers.
+    The traceback of an exception begins where it was caught. That covers every way of catching: handlers, ``finally``
+    with return, context managers.
     """
     before, _raised.errors = _raised.errors, []
     try:
         yield
         for error in _raised.errors:
-            place = error.__traceback__
-            if place is not None and not is_ours(place.tb_frame.f_code.co_filename):
-                raise UnknownError(f"the function catches what is not of its own: {error}", is_placed=True)
+            traceback = error.__traceback__
+            if traceback is not None and not is_package_file(traceback.tb_frame.f_code.co_filename):
+                raise UnknownError(
+                    f"the function catches an exception of the compiler: {error}", is_placed=True
+                )
     finally:
         _raised.errors = before
 
 
 class UnknownError(BaseException):
-    """No graph says this: NumPy has to compute it. No `Exception`, as functions of users may catch these.
+    """A graph cannot express this: NumPy has to compute it. No `Exception`: functions of users may catch these.
 
-    `line`: that of the function which it is about, where that is not the one from which it is raised. `is_placed`:
-    whether the text tells the line.
+    `line`: the line of the function that it is about, if not the one that raises it. `is_placed`: whether the text
+    names the line.
     """
 
     def __init__(self, text: str, line: int = 0, *, is_placed: bool = False) -> None:
@@ -51,5 +53,9 @@ class UnknownError(BaseException):
         note_raised(self)
 
 
-class AskedError(UnknownError):
-    """Python asks for a value that is known only when the compiled code runs."""
+class ConcretizationError(UnknownError):
+    """Python needs a concrete value that is only known when the compiled code runs."""
+
+
+class UnknownSizeError(UnknownError):
+    """A size or bound differs from iteration to iteration, or is computed, and nothing tells how."""

@@ -1,12 +1,12 @@
-"""What has to hold of every graph, which passes and the code generator rely on."""
+"""The graph verifier: invariants that passes and the code generator rely on."""
 
+from jitkernels.compiler.ir.graph import Graph
+from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.errors import GraphError
-from jitkernels.graph.ir import Graph
-from jitkernels.graph.operations import OPERATIONS
 
 
 def verify(graph: Graph) -> None:
-    """Raise GraphError where a graph breaks what passes rely on."""
+    """Raise GraphError where a graph violates an invariant."""
     known = {id(node) for node in graph.inputs}
     for node in graph:
         operation = OPERATIONS.get(node.operation)
@@ -14,9 +14,9 @@ def verify(graph: Graph) -> None:
             raise GraphError(f"{node!r}: there is no operation {node.operation!r}")
         if node.operation == "input" and id(node) not in known:
             raise GraphError(f"{node!r} is an input that the graph does not have")
-        wrong = operation.verify(node)
-        if wrong:
-            raise GraphError(f"{node!r}: {wrong}")
+        problem = operation.verify(node)
+        if problem:
+            raise GraphError(f"{node!r}: {problem}")
     for target, value in graph.writes:
         if id(target) not in known or target.dtype != value.dtype:
             raise GraphError(f"{value!r} is written to {target!r}: expected an input of its dtype")

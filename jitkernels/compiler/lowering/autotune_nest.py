@@ -1,6 +1,6 @@
-"""A loop nest as a kernel of its own: a row of the registry, so that its variants are measured and remembered.
+"""A loop nest as a kernel of its own: a row of the registry, so that the tuner measures and records its variants.
 
-What is chosen hangs on the sizes of the call that is traced. The code serves all others as well.
+The choice depends on the sizes of the traced call. The code serves all other sizes as well.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,46 +9,49 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import choosing, dtypes, machine
 from jitkernels.attrs.fused import FusedAttr
-from jitkernels.checksums import sha256
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.attrs.schema.signature import Array as Shaped
+from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
+from jitkernels.compiler.ir import graph as ir
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
+from jitkernels.compiler.lowering import kernel_body
+from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.hashing import sha256
 from jitkernels.errors import AttrError
-from jitkernels.graph import construct, extents, interpreter, ir, kernels
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.extents import Atom, Extent, Number, Scope
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.nests import Nest
-from jitkernels.loops.variants import STREAM_BYTES
-from jitkernels.signature import AnyArray
-from jitkernels.signature import Array as Shaped
+from jitkernels.microkernels.tuning_space import STREAM_BYTES
+from jitkernels.selection import select
 
 DOMAIN = (-2.0, 2.0)
 SILENT = frozenset({"input", "constant", "extent", "view", "cast"})
-"""Operations that no title names."""
+"""Operations that a nest's title omits."""
 
 
 @dataclass(frozen=True)
-class Argument:
-    """An array of a nest, whose extents are expressions."""
+class NestArgument:
+    """An array of a nest with symbolic extents."""
 
     name: str
     role: Any
     dtype: str
     shape: tuple[Number, ...]
     trailing = None
-    """It has as many dimensions as its shape, never more."""
+    """The number of dimensions is fixed: there are no trailing ones."""
 
     def array(self, sizes: Mapping[str, Any]) -> Shaped:
-        """For given values of the symbols; what is written may be what is read at the same place."""
-        shape = tuple(extents.evaluated(extent, sizes) for extent in self.shape)
+        """The array for given values of the symbols; an output may alias an input of the same access map."""
+        shape = tuple(symbolic_dims.evaluated(extent, sizes) for extent in self.shape)
         low, high = DOMAIN
         domain = (0.0 if np.dtype(self.dtype).kind in "bu" else low, high)
         return Shaped(self.name, self.role, shape, self.dtype, domain=domain)
 
 
 class FusedNest:
-    """What a nest computes, apart from the function that it was met in."""
+    """What a nest computes, independent of the function that it comes from."""
 
     def __init__(self, graph: Graph, scope: Scope, along: str, unroll: int, cost: float) -> None:
         self.graph, self.scope, self.along, self.unroll, self._cost = graph, scope, along, unroll, cost
@@ -56,7 +59,7 @@ class FusedNest:
         results = len(graph.writes)
         count = len(graph.inputs) - results
         self.arrays = tuple(
-            Argument(f"{'xy'[i >= count]}{i}", "out" if i >= count else "in", node.dtype, node.shape)
+            NestArgument(f"{'xy'[i >= count]}{i}", "out" if i >= count else "in", node.dtype, node.shape)
             for i, node in enumerate(graph.inputs)
         )
         self.text = text_of(graph)
@@ -65,26 +68,26 @@ class FusedNest:
         self.title = " ".join(named) or "copy"
 
     def reason_against(self, sizes: Mapping[str, int]) -> str:
-        """Why the code is not for these sizes; empty if it is."""
+        """Why the code does not serve these sizes; "" if it does."""
         small = [name for name, size in sizes.items() if size < 2]
         if small:
-            return f"{small[0]}: expected at least 2, got {sizes[small[0]]}: what is broadcast is another expression"
+            return f"{small[0]}: expected at least 2, got {sizes[small[0]]}: broadcasting makes another expression"
         for guard in self.scope.guards.values():
             if not guard.holds(sizes):
-                return f"expected {guard.extent} {guard.sign} 0, as of the sizes that were traced, got {dict(sizes)}"
+                return f"expected {guard.extent} {guard.sign} 0, as for the traced sizes, got {dict(sizes)}"
         return ""
 
     def run(self, arrays: Sequence[AnyArray], sizes: Mapping[str, int]) -> None:
-        """Node by node; in wider types than the nodes have, if arrays of these are given."""
+        """Evaluate node by node; in wider types than the nodes have, if the arrays have these."""
         with np.errstate(all="ignore"):
-            found = interpreter.run(_in_types_of(self.graph, arrays), arrays, sizes)
-        for target, value in zip(arrays[-len(found) :], found, strict=True):
+            results = interpreter.run(_in_types_of(self.graph, arrays), arrays, sizes)
+        for target, value in zip(arrays[-len(results) :], results, strict=True):
             target[...] = value
 
     def largest(self, arrays: Sequence[AnyArray], sizes: Mapping[str, int]) -> float:
-        """The largest finite number that is met on the way; infinite where a reduction meets another.
+        """The largest finite intermediate value; infinite where a reduction meets an infinity or NaN.
 
-        What a sum of infinities is, and whether it overflows, hangs on its order.
+        The order of a sum decides whether it overflows, and what a sum of infinities is.
         """
         known: dict[int, Any] = {}
         largest = 0.0
@@ -93,39 +96,42 @@ class FusedNest:
             known[id(node)] = array.astype(node.dtype)
         for node in self.graph:
             if id(node) not in known:
-                inputs = [known[id(one)] for one in node.inputs]
-                known[id(node)] = interpreter.of_node(node, inputs, lambda one: extents.evaluated(one, sizes))
-            found = known[id(node)]
-            if found.dtype.kind == "f" and found.size:
-                if reduces and not np.isfinite(found).all():
+                inputs = [known[id(operand)] for operand in node.inputs]
+                known[id(node)] = interpreter.of_node(
+                    node, inputs, lambda item: symbolic_dims.evaluated(item, sizes)
+                )
+            value = known[id(node)]
+            if value.dtype.kind == "f" and value.size:
+                if reduces and not np.isfinite(value).all():
                     return np.inf
-                largest = max(largest, float(np.nanmax(np.where(np.isfinite(found), np.abs(found), 0))))
+                largest = max(largest, float(np.nanmax(np.where(np.isfinite(value), np.abs(value), 0))))
         return largest
 
     def operations(self, sizes: Mapping[str, int]) -> float:
-        """Additions, about."""
+        """About how many additions the nest takes."""
         return self._cost * max(
-            (extents.evaluated(extents.product(node.shape), sizes) for node in self.graph), default=1
+            (symbolic_dims.evaluated(symbolic_dims.product(node.shape), sizes) for node in self.graph),
+            default=1,
         )
 
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
-        """LLVM IR. Raises BuildError."""
+        """LLVM IR of the kernel body. Raises BuildError."""
         variant = Variant(vector_bytes, unroll, stream, fetches=stream)
-        return kernels.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
+        return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
 def measured(
     nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
 ) -> Variant | None:
-    """The variant of a nest that measured best for the sizes that are traced; None where nothing was measured."""
-    if choosing.tuning_mode() == "off":
+    """The variant of a nest that measured best for the traced sizes; None where nothing was measured."""
+    if select.tuning_mode() == "off":
         return None
-    found = fused_nest(nest, arrays, scope, cost, unroll)
-    return None if found is None else measured_variant(found)
+    own_kernel = fused_nest(nest, arrays, scope, cost, unroll)
+    return None if own_kernel is None else measured_variant(own_kernel)
 
 
 class Collector:
-    """Takes the nests of a program while it is compiled, those that can be measured."""
+    """Collects the nests of a program that can be measured alone, while the program is compiled."""
 
     def __init__(self) -> None:
         self.nests: list[FusedNest] = []
@@ -133,21 +139,21 @@ class Collector:
     def __call__(
         self, nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
     ) -> Variant | None:
-        found = fused_nest(nest, arrays, scope, cost, unroll)
-        if found is not None:
-            self.nests.append(found)
+        own_kernel = fused_nest(nest, arrays, scope, cost, unroll)
+        if own_kernel is not None:
+            self.nests.append(own_kernel)
         return None
 
 
 def fused_nest(
     nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
 ) -> FusedNest | None:
-    """A nest by itself; None where it is more than a loop over arrays without gaps that a kernel may take."""
+    """A nest as a kernel of its own; None unless it is a loop over contiguous arrays of dtypes that kernels take."""
     if any(store.region is not None for store in nest.stores):
         return None
     operations = {node.operation for cone in nest.cones for node in cone.nodes}
     if "gather" in operations or ("scan" in operations and not nest.rows):
-        return None  # it reads where data says, which others have looked at; or has no parts
+        return None  # data-dependent indices, which other code checks; or no parallel dimension
     leaves = {key: leaf for cone in nest.cones for key, leaf in cone.leaves.items()}
     roots = {id(store.cone.root): store.cone.root for store in nest.stores}
     if leaves.keys() & roots.keys() or not all(
@@ -156,20 +162,22 @@ def fused_nest(
     ):
         return None
     outermost = (*nest.rows, *nest.columns)[0] if nest.rows or nest.columns else 1
-    names = [name for name in scope.values if extents.same(Extent({(Atom(name),): 1}, scope), outermost)]
+    names = [
+        name for name in scope.values if symbolic_dims.same(Extent({(Atom(name),): 1}, scope), outermost)
+    ]
     if not names:
         return None
     new: dict[int, Node] = {}
     inputs: list[Node] = []
     for node in (*leaves.values(), *roots.values()):
-        options = {"index": len(inputs), "strides": construct.contiguous(node.shape)}
+        options = {"index": len(inputs), "strides": builder.contiguous(node.shape)}
         inputs.append(Node("input", (), node.dtype, node.shape, options))
         if id(node) in leaves:
             new[id(node)] = inputs[-1]
     for cone in nest.cones:
         for node in cone.nodes:
             if id(node) not in new:
-                new[id(node)] = node.with_inputs([_known(new, one) for one in node.inputs])
+                new[id(node)] = node.with_inputs([_known(new, operand) for operand in node.inputs])
     writes = tuple(zip(inputs[len(leaves) :], [new[key] for key in roots], strict=True))
     used = _symbols(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
     guards = {
@@ -182,7 +190,7 @@ def fused_nest(
 
 
 def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
-    """The graph with nodes of the types of arrays where these are not its inputs' own."""
+    """The graph with its dtypes replaced by those of the arrays, where these differ from its inputs'."""
     wider = {
         node.dtype: array.dtype.name
         for node, array in zip(graph.inputs, arrays, strict=True)
@@ -192,22 +200,22 @@ def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
         return graph
     new: dict[int, Node] = {}
     for node in ir.sorted_nodes([*graph.inputs, *graph.roots]):
-        given = [new[id(one)] for one in node.inputs]
+        operands = [new[id(operand)] for operand in node.inputs]
         new[id(node)] = Node(
-            node.operation, given, wider.get(node.dtype, node.dtype), node.shape, node.options
+            node.operation, operands, wider.get(node.dtype, node.dtype), node.shape, node.options
         )
     writes = tuple((new[id(target)], new[id(value)]) for target, value in graph.writes)
     return Graph(tuple(new[id(node)] for node in graph.inputs), (), writes)
 
 
 def _known(new: dict[int, Node], node: Node) -> Node:
-    """A node that a cone has no place for is a constant."""
+    """The clone of a node; a node without one is a constant."""
     return new.setdefault(id(node), node)
 
 
 def _is_plain(node: Node, array: Array) -> bool:
-    contiguous = extents.key_of_shape(construct.contiguous(node.shape))
-    lies = extents.key_of_shape(array.strides) == contiguous and extents.same(array.first, 0)
+    contiguous = symbolic_dims.key_of_shape(builder.contiguous(node.shape))
+    lies = symbolic_dims.key_of_shape(array.strides) == contiguous and symbolic_dims.same(array.first, 0)
     return lies and node.dtype in dtypes.TABLE
 
 
@@ -216,39 +224,41 @@ def _symbols(nodes: Sequence[Node]) -> set[str]:
 
 
 def _symbols_of(values: Iterable[Any]) -> set[str]:
-    """The symbols in extents, wherever these stand."""
-    found: set[str] = set()
+    """The symbols in extents, at any depth."""
+    symbols: set[str] = set()
     stack: list[Any] = [*values]
     while stack:
-        one = stack.pop()
-        if isinstance(one, tuple | list):
-            stack += one
-        elif isinstance(one, Extent):
-            stack += [atom for monomial in one.terms for atom in monomial]
-        elif isinstance(one, Atom):
-            if one.operation:
-                stack += [one.left, one.right]
+        value = stack.pop()
+        if isinstance(value, tuple | list):
+            stack += value
+        elif isinstance(value, Extent):
+            stack += [atom for monomial in value.terms for atom in monomial]
+        elif isinstance(value, Atom):
+            if value.operation:
+                stack += [value.left, value.right]
             else:
-                found.add(one.text)
-    return found
+                symbols.add(value.text)
+    return symbols
 
 
 def text_of(graph: Graph) -> str:
-    """What a graph computes, node by node, the same for graphs of which the same code is made."""
+    """A canonical text of what a graph computes: equal for graphs with equal code."""
     numbers: dict[int, int] = {}
     lines: list[str] = []
     for node in ir.sorted_nodes([*graph.inputs, *graph.roots]):
         numbers[id(node)] = len(numbers)
         options = node.options if node.operation != "input" else {}
-        given = [f"%{numbers[id(one)]}" for one in node.inputs]
-        given += [f"{name}={_shown(value)}" for name, value in sorted(options.items())]
-        lines.append(f"%{len(lines)} = {node.operation}({', '.join(given)}) {node.dtype}{_shown(node.shape)}")
+        arguments = [f"%{numbers[id(operand)]}" for operand in node.inputs]
+        arguments += [f"{name}={_shown(value)}" for name, value in sorted(options.items())]
+        lines.append(
+            f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{_shown(node.shape)}"
+        )
     written = ", ".join(f"%{numbers[id(value)]}" for value in graph.roots)
     return "\n".join([*lines, f"return {written}"])
 
 
 def _shown(value: Any) -> str:
-    """An option; equal text for equal values alone."""
+    """The canonical text of an option: equal for equal values only."""
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_shown, value))}]"
     if isinstance(value, float):
@@ -263,11 +273,11 @@ def _shown(value: Any) -> str:
 
 
 _rows: dict[tuple[str, str], type[FusedAttr]] = {}
-"""By what they compute, and the sizes that were traced: which loop is that of lanes is guessed from these."""
+"""By canonical text and traced sizes: heuristics choose the vectorized loop by these sizes."""
 
 
 def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
-    """The attr of a nest for some values of its symbols. Raises AttrError where they are too large."""
+    """The attr of a nest for values of its symbols. Raises AttrError where they are too large."""
     row = _rows.get((nest.text, nest.traced))
     if row is None:
         row = _rows[nest.text, nest.traced] = FusedAttr.row(nest)
@@ -275,18 +285,25 @@ def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
 
 
 def measured_variant(nest: FusedNest) -> Variant | None:
-    """The variant that measured best for the sizes that were traced; None where nothing was measured."""
+    """The variant that measured best for the traced sizes; None where nothing was measured."""
     try:
         attr = attr_of(nest, nest.scope.values)
-    except AttrError:  # nothing is measured for such sizes
+    except AttrError:  # too large to be measured
         return None
-    record = choosing.known_record(attr)
+    record = select.known_record(attr)
     if record is None:
         return None
-    best = next((one for one in record.candidates if one.implementation == "gen" and one.error is None), None)
+    best = next(
+        (
+            candidate
+            for candidate in record.candidates
+            if candidate.implementation == "gen" and candidate.error is None
+        ),
+        None,
+    )
     if best is None or best.variant.get("unroll") is None:
         return None
     chosen = best.variant
-    width = min(chosen["vector_bytes"], machine.target().vector_bytes)
+    width = min(chosen["vector_bytes"], cpu_target.target().vector_bytes)
     streams = chosen.get("stream", False)
     return Variant(width, chosen["unroll"], STREAM_BYTES if streams else 0, fetches=streams)

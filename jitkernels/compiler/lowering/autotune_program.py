@@ -1,37 +1,38 @@
-"""How a whole program is compiled: what was measured of it, kept by what it computes and the sizes of its arguments.
+"""Measured variants of whole programs: records keyed by what a program computes and the sizes of its arguments.
 
-A pick is a variant as those of kernels are: fields of `JitConfig`, and for some nests, numbered in the order in which
-they are made, the vectors of a step and their bytes, such as ``nest3="2 x 64"``; ``nests`` stands for all of which
-nothing else is known.
+A variant holds fields of `JitConfig`, and for some loop nests, numbered in the order of code generation, the unroll
+factor and the vector width in bytes, such as ``nest3="2 x 64"``; ``nests`` stands for all other nests.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from jitkernels import choosing, machine
 from jitkernels.attrs.program import ProgramAttr
+from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Scope
+from jitkernels.compiler.lowering import autotune_nest, heuristics
+from jitkernels.compiler.lowering.build_segment import Choose
+from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.errors import AttrError
-from jitkernels.graph import extents, fused, guesses
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.extents import Extent, Guard, Scope
-from jitkernels.graph.ir import Graph
-from jitkernels.graph.nests import Nest
-from jitkernels.graph.segments import Choose
-from jitkernels.native.threads import get_num_threads
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import select
 
 NEST, ALL_NESTS = "nest", "nests"
 SILENT = ("backend", "cache", "profile", "rules", "strict")
-"""Fields of a config that say nothing of how a program is compiled."""
+"""Fields of a config that do not change the code of a program."""
 MOST_EXACT = 8
-"""Sizes with code of their own that code for all others is kept away from."""
+"""Sizes with specialized code that the general code excludes by guards, at most."""
 
 
 @dataclass
 class Picked:
-    """How to compile a program: the config, and a variant for some of its nests; `choose` for all others."""
+    """How to compile a program: the config, and variants for some of its nests; `choose` decides for all others."""
 
     config: JitConfig
     variant: Mapping[str, Any] = field(default_factory=dict)
@@ -40,9 +41,9 @@ class Picked:
 
     @property
     def told(self) -> str:
-        """The variant in words, if it is not what is taken without measuring."""
-        said = ", ".join(f"{key}={value}" for key, value in self.variant.items())
-        return f"compiled with {said}, measured" if said else ""
+        """The variant as text, if it is not the default."""
+        settings = ", ".join(f"{key}={value}" for key, value in self.variant.items())
+        return f"compiled with {settings}, measured" if settings else ""
 
     def __call__(
         self, nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
@@ -50,12 +51,12 @@ class Picked:
         own = self.variant.get(f"{NEST}{len(self.nests)}")
         self.nests.append(nest)
         if own is None:
-            found = self.choose(nest, arrays, scope, cost, unroll) if self.choose else None
+            chosen = self.choose(nest, arrays, scope, cost, unroll) if self.choose else None
             own = self.variant.get(ALL_NESTS)
-            if found is not None or own is None:
-                return found
+            if chosen is not None or own is None:
+                return chosen
         vectors, vector_bytes = map(int, own.split(" x "))
-        return Variant(min(vector_bytes, machine.target().vector_bytes), vectors, guesses.stream(nest))
+        return Variant(min(vector_bytes, cpu_target.target().vector_bytes), vectors, heuristics.stream(nest))
 
 
 def with_fields(config: JitConfig, variant: Mapping[str, Any]) -> JitConfig:
@@ -64,17 +65,17 @@ def with_fields(config: JitConfig, variant: Mapping[str, Any]) -> JitConfig:
 
 
 def picked(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None) -> Picked:
-    """What measured best for the sizes that are traced; the config as it is where nothing was measured.
+    """The variant that measured best for the traced sizes; the config as it is where nothing was measured.
 
-    Where other sizes have code for themselves alone, this code is kept from serving them.
+    Where other sizes have specialized code, guards keep this code from serving them.
     """
-    unknown = Picked(config, {}, choose)
-    if not machine.has_timings("program", get_num_threads()) or choosing.tuning_mode() == "off":
-        return unknown
+    default = Picked(config, {}, choose)
+    if not cache_dirs.has_timings("program", get_num_threads()) or select.tuning_mode() == "off":
+        return default
     try:
         attr = attr_of(graph, scope, config)
     except (AttrError, NotImplementedError):
-        return unknown
+        return default
     variant = _best(attr)
     if not variant.get("exact_sizes"):
         _keep_from_exact(attr, scope)
@@ -82,45 +83,45 @@ def picked(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None)
 
 
 def _best(attr: ProgramAttr) -> Mapping[str, Any]:
-    record = choosing.known_record(attr)
+    record = select.known_record(attr)
     return record.pick.variant if record is not None else {}
 
 
 def _keep_from_exact(attr: ProgramAttr, scope: Scope) -> None:
-    """Guard code for all sizes against those that have code of their own, which is made when they come."""
+    """Add guards against sizes that have specialized code, which is compiled when they occur."""
     names = [*attr.extents()]
     row: Any = type(attr)
-    found = 0
-    for sizes in choosing.known_extents(attr):
+    excluded = 0
+    for sizes in select.known_extents(attr):
         values = dict(zip(names, sizes, strict=True))
-        if found >= MOST_EXACT or values == attr.extents() or not _best(row(**values)).get("exact_sizes"):
+        if excluded >= MOST_EXACT or values == attr.extents() or not _best(row(**values)).get("exact_sizes"):
             continue
-        found += 1
-        apart: Any = 0
+        excluded += 1
+        squared_distance: Any = 0
         for name, value in values.items():
-            step = Extent({(extents.Atom(name),): 1}, scope) - value
-            apart = apart + step * step
-        if isinstance(apart, Extent):
-            scope.guards[apart.key, ">"] = Guard(apart, ">", is_choice=True)
+            step = Extent({(symbolic_dims.Atom(name),): 1}, scope) - value
+            squared_distance = squared_distance + step * step
+        if isinstance(squared_distance, Extent):
+            scope.guards[squared_distance.key, ">"] = Guard(squared_distance, ">", is_choice=True)
 
 
 _rows: dict[str, type[ProgramAttr]] = {}
 
 
 def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
-    """The attr of a program that is compiled so, for the sizes that are traced.
+    """The attr of a program compiled with this config, for the traced sizes.
 
-    Raises NotImplementedError where it has something in it that no text says.
+    Raises NotImplementedError for a program that no text describes completely.
     """
     symbols = [
         name for name in scope.values if name not in scope.moving and name[0] != "s"
     ]  # strides have a sign
     if config.rules:
-        raise NotImplementedError("rules of one's own have no text")
-    told = [one.name for one in fields(config) if one.name not in SILENT]
-    head = ", ".join(f"{name}={getattr(config, name)}" for name in told)
+        raise NotImplementedError("rules of users have no text")
+    config_fields = [field.name for field in fields(config) if field.name not in SILENT]
+    head = ", ".join(f"{name}={getattr(config, name)}" for name in config_fields)
     layouts = [", ".join(map(str, node.options.get("strides") or ())) for node in graph.inputs]
-    expression = f"{head}\nsteps {'; '.join(layouts)}\n{fused.text_of(graph)}"
+    expression = f"{head}\nsteps {'; '.join(layouts)}\n{autotune_nest.text_of(graph)}"
     row = _rows.get(expression)
     if row is None:
         row = _rows[expression] = ProgramAttr.row(expression, symbols)

@@ -1,61 +1,62 @@
-"""What runs a traced graph: compiled code, or NumPy node by node (``JITKERNELS_BACKEND=interpreter``)."""
+"""Backends, which run a traced graph: native code, or NumPy node by node (``JITKERNELS_BACKEND=interpreter``)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jitkernels import machine
-from jitkernels.graph import compilation, interpreter
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.extents import Scope
-from jitkernels.graph.ir import Graph
-from jitkernels.native.threads import get_num_threads
+from jitkernels.compiler.ir import interpreter
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph
+from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.compiler.lowering import lower_graph
+from jitkernels.core import cache_dirs
+from jitkernels.runtime.threads.num_threads import get_num_threads
 
 if TYPE_CHECKING:
-    from jitkernels.graph.fused import FusedNest
-    from jitkernels.graph.whole import Picked
+    from jitkernels.compiler.lowering.autotune_nest import FusedNest
+    from jitkernels.compiler.lowering.autotune_program import Picked
 
 
 def measured(*nest: Any) -> Any:
     """The variant of a nest that measured best.
 
-    On most machines no nest was measured, and what deals with measurements takes as long to import as code to make.
+    The tuning modules take as long to import as code to generate: import them only where timings exist.
     """
-    if not machine.has_timings("fused", get_num_threads()):
+    if not cache_dirs.has_timings("fused", get_num_threads()):
         return None
-    from jitkernels.graph import fused
+    from jitkernels.compiler.lowering import autotune_nest
 
-    return fused.measured(*nest)
+    return autotune_nest.measured(*nest)
 
 
 def picked(
     graph: Graph, scope: Scope, config: JitConfig, variant: Mapping[str, Any] | None = None
 ) -> "Picked | None":
-    """How a graph is compiled: as some variant says, or as measured best; None where nobody has measured any."""
+    """How to compile a graph: as `variant` says, or as measured best; None where nothing was measured."""
     if config.backend != "native" or (
-        variant is None and not machine.has_timings("program", get_num_threads())
+        variant is None and not cache_dirs.has_timings("program", get_num_threads())
     ):
         return None
-    from jitkernels.graph import whole
+    from jitkernels.compiler.lowering import autotune_program
 
     if variant is not None:
-        return whole.Picked(whole.with_fields(config, variant), variant, measured)
-    return whole.picked(graph, scope, config, measured)
+        return autotune_program.Picked(autotune_program.with_fields(config, variant), variant, measured)
+    return autotune_program.picked(graph, scope, config, measured)
 
 
-def compiled(graph: Graph, scope: Scope, config: JitConfig, how: "Picked | None" = None) -> Any:
-    """An object with ``run(arrays, values, out)``, which gives outputs and does the writes."""
-    if config.backend == "native":
-        return compilation.compiled(graph, scope, how.config if how else config, how or measured)
+def compiled(graph: Graph, scope: Scope, config: JitConfig, choice: "Picked | None" = None) -> Any:
+    """An object with ``run(arrays, values, out)``, which returns outputs and does the writes."""
+    if config.is_compiled:
+        return lower_graph.compiled(graph, scope, choice.config if choice else config, choice or measured)
     return Interpreted(graph)
 
 
 def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
-    """The loop nests of a graph that can be measured by themselves."""
-    from jitkernels.graph.fused import Collector
+    """The loop nests of a graph that can be measured alone."""
+    from jitkernels.compiler.lowering.autotune_nest import Collector
 
-    found = Collector()
-    compilation.compiled(graph, scope, config, found)
-    return found.nests
+    collector = Collector()
+    lower_graph.compiled(graph, scope, config, collector)
+    return collector.nests
 
 
 class Interpreted:
@@ -68,30 +69,32 @@ class Interpreted:
         self.launches = sum(node.operation != "input" for node in graph)
 
     def fits(self, _: Mapping[str, int]) -> bool:
-        """Whether it takes no more memory than it may; nobody says what NumPy takes."""
+        """True: the memory that NumPy takes is not limited."""
         return True
 
     def run(
         self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Outputs, new arrays all; what is written to inputs is written when all is computed."""
-        found = interpreter.run(self.graph, arrays, values)
+        """The outputs, all new arrays; writes to inputs happen after all is computed."""
+        values_of_roots = interpreter.run(self.graph, arrays, values)
         count = len(self.graph.outputs)
-        results = [_own(one, found[:i], arrays) for i, one in enumerate(found[:count])]
-        written = [_own(one, (), arrays) for one in found[count:]]
-        for (target, _), one in zip(self.graph.writes, written, strict=True):
-            arrays[target.options["index"]][...] = one
+        results = [
+            _own(value, values_of_roots[:i], arrays) for i, value in enumerate(values_of_roots[:count])
+        ]
+        written = [_own(value, (), arrays) for value in values_of_roots[count:]]
+        for (target, _), value in zip(self.graph.writes, written, strict=True):
+            arrays[target.options["index"]][...] = value
         if out is None:
             return results
-        for target, one in zip(out, results, strict=True):
-            target[...] = one
+        for target, value in zip(out, results, strict=True):
+            target[...] = value
         return list(out)
 
 
 def _own(array: Any, others: Sequence[Any], arrays: Sequence[Any]) -> Any:
-    """An array that shares memory with none of the others."""
+    """An array that shares memory with no other one."""
     if array.base is not None or not array.flags.writeable:
         return array.copy()
-    if any(array is one for one in (*others, *arrays)):
+    if any(array is value for value in (*others, *arrays)):
         return array.copy()
     return array

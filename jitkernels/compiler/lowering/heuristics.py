@@ -1,105 +1,112 @@
-"""How a nest is made where nothing was measured: guesses from its operations, and from the call that was traced."""
+"""Default variants of loop nests without measurements: heuristics from their operations and the traced sizes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from jitkernels.graph import cones, extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.memory import Array, is_near
-from jitkernels.graph.ir import Node
-from jitkernels.graph.nests import Nest
-from jitkernels.graph.pieces import BY_NUMBERS
+from jitkernels.compiler.codegen.core.load_store import is_near
+from jitkernels.compiler.ir import access_map, symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 
 STREAM_BYTES = 1 << 24
-"""Results of this size go past the caches: few machines keep them and what they are made of."""
+"""Bytes of a result from which on streaming stores pay: few caches hold it and its operands."""
 LONG_ROWS = 128
-"""Columns from which on it counts little what is done once for a row."""
+"""Columns from which on the work per row is negligible."""
 SHORT_BYTES = 512
-"""What steps of four vectors leave of a row of less takes as long as what they do of it."""
+"""Bytes of a row below which the remainder of steps of four vectors takes as long as the steps."""
 CALCULATING = 12
-"""Additions for each column, from which on two vectors at once keep the processor as busy as four."""
+"""Additions per column from which on two vectors at once saturate the processor as four do."""
 REGISTERS = 16
-"""Vectors that a step may read and write: as many again are computed with, and processors have 32."""
+"""Vectors that a step may load and store: computing takes as many again, and processors have 32."""
 LONG = frozenset({
     "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
     "arctan", "hypot", "fmod", "remainder",
 })  # fmt: skip
-"""Functions of which two vectors at once keep the processor busy: four run no faster, and take LLVM twice as long."""
+"""Functions that saturate the processor with two vectors at once: four run no faster and double LLVM's time."""
 LONG_IN = {
     "float32": LONG | {"sin", "cos", "power", "exp", "expm1"},
     "float64": LONG | {"arctanh", "floor_divide"},
 }
-"""Those of which that holds in one precision alone are there too."""
+"""These and the functions for which it holds in one precision only."""
 
 
 def stream(nest: Nest) -> int:
-    """From how many bytes of the result on it pays to write past the caches: never, where computing takes longer."""
+    """Bytes of the result from which on to use streaming stores; 0 for never, where computing takes longer."""
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
 def is_stencil(nest: Nest) -> bool:
-    """Whether an array is read at several places for one of results, most of which no line of the cache begins at."""
+    """Whether an array is read with several access maps for one result, most of them not aligned to cache lines."""
     return not any(cone.reductions for cone in nest.cones) and any(
-        cone.leaves[key].shape and _are_near([*places.values()])
+        cone.leaves[key].shape and _are_near([*access_maps.values()])
         for cone in nest.cones
-        for key, places in cone.places.items()
+        for key, access_maps in cone.places.items()
         if key in cone.leaves
     )
 
 
-def _are_near(places: Sequence[IndexMap]) -> bool:
-    """Whether two of the places begin a number of elements apart, not whole parts or rows of an array."""
-    return any(_is_near(one, other) for one, other in combinations(places, 2))
+def _are_near(access_maps: Sequence[IndexMap]) -> bool:
+    """Whether two access maps start a number of elements apart, not whole parts or rows of an array."""
+    return any(_is_near(first, second) for first, second in combinations(access_maps, 2))
 
 
-def _is_near(one: IndexMap, other: IndexMap) -> bool:
-    pairs = [*zip(one, other, strict=True)]
-    if any(isinstance(a - b, extents.Extent) for (a, _), (b, _) in pairs):
+def _is_near(first: IndexMap, second: IndexMap) -> bool:
+    pairs = [*zip(first, second, strict=True)]
+    if any(isinstance(a - b, symbolic_dims.Extent) for (a, _), (b, _) in pairs):
         return False
-    return any(bool(steps or others) for (a, steps), (b, others) in pairs if steps != others or a - b)
+    return any(
+        bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b
+    )
 
 
 def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
-    """How many vectors a step takes."""
-    if any(cones.adds(store.cone.root) for store in nest.stores):
-        return 1  # lanes take their turns
-    is_long = bool(nest.rows) and extents.value_of(extents.product(nest.columns)) >= LONG_ROWS
+    """The unroll factor: vectors per step."""
+    if any(access_map.adds(store.cone.root) for store in nest.stores):
+        return 1  # scatter-adds run lane by lane
+    is_long = bool(nest.rows) and product_now(nest.columns) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
     reduces = any(cone.reductions for cone in nest.cones)
     is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
     most = 4
-    # Code for a single row serves all lengths, also those of large arrays, of which steps of two would make less.
+    # Code for a single row serves all lengths, also large arrays, which steps of two would slow down.
     if is_short and (nest.rows or nest.cost_of_columns >= CALCULATING):
         most = 2
     if not nest.rows and any(map(_is_long, nest.nodes)):
         most = 2
     most = most if cost < 24 else 2 if cost < 60 else 1
-    moved = 0 if reduces else _moved(nest, arrays)
-    while most > 1 and most * moved > REGISTERS:
+    vectors_moved = 0 if reduces else _moved(nest, arrays)
+    while most > 1 and most * vectors_moved > REGISTERS:
         most //= 2
     return most
 
 
 def _moved(nest: Nest, arrays: Mapping[int, Array]) -> int:
-    """Vectors that are read and written for one of results: several for lanes that are near but not side by side."""
+    """Vectors loaded and stored per result: several for lanes at small strides."""
     read: dict[Any, int] = {}
     written = 0
     for store in nest.stores:
         if store.region != BY_NUMBERS:
-            own = store.region or cones.identity(store.cone.root.ndim)
+            own = store.region or access_map.identity(store.cone.root.ndim)
             written += _vectors(arrays[id(store.target)], own)
         for key, leaf in store.cone.leaves.items():
-            for name, place in store.cone.places[key].items() if leaf.shape and key in arrays else ():
-                read[key, name] = _vectors(arrays[key], place)
+            for name, index_map in store.cone.places[key].items() if leaf.shape and key in arrays else ():
+                read[key, name] = _vectors(arrays[key], index_map)
     return written + sum(read.values())
 
 
-def _vectors(array: Array, place: IndexMap) -> int:
-    apart = [
-        step * stride for stride, (_, moves) in zip(array.strides, place, strict=True) for _, step in moves
+def _vectors(array: Array, index_map: IndexMap) -> int:
+    """The smallest stride of an access map, in vectors per result."""
+    strides = [
+        step * stride
+        for stride, (_, steps) in zip(array.strides, index_map, strict=True)
+        for _, step in steps
     ]
-    return min((abs(int(one)) for one in apart if is_near(one)), default=1)
+    return min((abs(int(stride)) for stride in strides if is_near(stride)), default=1)
 
 
 def _is_long(node: Node) -> bool:

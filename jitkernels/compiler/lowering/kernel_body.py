@@ -1,29 +1,32 @@
-"""A graph as the body of a kernel: ``i64 @body(arrays, integers, numbers, i64 begin, i64 end)`` in LLVM IR.
+"""A graph as a kernel body: ``i64 @body(arrays, integers, numbers, i64 begin, i64 end)`` in LLVM IR.
 
-It is what a loop nest that is written by hand becomes, so that threads, ranges and callers are the same for both.
+It has the signature of hand-written kernels, so that both share threads, ranges and callers.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from jitkernels.compiler.codegen.core import module_text
+from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope
+from jitkernels.compiler.lowering.compiled_program import Program, Segment
+from jitkernels.compiler.lowering.lower_graph import compiled
 from jitkernels.errors import BuildError
-from jitkernels.graph.compilation import compiled
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.emit import programs
-from jitkernels.graph.emit.targets import Variant
-from jitkernels.graph.extents import Extent, Number, Scope
-from jitkernels.graph.ir import Graph
-from jitkernels.graph.program import Program, Segment
 
 CONFIG = JitConfig(opt_level=3, backend="native")
 
 
-def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Variant) -> str:
-    """The body; its first `arrays` inputs are the kernel's arrays, its other ones numbers of type double.
+def body_of(
+    graph: Graph, scope: Scope, arrays: int, along: str, variant: Variant, backend: str = "native"
+) -> str:
+    """The body; the first `arrays` inputs of the graph are the kernel's arrays, the other ones scalars of type double.
 
-    Parts of it are parts of the extent `along`. Raises BuildError for what is more than one nest.
+    It splits the range along the extent `along`. Raises BuildError for a graph that is more than one loop nest.
     """
-    units: list[programs.Unit] = []
-    program = compiled(graph, scope, CONFIG, lambda *_: variant, units)
+    units: list[module_text.Unit] = []
+    program = compiled(graph, scope, replace(CONFIG, backend=backend), lambda *_: variant, units)
     _require_one(program, units)
     (unit,) = units
     (call,) = unit.calls
@@ -44,14 +47,14 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Varian
         factor = step if isinstance(step, int) else f"%a{arrays + symbols.index(step)}"
         lines += [f"  %b{i} = mul i64 {first}, {factor}", f"  %e{i} = mul i64 {last}, {factor}"]
         first, last = f"%b{i}", f"%e{i}"
-    # Nothing is left of the frame where the nest is part of the body.
+    # Inlining the nest lets LLVM promote the frame to registers.
     texts = [text.replace(" noinline ", " alwaysinline ", 1) for text in unit.texts]
     run = f"  %status = call i64 @{call.name}(ptr %frame, i64 {first}, i64 {last})"
-    return programs.unit_text(unit.library, [*texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
+    return module_text.unit_text(unit.library, [*texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
 
 
-def _require_one(program: Program, units: Sequence[programs.Unit]) -> None:
-    """Raise BuildError for what is more than one loop over the arrays as they are."""
+def _require_one(program: Program, units: Sequence[module_text.Unit]) -> None:
+    """Raise BuildError unless the program is one loop nest over its arguments."""
     others = [step.operation for step in program.steps if not isinstance(step, Segment)]
     if others or not units:
         raise BuildError(f"expected one loop nest, got {', '.join(others) or 'nothing'} besides")
@@ -60,7 +63,7 @@ def _require_one(program: Program, units: Sequence[programs.Unit]) -> None:
 
 
 def _steps(extent: Number, along: str, symbols: Sequence[str]) -> list[int | str]:
-    """The numbers and symbols whose product is how many steps of the nest there are for each of `along`."""
+    """The constants and symbols whose product is the number of iterations of the nest for each index of `along`."""
     if isinstance(extent, Extent) and len(extent.terms) == 1:
         ((monomial, count),) = extent.terms.items()
         names = [atom.text for atom in monomial]

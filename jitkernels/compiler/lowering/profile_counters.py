@@ -1,4 +1,4 @@
-"""What compiled code takes, kernel by kernel and by the sizes of calls, where it was asked to count that."""
+"""Profile counters: the time of compiled code by kernel and by the sizes of calls, with ``profile=True``."""
 
 import ctypes
 import functools
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph.emit import clock, programs
-from jitkernels.graph.emit.clock import Clock
-from jitkernels.native import load
+from jitkernels.compiler.codegen.core import cycle_counter, module_text
+from jitkernels.compiler.codegen.core.cycle_counter import Clock
+from jitkernels.runtime.loading import loader
 
 MOST_SIZES = 16
-"""Sizes of calls that are told apart; then the one with the fewest calls makes room."""
+"""Sizes of calls with counters of their own; a new one evicts the one with the fewest calls."""
 SECONDS_OF_CALIBRATION = 2e-3
 
 
 @dataclass
 class Taken:
-    """What calls of some sizes took: for each part its ticks, and how often it ran. `arrays` are the latest call's."""
+    """Counters of the calls of one size: ticks and runs of each part. `arrays`: those of the latest call."""
 
     values: dict[str, int]
     counters: "np.ndarray[Any, np.dtype[np.int64]]"
@@ -29,7 +29,7 @@ class Taken:
 
     @property
     def whole(self) -> float:
-        """Seconds of all parts, those inside of others counted twice."""
+        """Seconds of all parts, counting nested ones twice."""
         return float(self.counters[:, 0].sum()) * seconds_of_tick()
 
     def seconds(self, part: int) -> float:
@@ -38,9 +38,9 @@ class Taken:
 
 @dataclass
 class Profile:
-    """The parts of one program that are timed: nests, products, loops and branches, and nodes that NumPy computes.
+    """The timed parts of a program: nests, products, loops, branches, and nodes that NumPy computes.
 
-    `word`: where the frame has the address of the counters.
+    `word`: the frame slot with the address of the counters.
     """
 
     parts: list[Any] = field(default_factory=list)
@@ -48,43 +48,43 @@ class Profile:
     by_sizes: dict[tuple[int, ...], Taken] = field(default_factory=dict)
 
     def clock(self, part: Any) -> Clock:
-        """One for a part, which may be called at several places."""
+        """The clock of a part, which may be called in several places."""
         return Clock(self.word, self._number(part))
 
     def _number(self, part: Any) -> int:
-        for number, one in enumerate(self.parts):
-            if one is part:
+        for number, known_part in enumerate(self.parts):
+            if known_part is part:
                 return number
         self.parts.append(part)
         return len(self.parts) - 1
 
     def of(self, values: Mapping[str, int]) -> Taken:
-        """What a call of some sizes adds to."""
+        """The counters for the sizes of a call."""
         key = tuple(values.values())
-        found = self.by_sizes.get(key)
-        if found is None:
-            known = [*self.by_sizes.items()]  # at once: other threads call, too
-            if len(known) >= MOST_SIZES:
-                self.by_sizes.pop(min(known, key=lambda one: one[1].calls)[0], None)
+        counters_of_size = self.by_sizes.get(key)
+        if counters_of_size is None:
+            snapshot = [*self.by_sizes.items()]  # a snapshot: other threads may call
+            if len(snapshot) >= MOST_SIZES:
+                self.by_sizes.pop(min(snapshot, key=lambda item: item[1].calls)[0], None)
             counters = np.zeros((max(len(self.parts), 1), 2), np.int64)
-            found = self.by_sizes.setdefault(key, Taken(dict(values), counters))
-        return found
+            counters_of_size = self.by_sizes.setdefault(key, Taken(dict(values), counters))
+        return counters_of_size
 
     def done(self, taken: Taken, arrays: Sequence[Any]) -> None:
-        """Count a call, and keep what it was given."""
+        """Count a call and keep its arrays."""
         taken.calls += 1
         taken.arrays = arrays
 
     def by_numpy(self, taken: Taken, part: Any, seconds: float) -> None:
-        """Add what NumPy took for a node."""
+        """Add the time that NumPy took for a node."""
         taken.counters[self._number(part)] += (round(seconds / seconds_of_tick()), 1)
 
 
 @functools.cache
 def seconds_of_tick() -> float:
-    """What the counter counts, by the clock that everything else is timed by."""
-    source = programs.fused("clock", clock.text(clock.TICKS), 64, ())
-    code = load.placed_of(source)
+    """The duration of a tick of the cycle counter, measured against `perf_counter`."""
+    source = module_text.fused("clock", cycle_counter.text(cycle_counter.TICKS), 64, ())
+    code = loader.placed_of(source)
     ticks: Any = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address)
     ticks(None)
     began, first = perf_counter(), ticks(None)

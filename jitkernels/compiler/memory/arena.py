@@ -1,12 +1,12 @@
-"""Where the arrays between the steps of a program lie: in one arena, in which those not needed at once share memory.
+"""Buffer assignment: pack the arrays between a program's steps into one arena, where disjoint lifetimes share memory.
 
-Lifetimes are known when code is made, sizes are not. So what is planned is who lies above whom: an order of places is
-looked for with the sizes of the traced call, and each array begins where the highest of those ends that it must not
-overlap and that were put below it. That holds for all sizes, and for those of the traced call it is what was found.
+Lifetimes are known at compile time, sizes are not. So the plan is an order: it is searched with the sizes of the
+traced call, and each buffer begins where the highest of those ends that it interferes with and that lie below it.
+That is correct for all sizes, and for those of the traced call it is the arena that the search found.
 
-Looking for places is a packing problem: arrays are put one after another into the lowest gap that fits, in several
-orders (largest first, longest first, as they come), and if the best is above the bound, which is the most that is
-needed at once, the arrays at the top are moved to the front of the order, again and again.
+The search is a packing problem: buffers are put one after another into the lowest gap that fits, in several orders
+(largest first, longest-lived first, by time), and if the best arena exceeds the bound, which is the most that is live
+at once, buffers at the top are moved to the front of the order, repeatedly.
 """
 
 import itertools
@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import extents
-from jitkernels.graph.extents import Number
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.symbolic_dims import Number
 
 MOST_TRIES, MANY = 200, 1000
-"""How often an order is changed, and of how many arrays at most."""
+"""The most changes of the order, and the most buffers for which it is changed."""
 
 
 @dataclass
 class Buffer:
-    """An array between steps: its word in the frame, its bytes, and from which to which times it is needed.
+    """An array between steps: its frame word, its bytes, and its live ranges as times of units.
 
-    `within`: of what is needed at one time alone, while a loop or branch runs, from which to which of its steps.
+    `within`: for arrays that live inside of one loop or branch, the first and last of its steps that need them.
     """
 
     word: int
@@ -45,25 +45,25 @@ class Buffer:
 
     @property
     def now(self) -> int:
-        """The bytes in the call that was traced."""
-        return int(extents.value_of(self.nbytes))
+        """The bytes in the traced call."""
+        return int(symbolic_dims.value_of(self.nbytes))
 
     def meets(self, other: "Buffer") -> bool:
-        """Whether both are needed at once."""
+        """Return whether two buffers are live at once (interfere)."""
         if self.within is not None and other.within is not None and self.spans == other.spans:
             return _overlap(self.within, other.within)
         return any(_overlap(one, span) for one in self.spans for span in other.spans)
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] <= other[1] and other[0] <= one[1]
+def _overlap(left: tuple[int, int], right: tuple[int, int]) -> bool:
+    return left[0] <= right[1] and right[0] <= left[1]
 
 
 @dataclass
 class Arena:
-    """Buffers from the lowest to the highest, and for each the numbers of those that it has to lie above.
+    """Buffers from the lowest to the highest, and for each the indices of those that it must lie above.
 
-    `limit`: bytes in all that it is for; calls that need more have another one.
+    `limit`: the largest arena that this plan serves; calls that need more have another plan.
     """
 
     buffers: list[Buffer] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Arena:
     limit: int | None = None
 
     def places(self, value: Callable[[Number], int]) -> tuple[list[int], int]:
-        """Where each buffer begins, and the bytes of the arena."""
+        """Return each buffer's offset, and the bytes of the arena."""
         begins: list[int] = []
         ends: list[int] = []
         for buffer, lower in zip(self.buffers, self.above, strict=True):
@@ -81,22 +81,22 @@ class Arena:
 
     @property
     def bound(self) -> int:
-        """The most bytes that are needed at once, in the call that was traced: no arena is smaller."""
+        """The peak of live bytes in the traced call: no arena is smaller."""
         return bound_of(self.buffers)
 
     @property
     def now(self) -> int:
-        """The bytes of the arena, in the call that was traced."""
-        return self.places(extents.value_of)[1]
+        """The bytes of the arena in the traced call."""
+        return self.places(symbolic_dims.value_of)[1]
 
 
 def bound_of(buffers: Iterable[Buffer]) -> int:
-    """The most bytes that are needed at once."""
+    """The peak of live bytes."""
     return max(needed_at(buffers).values(), default=0)
 
 
 def needed_at(buffers: Iterable[Buffer]) -> dict[int, int]:
-    """By times at which that changes: the bytes that are needed from then on."""
+    """The live bytes, by the times at which they change."""
     changes: dict[int, int] = {}
     inside: dict[int, list[Buffer]] = {}
     for buffer in buffers:
@@ -113,7 +113,7 @@ def needed_at(buffers: Iterable[Buffer]) -> dict[int, int]:
 
 
 def _add(changes: dict[int, int], spans: Iterable[tuple[int, int]], nbytes: int) -> None:
-    """Note of something when it is needed and when no longer; spans may overlap."""
+    """Add a buffer's bytes at the begin of each live range, and subtract them after its end; ranges may overlap."""
     reached = -1
     for first, last in spans:
         begin = max(first, reached + 1)
@@ -124,39 +124,39 @@ def _add(changes: dict[int, int], spans: Iterable[tuple[int, int]], nbytes: int)
 
 
 def _sums(changes: dict[int, int]) -> dict[int, int]:
-    """What changes have come to at each time."""
+    """The running sums of changes by time."""
     return dict(
         zip(sorted(changes), itertools.accumulate(changes[time] for time in sorted(changes)), strict=True)
     )
 
 
 def planned(buffers: Sequence[Buffer]) -> Arena:
-    """An arena for some buffers."""
+    """Assign buffers to an arena."""
     if not buffers:
         return Arena()
-    meeting = _meetings(buffers)
-    begins = _placed(buffers, meeting)
+    interferences = _interferences(buffers)
+    begins = _searched_offsets(buffers, interferences)
     order = sorted(range(len(buffers)), key=lambda i: (begins[i], buffers[i].first))
-    number = {i: place for place, i in enumerate(order)}
+    position_of = {i: position for position, i in enumerate(order)}
     above: list[tuple[int, ...]] = []
-    beneath: list[int] = []  # bits of all that a buffer lies above, of others or at once
-    for place, i in enumerate(order):
+    transitive: list[int] = []  # bit sets of all buffers below one, directly or transitively
+    for position, i in enumerate(order):
         direct: list[int] = []
         reached = 0
-        lower = [j for j in meeting[i] if number[j] < place]
-        for j in sorted(lower, key=lambda j: (-begins[j], number[j])):
-            if not reached >> number[j] & 1:
-                direct.append(number[j])
-                reached |= beneath[number[j]] | 1 << number[j]
+        lower = [j for j in interferences[i] if position_of[j] < position]
+        for j in sorted(lower, key=lambda j: (-begins[j], position_of[j])):
+            if not reached >> position_of[j] & 1:
+                direct.append(position_of[j])
+                reached |= transitive[position_of[j]] | 1 << position_of[j]
         above.append(tuple(direct))
-        beneath.append(reached)
+        transitive.append(reached)
     return Arena([buffers[i] for i in order], above)
 
 
-def _placed(buffers: Sequence[Buffer], meeting: Sequence[Sequence[int]]) -> list[int]:
-    """Where each buffer begins, by the sizes of now, in as little memory as is found."""
+def _searched_offsets(buffers: Sequence[Buffer], interferences: Sequence[Sequence[int]]) -> list[int]:
+    """Search offsets for the sizes of the traced call, in as little memory as possible."""
     count, bound = len(buffers), bound_of(buffers)
-    size = [one.now for one in buffers]
+    size = [buffer.now for buffer in buffers]
     keys: list[Callable[[int], Any]] = [
         lambda i: (-size[i], buffers[i].first),
         lambda i: (-size[i] * (buffers[i].last - buffers[i].first + 1), buffers[i].first),
@@ -166,7 +166,7 @@ def _placed(buffers: Sequence[Buffer], meeting: Sequence[Sequence[int]]) -> list
     best: tuple[int, list[int], list[int]] | None = None
     for key in keys:
         order = sorted(range(count), key=key)
-        total, begins = _put(order, size, meeting)
+        total, begins = _first_fit(order, size, interferences)
         if best is None or total < best[0]:
             best = total, begins, order
         if total == bound:
@@ -180,41 +180,43 @@ def _placed(buffers: Sequence[Buffer], meeting: Sequence[Sequence[int]]) -> list
             break
         top = [i for i in order if begins[i] + size[i] == total]
         moved = top[0] if random.random() < 0.7 else int(random.integers(count))
-        place = int(random.integers(order.index(moved) + 1))
-        tried = [i for i in order if i != moved]
-        tried.insert(place, moved)
-        found, places = _put(tried, size, meeting)
-        if found <= total:
-            total, begins, order = found, places, tried
+        position = int(random.integers(order.index(moved) + 1))
+        candidate = [i for i in order if i != moved]
+        candidate.insert(position, moved)
+        candidate_total, candidate_begins = _first_fit(candidate, size, interferences)
+        if candidate_total <= total:
+            total, begins, order = candidate_total, candidate_begins, candidate
     return begins
 
 
-def _meetings(buffers: Sequence[Buffer]) -> list[list[int]]:
-    """For each buffer, those that are needed at a time when it is."""
-    found: list[list[int]] = [[] for _ in buffers]
+def _interferences(buffers: Sequence[Buffer]) -> list[list[int]]:
+    """For each buffer, the buffers that interfere with it."""
+    results: list[list[int]] = [[] for _ in buffers]
     alive: list[int] = []
     for i in sorted(range(len(buffers)), key=lambda i: buffers[i].first):
         alive = [j for j in alive if buffers[j].last >= buffers[i].first]
         for j in alive:
             if buffers[i].meets(buffers[j]):
-                found[i].append(j)
-                found[j].append(i)
+                results[i].append(j)
+                results[j].append(i)
         alive.append(i)
-    return found
+    return results
 
 
-def _put(
-    order: Sequence[int], size: Sequence[int], meeting: Sequence[Sequence[int]]
+def _first_fit(
+    order: Sequence[int], size: Sequence[int], interferences: Sequence[Sequence[int]]
 ) -> tuple[int, list[int]]:
-    """The bytes in all and the places, if each buffer in turn gets the lowest gap in which it fits."""
+    """First fit: put each buffer into the lowest gap in which it fits; return the total bytes and the offsets."""
     begins = [-1] * len(size)
-    most = 0
+    total = 0
     for i in order:
-        at = 0
-        for begin, end in sorted((begins[j], begins[j] + size[j]) for j in meeting[i] if begins[j] >= 0):
-            if begin - at >= size[i]:
+        offset = 0
+        for begin, end in sorted(
+            (begins[j], begins[j] + size[j]) for j in interferences[i] if begins[j] >= 0
+        ):
+            if begin - offset >= size[i]:
                 break
-            at = max(at, end)
-        begins[i] = at
-        most = max(most, at + size[i])
-    return most, begins
+            offset = max(offset, end)
+        begins[i] = offset
+        total = max(total, offset + size[i])
+    return total, begins

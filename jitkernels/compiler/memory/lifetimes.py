@@ -1,7 +1,7 @@
-"""When the arrays between the steps of a program are needed, from the first step that touches each to the last.
+"""Lifetimes of the arrays between steps: the live ranges from each array's definition to its last use.
 
-What is done at one time is a unit: a step, or a product and the nest behind it, as its rows may be handed on. A unit
-may come again (see `recomputing`); what it writes is not needed between the last that reads it and then.
+Time counts units: a unit is a step, or a product with its epilogue nests. A unit may run again (rematerialization,
+see `rematerialization`); its outputs are dead between their last reader and that time.
 """
 
 import itertools
@@ -11,47 +11,47 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jitkernels.graph import extents
-from jitkernels.graph.arena import Buffer
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.epilogues import Step, read_by, written_by
-from jitkernels.graph.extents import Number
-from jitkernels.graph.flows import Flow
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.kernel_calls import KernelCall
-from jitkernels.graph.nests import Nest
-from jitkernels.graph.products import Product
-from jitkernels.graph.schedule import Single
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import Flow
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.memory.arena import Buffer
+from jitkernels.compiler.schedule.fusion import Single
+from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
+from jitkernels.compiler.schedule.kernel_step import KernelCall
+from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.matmul_step import Product
 
 LINE = 64
 Unit = tuple[Step, ...]
 
 
 def bytes_of(node: Node) -> Number:
-    """Bytes of an array in whole lines, and one more, so that arrays of round sizes lie differently in the caches."""
+    """The bytes of an array in whole cache lines plus one, so that arrays of round sizes map to different sets."""
     size = np.dtype(node.dtype).itemsize
-    return (extents.product(node.shape) * size + 2 * LINE - 1) // LINE * LINE
+    return (symbolic_dims.product(node.shape) * size + 2 * LINE - 1) // LINE * LINE
 
 
 def units_of(steps: Sequence[Step]) -> list[Unit]:
-    """What is done at one time."""
-    found: list[list[Step]] = []
+    """Group steps into units."""
+    results: list[list[Step]] = []
     waits = False
     for step in steps:
         is_nothing = isinstance(step, Nest) and step.is_empty
         if waits and isinstance(step, Nest):
-            found[-1].append(step)
+            results[-1].append(step)
         else:
-            found.append([step])
+            results.append([step])
         waits = isinstance(step, Product) or (waits and is_nothing)
-    return [tuple(one) for one in found]
+    return [tuple(result) for result in results]
 
 
 @dataclass(frozen=True)
 class Use:
-    """The words of arrays that a unit reads, but for what it made, and writes.
+    """The frame words of arrays that a unit reads (without its own outputs) and writes.
 
-    `lasts`: they are needed to the end, as what NumPy gives may be a view.
+    `lasts`: they live to the end, as a result of NumPy may be a view of them.
     """
 
     reads: frozenset[int]
@@ -60,7 +60,7 @@ class Use:
 
 
 def use_of(unit: Unit, arrays: Mapping[int, Array]) -> Use:
-    """What a unit uses."""
+    """The arrays that a unit uses."""
     reads: set[int] = set()
     writes: set[int] = set()
     for step in unit:
@@ -74,7 +74,7 @@ def use_of(unit: Unit, arrays: Mapping[int, Array]) -> Use:
 
 
 def stays(unit: Unit, graph: Graph) -> bool:
-    """Whether what comes before a unit stays before it, and so with what comes behind: not only results count."""
+    """Return whether a unit must not be reordered, as it has effects other than its outputs."""
     checks = set(map(id, graph.checks))
     return any(
         not isinstance(step, Nest | Product | KernelCall)
@@ -84,24 +84,26 @@ def stays(unit: Unit, graph: Graph) -> bool:
 
 
 def work_of(unit: Unit) -> int:
-    """Additions, about, in the call that was traced."""
-    return sum(extents.value_of(step.work) for step in unit if isinstance(step, Nest | Product | KernelCall))
+    """The approximate number of additions of a unit, in the traced call."""
+    return sum(
+        symbolic_dims.value_of(step.work) for step in unit if isinstance(step, Nest | Product | KernelCall)
+    )
 
 
 def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[int, int]]]:
-    """By words: from when to when each is needed, if units are done in some order."""
-    again = {unit for unit, count in Counter(order).items() if count > 1}
-    found: dict[int, list[tuple[int, int]]] = {}
+    """The live ranges of each frame word, if units run in some order."""
+    repeated = {unit for unit, count in Counter(order).items() if count > 1}
+    result: dict[int, list[tuple[int, int]]] = {}
     for time, unit in enumerate(order):
         use = uses[unit]
         last = len(order) + 1 if use.lasts else time
         for word in use.reads | use.writes:
-            known = found.setdefault(word, [])
-            if not known or (unit in again and word in use.writes):
-                known.append((time, last))
+            ranges = result.setdefault(word, [])
+            if not ranges or (unit in repeated and word in use.writes):
+                ranges.append((time, last))
             else:
-                known[-1] = known[-1][0], max(last, known[-1][1])
-    return found
+                ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
+    return result
 
 
 def lifetimes(
@@ -110,7 +112,7 @@ def lifetimes(
     made: Mapping[int, Node],
     inside: Mapping[int, tuple[int, int]] | None = None,
 ) -> list[Buffer]:
-    """When the arrays are needed that are `made` at words of the frame; for `inside` see `inside_of`."""
+    """The buffers of arrays that are `made` at frame words; `inside`: see `flow_local_lifetimes`."""
     spans = spans_of(order, uses)
     return [
         Buffer(word, bytes_of(node), tuple(spans[word]), (inside or {}).get(word))
@@ -119,13 +121,13 @@ def lifetimes(
     ]
 
 
-def inside_of(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
-    """By words: of the steps inside of a loop or branch, the first and the last that need what no other ones need.
+def flow_local_lifetimes(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
+    """For arrays that live within one loop or branch: the first and last of its steps that need them, by frame word.
 
-    What is made and needed in one stage of a round alone is made anew in the next round. Groups are told which of
-    their words may have memory of others.
+    An array that one stage of an iteration makes and uses is made anew in the next iteration. Sets `sharing` of
+    groups.
     """
-    found: dict[int, tuple[int, int]] = {}
+    result: dict[int, tuple[int, int]] = {}
     for flow in (step for unit in units for step in unit if isinstance(step, Flow)):
         groups = [group for body in flow.bodies.values() for _, group in body.stages if group]
         spans: dict[int, tuple[int, int]] = {}
@@ -141,12 +143,12 @@ def inside_of(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
                 use = use_of((step,), group.arrays)
                 for word in (use.reads | use.writes) & words.keys():
                     spans[words[word]] = spans.get(words[word], (number, number))[0], number
-        apart = {
+        shareable = {
             word: (first, last)
             for word, (first, last) in spans.items()
             if any(begin > last or end < first for begin, end in spans.values())
         }
         for group in groups:
-            group.sharing = apart.keys() & set(group.words.values())
-        found |= apart
-    return found
+            group.sharing = shareable.keys() & set(group.words.values())
+        result |= shareable
+    return result

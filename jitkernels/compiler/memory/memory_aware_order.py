@@ -1,95 +1,102 @@
-"""In which order units are done, so that little memory is needed at once: what ends the need for arrays comes early.
+"""Memory-aware scheduling: reorder units to reduce the peak of live bytes, by ending lifetimes early.
 
-Gradients of weights, for instance, need what a layer was given and what comes back to it. Done as soon as both are
-there, they leave the memory of both to the layers before it.
+Gradients of weights, for instance, need a layer's input and the gradient of its output. Run as soon as both exist,
+they free the memory of both for the layers before it.
 
-Units keep their order where one writes what the other reads or writes. Loops, branches, NumPy's operations and what
-looks for mistakes stay behind all that they come behind. Among those that can be done, that is taken which leaves the
-least memory in need, from the first unit on or from the last one back; and where that is no better in all, everything
-stays as it was.
+Units keep their order where one writes what the other reads or writes. Loops, branches, NumPy calls and checks stay
+behind all that precedes them. List scheduling takes the ready unit that leaves the fewest live bytes, once forwards
+and once backwards from the end; the original order is kept if neither is better.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from jitkernels.graph.arena import Buffer, bound_of
-from jitkernels.graph.lifetimes import Use, spans_of
+from jitkernels.compiler.memory.arena import Buffer, bound_of
+from jitkernels.compiler.memory.lifetimes import Use, spans_of
 
 
 def ordered(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer]) -> list[int]:
-    """The numbers of units in an order for which no more is needed at once than for the one that they have."""
-    before, waits = list(range(len(uses))), _waits(uses, stays)
-    size = {one.word: one.now for one in buffers}
-    orders = before, _by_need(uses, waits, size), _from_the_end(uses, waits, size)
+    """Return an order of units whose peak of live bytes is at most that of the given order."""
+    original, dependences = list(range(len(uses))), _dependences(uses, stays)
+    size = {buffer.word: buffer.now for buffer in buffers}
+    orders = (
+        original,
+        _list_schedule(uses, dependences, size),
+        _reverse_list_schedule(uses, dependences, size),
+    )
     return min(orders, key=lambda order: bound_of(needed_in(order, uses, buffers)))
 
 
-def _from_the_end(uses: Sequence[Use], waits: Sequence[set[int]], size: Mapping[int, int]) -> list[int]:
-    """The same from the last unit to the first, so that what is made comes late."""
+def _reverse_list_schedule(
+    uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]
+) -> list[int]:
+    """List scheduling from the last unit to the first, so that definitions come late."""
     last = len(uses) - 1
     followers: list[set[int]] = [set() for _ in uses]
-    for number, own in enumerate(waits):
-        for one in own:
-            followers[last - one].add(last - number)
-    return [last - number for number in reversed(_by_need(uses[::-1], followers, size))]
+    for number, predecessors in enumerate(dependences):
+        for predecessor in predecessors:
+            followers[last - predecessor].add(last - number)
+    return [last - number for number in reversed(_list_schedule(uses[::-1], followers, size))]
 
 
 def needed_in(order: Sequence[int], uses: Sequence[Use], buffers: Sequence[Buffer]) -> list[Buffer]:
-    """The same arrays, which are needed when units are done in some order."""
+    """The buffers with their live ranges in another order of units."""
     spans = spans_of(order, uses)
-    return [replace(one, spans=tuple(spans[one.word])) for one in buffers]
+    return [replace(buffer, spans=tuple(spans[buffer.word])) for buffer in buffers]
 
 
-def _waits(uses: Sequence[Use], stays: Sequence[bool]) -> list[set[int]]:
-    """For each unit, those that have to be done before."""
-    found: list[set[int]] = []
+def _dependences(uses: Sequence[Use], stays: Sequence[bool]) -> list[set[int]]:
+    """For each unit, the units that must run before it."""
+    results: list[set[int]] = []
     writer: dict[int, int] = {}
     readers: dict[int, list[int]] = {}
     barrier = -1
     for number, use in enumerate(uses):
-        own = {barrier} - {-1}
+        predecessors = {barrier} - {-1}
         for word in use.reads | use.writes:
-            own |= {writer[word]} if word in writer else set()
+            predecessors |= {writer[word]} if word in writer else set()
             if word in use.writes:
-                own.update(readers.pop(word, ()))
+                predecessors.update(readers.pop(word, ()))
                 writer[word] = number
             else:
                 readers.setdefault(word, []).append(number)
         if stays[number]:
-            own, barrier = set(range(number)), number
-        found.append(own)
-    return found
+            predecessors, barrier = set(range(number)), number
+        results.append(predecessors)
+    return results
 
 
-def _by_need(uses: Sequence[Use], waits: Sequence[set[int]], size: Mapping[int, int]) -> list[int]:
-    """Each time what leaves the least in need, of those that need not wait."""
+def _list_schedule(
+    uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]
+) -> list[int]:
+    """List scheduling: run the ready unit that increases the live bytes least."""
     touched = [(use.reads | use.writes) & size.keys() for use in uses]
-    left: dict[int, int] = {}
+    uses_left: dict[int, int] = {}
     for words in touched:
         for word in words:
-            left[word] = left.get(word, 0) + 1
-    open_, followers = [len(one) for one in waits], [list[int]() for _ in uses]
-    for number, own in enumerate(waits):
-        for one in own:
-            followers[one].append(number)
-    ready = [number for number, count in enumerate(open_) if not count]
-    there: set[int] = set()
+            uses_left[word] = uses_left.get(word, 0) + 1
+    pending, followers = [len(wait) for wait in dependences], [list[int]() for _ in uses]
+    for number, predecessors in enumerate(dependences):
+        for predecessor in predecessors:
+            followers[predecessor].append(number)
+    ready = [number for number, count in enumerate(pending) if not count]
+    live: set[int] = set()
     order: list[int] = []
 
-    def more(number: int) -> tuple[int, int]:
-        new = sum(size[word] for word in touched[number] - there)
-        gone = sum(size[word] for word in touched[number] if left[word] == 1)
-        return new - gone, number
+    def live_increase(number: int) -> tuple[int, int]:
+        allocated = sum(size[word] for word in touched[number] - live)
+        freed = sum(size[word] for word in touched[number] if uses_left[word] == 1)
+        return allocated - freed, number
 
     while ready:
-        chosen = min(ready, key=more)
+        chosen = min(ready, key=live_increase)
         ready.remove(chosen)
         order.append(chosen)
-        there |= touched[chosen]
+        live |= touched[chosen]
         for word in touched[chosen]:
-            left[word] -= 1
-        for one in followers[chosen]:
-            open_[one] -= 1
-            if not open_[one]:
-                ready.append(one)
+            uses_left[word] -= 1
+        for predecessor in followers[chosen]:
+            pending[predecessor] -= 1
+            if not pending[predecessor]:
+                ready.append(predecessor)
     return order

@@ -1,72 +1,73 @@
-"""In which order the dimensions of a result lie in memory: as NumPy chooses it, by how what it is made of lies."""
+"""The memory order of outputs: as NumPy chooses it, by the strides of the operands."""
 
 from collections.abc import Mapping, Sequence
 
-from jitkernels.graph import cones, construct, epilogues
-from jitkernels.graph.cones import Cone
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.layouts import Order, order_of_computed, order_of_joined
-from jitkernels.graph.nests import Nest, Store
+from jitkernels.compiler.ir import access_map, builder
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.memory_order import Order, concatenation_order, elementwise_order
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.schedule import gemm_epilogue
+from jitkernels.compiler.schedule.fusion_region import FusionRegion
+from jitkernels.compiler.schedule.loop_nest import Nest, Store
 
 
 def order_of_store(
-    store: Store, steps: Sequence[epilogues.Step], arrays: Mapping[int, Array]
+    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[int, Array]
 ) -> Order | None:
-    """The order of a root, or of what is joined of several; None for C order."""
+    """The memory order of an output, or of a concatenation of parts; None for C order."""
     if store.region is None:
         return order_of(store.cone, arrays)
     if store.target.operation != "concatenate":
         return None
-    parts = [one for step in steps if isinstance(step, Nest) for one in step.stores]
+    parts = [store for step in steps if isinstance(step, Nest) for store in step.stores]
     named = store.target.options.get("named", False)
-    # A new array that is filled lies as the array that it is filled with, whatever else is put into it.
-    found = [one.cone for one in parts if one.target is store.target and (one.cone.leaves or not named)]
-    known = [(cone.root.shape, _steps_of(cone, arrays)) for cone in found]
-    order = order_of_joined(store.target.ndim, known)
+    # A new array that is filled has the order of the array that fills it, whatever else is stored into it.
+    cones = [part.cone for part in parts if part.target is store.target and (part.cone.leaves or not named)]
+    known = [(cone.root.shape, _strides_of_part(cone, arrays)) for cone in cones]
+    order = concatenation_order(store.target.ndim, known)
     return None if named and order != (*reversed(range(store.target.ndim)),) else order
 
 
-def _steps_of(cone: Cone, arrays: Mapping[int, Array]) -> list[Number]:
-    """How far apart elements of a part lie: in what it is a view of, or, where it is computed, as its result would."""
+def _strides_of_part(cone: FusionRegion, arrays: Mapping[int, Array]) -> list[Number]:
+    """The strides of a part: of the array that it is a view of, or of its result where it is computed."""
     shape = cone.root.shape
     (leaf, *others) = cone.leaves or (0,)
     is_view = leaf in arrays and all(node.operation in ("view", "cast") for node in cone.nodes)
     if others or not is_view or len(cone.places[leaf]) != 1:
-        return [*construct.contiguous(shape, order_of(cone, arrays))]
-    (place,) = cone.places[leaf].values()
-    return _distances(arrays[leaf].strides, place, len(shape))
+        return [*builder.contiguous(shape, order_of(cone, arrays))]
+    (access_map,) = cone.places[leaf].values()
+    return _loop_strides(arrays[leaf].strides, access_map, len(shape))
 
 
-def _distances(strides: Sequence[Number], place: IndexMap, dimensions: int) -> list[Number]:
-    """How far each dimension of a root goes in an array, forwards or backwards."""
+def _loop_strides(strides: Sequence[Number], place: IndexMap, dimensions: int) -> list[Number]:
+    """The coefficient of each output dimension in an array's offset."""
     steps: list[Number] = [0] * dimensions
-    for stride, (_, moves) in zip(strides, place, strict=True):
-        for loop, step in moves:
-            if loop < cones.INNER:
+    for stride, (_, coefficients) in zip(strides, place, strict=True):
+        for loop, step in coefficients:
+            if loop < access_map.INNER:
                 steps[loop] = steps[loop] + stride * step
     return steps
 
 
-def order_of(cone: Cone, arrays: Mapping[int, Array]) -> Order | None:
-    """The dimensions of an elementwise root from the outermost in memory on, as in what it reads; None for C order.
+def order_of(cone: FusionRegion, arrays: Mapping[int, Array]) -> Order | None:
+    """The memory order of an elementwise output, outermost dimension first, as in its operands; None for C order.
 
-    So does NumPy choose the layout of a result: what is computed from transposed arrays lies as they do.
+    NumPy's rule for the layout of a result: transposed operands give a transposed result.
     """
     if cone.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in cone.reductions):
         return None
     known: list[list[Number]] = []
-    # What is picked is new, in C order; the numbers that pick it say nothing of the result.
-    read = [(id(node), construct.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
+    # A gathered array is new, in C order; the layout of indices has no influence.
+    read = [(id(node), builder.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
     read += [(key, arrays[key].strides) for key in cone.leaves if key in arrays]
     for key, strides in read:
         for place in cone.places[key].values():
-            if cones.ANYWHERE in cones.loops_of(place):
+            if access_map.ANYWHERE in access_map.loops_of(place):
                 continue
-            steps = _distances(strides, place, cone.root.ndim)
+            steps = _loop_strides(strides, place, cone.root.ndim)
             steps = [
                 0 if same(extent, 1) else step for extent, step in zip(cone.root.shape, steps, strict=True)
             ]
             known.append(steps)
-    return order_of_computed(cone.root.ndim, known)
+    return elementwise_order(cone.root.ndim, known)

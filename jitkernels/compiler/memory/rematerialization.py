@@ -1,15 +1,13 @@
-"""Arrays that are computed again where they are needed next, so that others have their memory meanwhile.
+"""Rematerialization: recompute arrays before a later use instead of keeping them live, to meet `memory_limit`.
 
-Where `memory_limit` is below what the arrays between steps need, units (see `lifetimes`) come again in the order of a
-program: the same code, so that results are the same to the last bit. Rules:
+Units (see `lifetimes`) run again in the program's order: the same code, so that results are bitwise equal. Rules:
 
-1. A unit may come again if it is made of nests and products alone, looks for nothing that NumPy would refuse, and
-   writes neither to arguments nor over what it reads.
-2. It may come before a reader if up to there nobody else has written to what it reads and writes.
-3. What it reads and has no memory any more is kept up to there where that stays below the limit, and else computed
-   again as well.
-4. What comes again is what gains most for its work, at the time when most memory is needed, until the plan fits. What
-   is no longer needed at the end of that is left out again, and so is what is computed for no reader.
+1. A unit may run again if it consists of nests and products only, contains no bailout check, and writes neither
+   arguments nor what it reads.
+2. It may run before a reader if nobody has overwritten what it reads and writes in between.
+3. Its dead operands stay live until then where that remains below the limit, and are recomputed as well otherwise.
+4. At the peak of live bytes the recomputation with the best gain per work is chosen, until the plan fits. At the end
+   recomputations that turn out to be unnecessary are removed, and so are those without a reader.
 """
 
 from collections.abc import Sequence
@@ -17,18 +15,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from jitkernels.compiler.memory.arena import Arena, Buffer, needed_at, planned
+from jitkernels.compiler.memory.lifetimes import Use, spans_of
 from jitkernels.errors import MemoryLimitError
-from jitkernels.graph.arena import Arena, Buffer, needed_at, planned
-from jitkernels.graph.lifetimes import Use, spans_of
 
 MOST_TRIED = 24
-"""Arrays that are looked at for each that is computed again, the largest ones."""
+"""The most candidates for each recomputation, the largest arrays first."""
 MOST_CHANGES, DEEPEST = 400, 300
-"""How often an order is changed, and how many units come again for one at most, each for the next."""
+"""The most changes of the order, and the longest chain of recomputations for one array."""
 
 
 class Turn(NamedTuple):
-    """When a unit is done. `at`: its place among the units of the program, or that of the one before which it comes."""
+    """One run of a unit. `at`: its position among the units, or that of the unit before which it runs again."""
 
     unit: int
     at: int
@@ -38,7 +36,7 @@ Order = list[Turn]
 
 
 class Goal(NamedTuple):
-    """Before what something has to be there, what is needed at each time, and the bytes that this should not exceed."""
+    """A time before which arrays must exist, the live bytes at each time, and the limit for these."""
 
     before: int
     live: Sequence[int]
@@ -46,8 +44,8 @@ class Goal(NamedTuple):
 
 
 @dataclass
-class Recomputing:
-    """What each unit of a program uses, its work, whether it stays where it is, and the arrays between units."""
+class Rematerializer:
+    """The units of a program: their uses, work, whether they stay in place, and the buffers between them."""
 
     uses: Sequence[Use]
     work: Sequence[int]
@@ -57,7 +55,7 @@ class Recomputing:
     buffers: Sequence[Buffer]
 
     def __post_init__(self) -> None:
-        self.size = {one.word: one.now for one in self.buffers}
+        self.size = {buffer.word: buffer.now for buffer in self.buffers}
         self.may_repeat = [
             not (stays or use.reads & use.writes or self.given & use.writes)
             for stays, use in zip(self.stays, self.uses, strict=True)
@@ -70,9 +68,9 @@ class Recomputing:
                 self.writers.setdefault(word, []).append(number)
 
     def within(self, limit: int) -> tuple[list[int], Arena]:
-        """An order of units and its plan, which takes no more than so many bytes.
+        """Return an order of units and its arena of at most `limit` bytes.
 
-        Raises MemoryLimitError where none is found.
+        Raises MemoryLimitError if none is found.
         """
         order, aim = [Turn(number, number) for number in range(len(self.uses))], limit
         for _ in range(MOST_CHANGES):
@@ -80,19 +78,17 @@ class Recomputing:
             if max(live, default=0) <= aim:
                 arena = planned(self._needed_in(order))
                 if arena.now <= limit:
-                    order, arena = self._without_needless(order, arena, limit)
+                    order, arena = self._without_unnecessary(order, arena, limit)
                     return [turn.unit for turn in order], arena
-                aim = (
-                    max(live, default=0) - 1
-                )  # there are gaps in the best plan: less has to be needed at once
+                aim = max(live, default=0) - 1  # the best arena has gaps: lower the peak of live bytes
             changed = self._changed(order, live, aim)
             if changed is None:
                 break
             order = changed
         needed = planned(self._needed_in(order)).now
         raise MemoryLimitError(
-            f"memory_limit: the arrays between kernels need {needed:,} bytes for these sizes, with all computed again"
-            f" that may be; the limit is {limit:,} bytes"
+            f"memory_limit: the arrays between kernels need {needed:,} bytes for these sizes, even with"
+            f" rematerialization; the limit is {limit:,} bytes"
         )
 
     def _spans(self, order: Order) -> dict[int, list[tuple[int, int]]]:
@@ -102,40 +98,40 @@ class Recomputing:
 
     def _needed_in(self, order: Order) -> list[Buffer]:
         spans = self._spans(order)
-        return [replace(one, spans=tuple(spans[one.word])) for one in self.buffers]
+        return [replace(buffer, spans=tuple(spans[buffer.word])) for buffer in self.buffers]
 
     def _live(self, order: Order) -> list[int]:
-        """The bytes that are needed at each time."""
+        """The live bytes at each time."""
         changes, now = needed_at(self._needed_in(order)), 0
-        found = []
+        results = []
         for time in range(len(order) + 2):
             now = changes.get(time, now)
-            found.append(now)
-        return found
+            results.append(now)
+        return results
 
     def _changed(self, order: Order, live: list[int], aim: int) -> Order | None:
-        """An order in which less is needed above a limit; None where none is found."""
+        """Return an order with fewer live bytes above a limit; None if none is found."""
         peak = max(range(len(live)), key=live.__getitem__)
         excess = _above(order, live, aim)
         work = self._work_of(order)
         best: tuple[float, Order] | None = None
-        for word, before in self._absent_at(order, peak)[:MOST_TRIED]:
-            new = self._again(order, word, before, live, aim)
-            if new is None:
+        for word, before in self._idle_at(order, peak)[:MOST_TRIED]:
+            candidate = self._again(order, word, before, live, aim)
+            if candidate is None:
                 continue
-            new = self._without_unread(new)
-            gain = excess - _above(new, self._live(new), aim)
-            cost = self._work_of(new) - work
+            candidate = self._without_unread(candidate)
+            gain = excess - _above(candidate, self._live(candidate), aim)
+            cost = self._work_of(candidate) - work
             if gain > 0 and (best is None or gain / max(cost, 1) > best[0]):
-                best = gain / max(cost, 1), new
+                best = gain / max(cost, 1), candidate
         return best and best[1]
 
     def _work_of(self, order: Order) -> int:
         return sum(self.work[turn.unit] for turn in order)
 
-    def _absent_at(self, order: Order, time: int) -> list[tuple[int, int]]:
-        """Words that are needed before and after some time, and not then, and when next; the largest first."""
-        found = []
+    def _idle_at(self, order: Order, time: int) -> list[tuple[int, int]]:
+        """Words that are live but unused at a time, with the time of their next use; the largest first."""
+        results = []
         spans = self._spans(order)
         for word in self.size:
             if not any(first < time < last for first, last in spans[word]):
@@ -143,29 +139,29 @@ class Recomputing:
             times = [t for t, turn in enumerate(order) if word in self.touched[turn.unit]]
             for before, after in pairwise(times):
                 if before < time < after:
-                    found.append((word, after))
-        return sorted(found, key=lambda pair: -self.size[pair[0]])
+                    results.append((word, after))
+        return sorted(results, key=lambda pair: -self.size[pair[0]])
 
     def _again(self, order: Order, word: int, before: int, live: Sequence[int], aim: int) -> Order | None:
-        """The order with what makes an array once more before some time; None where that cannot be."""
-        maker = self._maker(order, word, before)
-        if maker is None:
+        """Insert the recomputation of an array before some time; None if it is not possible."""
+        producer = self._producer_before(order, word, before)
+        if producer is None:
             return None
-        needed = self._needed(order, maker, Goal(before, live, aim), [])
+        needed = self._needed(order, producer, Goal(before, live, aim), [])
         if needed is None:
             return None
-        at = order[before].at
-        return [*order[:before], *(Turn(unit, at) for unit in needed), *order[before:]]
+        position = order[before].at
+        return [*order[:before], *(Turn(unit, position) for unit in needed), *order[before:]]
 
-    def _maker(self, order: Order, word: int, before: int) -> int | None:
-        """The unit that wrote an array last."""
+    def _producer_before(self, order: Order, word: int, before: int) -> int | None:
+        """The unit that wrote an array last before some time."""
         writers = self.writers.get(word, ())
         return next((turn.unit for turn in reversed(order[:before]) if turn.unit in writers), None)
 
     def _needed(
         self, order: Order, unit: int, goal: "Goal", known: list[int], depth: int = 0
     ) -> list[int] | None:
-        """Units that have to come before some time, so that one can come again, and this one, behind `known`."""
+        """The units to run again before some time so that `unit` can, behind `known`; None if impossible."""
         before = goal.before
         if unit in known:
             return known
@@ -174,57 +170,57 @@ class Recomputing:
         first = next(at for at, turn in enumerate(order) if turn.unit == unit)
         use = self.uses[unit]
         for word in use.reads | use.writes:
-            own = unit if word in use.writes else self._maker(order, word, first)
-            others = [other for other in self.writers.get(word, ()) if other != own]
+            allowed_writer = unit if word in use.writes else self._producer_before(order, word, first)
+            others = [other for other in self.writers.get(word, ()) if other != allowed_writer]
             if any(turn.unit in others for turn in order[first + 1 : before]):
                 return None
         spans = self._spans(order)
         for word in sorted(use.reads & self.size.keys()):
             if any(begin < before <= end for begin, end in spans[word]):
                 continue
-            gone = max(end for begin, end in spans[word] if begin < before)
-            most = max(goal.live[gone + 1 : before], default=0)
-            maker = self._maker(order, word, before)
-            if maker is None:
+            last_use = max(end for begin, end in spans[word] if begin < before)
+            most = max(goal.live[last_use + 1 : before], default=0)
+            producer = self._producer_before(order, word, before)
+            if producer is None:
                 return None
-            if most + self.size[word] > goal.aim and self.may_repeat[maker] and depth < DEEPEST:
-                more = self._needed(order, maker, goal, known, depth + 1)
-                known = known if more is None else more
+            if most + self.size[word] > goal.aim and self.may_repeat[producer] and depth < DEEPEST:
+                extended = self._needed(order, producer, goal, known, depth + 1)
+                known = known if extended is None else extended
         return [*known, unit]
 
     def _without_unread(self, order: Order) -> Order:
-        """Without the earlier of two times that a unit comes, if nobody needs what it makes between."""
+        """Remove the earlier of two runs of a unit if nobody reads its outputs between them."""
         times: dict[int, list[int]] = {}
         for at, turn in enumerate(order):
             times.setdefault(turn.unit, []).append(at)
         unread = {
             first
-            for unit, own in times.items()
-            for first, second in pairwise(own)
+            for unit, run_times in times.items()
+            for first, second in pairwise(run_times)
             if not any(self.uses[unit].writes & self.touched[turn.unit] for turn in order[first + 1 : second])
         }
         return [turn for at, turn in enumerate(order) if at not in unread] if unread else order
 
-    def _without_needless(self, order: Order, arena: Arena, limit: int) -> tuple[Order, Arena]:
-        """Without what comes again though it fits to keep it, that of most work first."""
+    def _without_unnecessary(self, order: Order, arena: Arena, limit: int) -> tuple[Order, Arena]:
+        """Remove recomputations whose arrays fit to stay live, those of most work first."""
         seen: set[int] = set()
-        again: list[Turn] = []
+        recomputations: list[Turn] = []
         for turn in order:
             if turn.unit in seen:
-                again.append(turn)
+                recomputations.append(turn)
             seen.add(turn.unit)
-        for turn in sorted(again, key=lambda turn: -self.work[turn.unit]):
+        for turn in sorted(recomputations, key=lambda turn: -self.work[turn.unit]):
             last = len(order) - 1 - order[::-1].index(turn)
-            tried = [*order[:last], *order[last + 1 :]]
-            if max(self._live(tried), default=0) <= limit:
-                found = planned(self._needed_in(tried))
-                if found.now <= limit:
-                    order, arena = tried, found
+            candidate = [*order[:last], *order[last + 1 :]]
+            if max(self._live(candidate), default=0) <= limit:
+                candidate_arena = planned(self._needed_in(candidate))
+                if candidate_arena.now <= limit:
+                    order, arena = candidate, candidate_arena
         return order, arena
 
 
 def _above(order: Order, live: Sequence[int], aim: int) -> int:
-    """How much more than some bytes is needed, for each unit of the program with what comes again before it."""
+    """The excess of live bytes over a limit, summed over the program's units with what is recomputed before them."""
     pairs = zip(live, [*(turn.at for turn in order), -1, -1], strict=True)
     groups = groupby(pairs, key=lambda pair: pair[1])
     return sum(max(0, max(now for now, _ in group) - aim) for _, group in groups)

@@ -1,31 +1,31 @@
-"""Chains of sums and of products in one normal form: of integers, which wrap in any order, and of floats if asked to.
+"""Canonical form of chains of sums and products: of integers, which wrap in any order; of floats with ``fast_math``.
 
-1. ``(a + b) - (c + d)`` is one chain ``a + b - c - d``, and so for products, where the parts are read by nothing else.
-2. Terms of fewer dimensions come first, constants before all: what they come to is computed once, or folded.
-3. Products come last, so that each is added by one fused multiplication and addition.
+1. ``(a + b) - (c + d)`` becomes one chain ``a + b - c - d``, and products likewise, where the inner nodes have one use.
+2. Operands of lower rank come first, constants before all: their partial result is computed once, or folded.
+3. Products come last, so that one FMA adds each.
 """
 
 from collections.abc import Callable
 
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.passes.matching import (
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.passes.matchers import (
+    broadcast_like,
     common_shape,
     is_bool,
     is_float,
     is_integer,
-    rank_of,
-    shaped,
+    nontrivial_rank,
 )
-from jitkernels.graph.passes.rewriting import counts_of, rebuilt
-from jitkernels.records import record
+from jitkernels.compiler.passes.pattern_rewriter import rebuild_graph, use_counts
+from jitkernels.core.frozen_dataclass import record
 
-FAMILIES = {"add": "add", "subtract": "add", "multiply": "multiply"}
+CHAIN_OPERATIONS = {"add": "add", "subtract": "add", "multiply": "multiply"}
 
 
 @record
 class Term:
-    """A part of a sum, or of a product, which has no negative ones."""
+    """One operand of a chain; `is_negative` if the chain subtracts it (never in products)."""
 
     node: Node
     is_negative: bool = False
@@ -34,10 +34,10 @@ class Term:
 Terms = list[Term]
 
 
-class Normalisation:
-    """The pass. Each rule but the first makes other terms of those of a chain."""
+class CanonicalizeChains:
+    """The pass. Each rule but the first reorders the terms of a chain."""
 
-    name = "chains"
+    name = "canonicalize_chains"
 
     def __init__(self) -> None:
         self.rules: dict[str, Callable[[str, Terms], Terms]] = {
@@ -50,35 +50,41 @@ class Normalisation:
         new: dict[int, Node] = {}
         changed = False
         for node in nodes:
-            inputs = tuple(new[id(one)] for one in node.inputs)
-            kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
-            result = node if kept else node.with_inputs(inputs)
-            if _family(node, config.fast_math) and id(node) not in parts:
+            inputs = tuple(new[id(operand)] for operand in node.inputs)
+            is_unchanged = all(
+                new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True)
+            )
+            result = node if is_unchanged else node.with_inputs(inputs)
+            if _chain_operation(node, config.fast_math) and id(node) not in parts:
                 result = self.normalised(node, parts, new) or result
             changed = changed or result is not node
             new[id(node)] = result
-        return rebuilt(graph, new) if changed else graph
+        return rebuild_graph(graph, new) if changed else graph
 
     def parts(self, graph: Graph, nodes: list[Node], fast_math: bool) -> set[int]:
-        """The ids of nodes that are inner parts of chains."""
+        """The ids of nodes that are inner nodes of chains."""
         if "rule_1_flattened" not in self.rules:
             return set()
-        counts = counts_of(graph, nodes)
-        found: set[int] = set()
+        counts = use_counts(graph, nodes)
+        inner_nodes: set[int] = set()
         for node in nodes:
-            family = _family(node, fast_math)
-            for one in node.inputs if family else ():
-                alone = counts[id(one)] == 1 and node.inputs.count(one) == 1
-                if alone and one.dtype == node.dtype and _family(one, fast_math) == family:
-                    found.add(id(one))
-        return found
+            family = _chain_operation(node, fast_math)
+            for operand in node.inputs if family else ():
+                has_one_use = counts[id(operand)] == 1 and node.inputs.count(operand) == 1
+                if (
+                    has_one_use
+                    and operand.dtype == node.dtype
+                    and _chain_operation(operand, fast_math) == family
+                ):
+                    inner_nodes.add(id(operand))
+        return inner_nodes
 
     def normalised(self, node: Node, parts: set[int], new: dict[int, Node]) -> Node | None:
-        """The chain that ends at a node in its normal form; None if it is that."""
-        before, is_straight = terms_of(node, parts, new)
+        """The chain whose root is `node` in canonical form; None if it already is."""
+        before, is_left_to_right = terms_of(node, parts, new)
         if len(before) < 3:
             return None
-        operation = FAMILIES[node.operation]
+        operation = CHAIN_OPERATIONS[node.operation]
         after = before
         for rule in self.rules.values():
             after = rule(operation, after)
@@ -86,19 +92,19 @@ class Normalisation:
         if first is None:
             return None
         after = [after[first], *after[:first], *after[first + 1 :]]
-        return None if after == before and is_straight else chained(operation, after, node)
+        return None if after == before and is_left_to_right else build_chain(operation, after, node)
 
 
-def _family(node: Node, fast_math: bool) -> str:
-    """``add`` or ``multiply`` for nodes that may be reordered, else nothing."""
-    family = FAMILIES.get(node.operation, "")
+def _chain_operation(node: Node, fast_math: bool) -> str:
+    """``add`` or ``multiply`` for a node that may be reordered, "" for any other."""
+    family = CHAIN_OPERATIONS.get(node.operation, "")
     return family if family and not is_bool(node) and (fast_math or not is_float(node)) else ""
 
 
 def terms_of(node: Node, parts: set[int], new: dict[int, Node]) -> tuple[Terms, bool]:
-    """The terms of a chain from left to right, and whether it is summed up from left to right."""
+    """The terms of a chain from left to right, and whether the chain associates from left to right."""
     terms: Terms = []
-    is_straight = True
+    is_left_to_right = True
     stack = [Term(node)]
     while stack:
         term = stack.pop()
@@ -106,21 +112,21 @@ def terms_of(node: Node, parts: set[int], new: dict[int, Node]) -> tuple[Terms, 
             terms.append(Term(new[id(term.node)], term.is_negative))
             continue
         left, right = term.node.inputs
-        is_straight = is_straight and id(right) not in parts
+        is_left_to_right = is_left_to_right and id(right) not in parts
         stack.append(Term(right, term.is_negative != (term.node.operation == "subtract")))
         stack.append(Term(left, term.is_negative))
-    return terms, is_straight
+    return terms, is_left_to_right
 
 
-def chained(operation: str, terms: Terms, like: Node) -> Node | None:
-    """Terms from left to right in place of a node; None where calls may differ in the shapes."""
+def build_chain(operation: str, terms: Terms, like: Node) -> Node | None:
+    """The terms combined from left to right to replace `like`; None where other calls may broadcast differently."""
     result = terms[0].node
     for term in terms[1:]:
         shape = common_shape((result.shape, term.node.shape))
         if shape is None:
             return None
         result = Node("subtract" if term.is_negative else operation, (result, term.node), like.dtype, shape)
-    return shaped(result, like.shape)
+    return broadcast_like(result, like.shape)
 
 
 def rule_1_flattened(operation: str, terms: Terms) -> Terms:
@@ -128,13 +134,13 @@ def rule_1_flattened(operation: str, terms: Terms) -> Terms:
 
 
 def rule_2_small_first(operation: str, terms: Terms) -> Terms:
-    return sorted(terms, key=lambda term: rank_of(term.node))
+    return sorted(terms, key=lambda term: nontrivial_rank(term.node))
 
 
 def rule_3_products_last(operation: str, terms: Terms) -> Terms:
     if operation != "add" or is_integer(terms[0].node):
         return terms
-    ranks = [rank_of(term.node) for term in terms]
+    ranks = [nontrivial_rank(term.node) for term in terms]
     products = ("multiply", "square")
     order = sorted(
         range(len(terms)),
@@ -143,4 +149,4 @@ def rule_3_products_last(operation: str, terms: Terms) -> Terms:
     return [terms[i] for i in order]
 
 
-chains = Normalisation()
+canonicalize_chains_pass = CanonicalizeChains()

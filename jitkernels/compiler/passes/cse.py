@@ -1,33 +1,34 @@
-"""Common subexpressions: what computes the same is computed once.
+"""Common subexpression elimination: nodes that compute the same value become one node.
 
-1. Nodes of the same operation, options, dtype and shape with the same inputs are one node.
-2. Operands of sums, products, equalities, bits and integer extremes may change places; a NaN may then be the other one.
-3. ``a > b`` is ``b < a``, and ``a >= b`` is ``b <= a``.
+1. Nodes of the same operation, options, dtype and shape with the same operands become one node.
+2. Operands of commutative operations (sums, products, equalities, bitwise operations, integer extremes) are sorted
+   first; which NaN payload results may change.
+3. ``a > b`` becomes ``b < a``, and ``a >= b`` becomes ``b <= a``, before the comparison.
 
-Functions that graphs know nothing of are called as often as the program says.
+Calls of opaque functions stay separate: the program decides how often they run.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.ir import Graph, Node, key_of
-from jitkernels.graph.passes.matching import is_float
-from jitkernels.graph.passes.rewriting import Facts, swept
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph, Node, key_of
+from jitkernels.compiler.passes.matchers import is_float
+from jitkernels.compiler.passes.pattern_rewriter import MatchContext, rewrite_nodes
 
-OF_BITS = {f"{kind}_{name}" for kind in ("bitwise", "logical") for name in ("and", "or", "xor")}
-COMMUTATIVE = frozenset(("add", "multiply", "equal", "not_equal", *OF_BITS))
-OF_INTEGERS = frozenset(("maximum", "minimum", "fmax", "fmin"))
-MIRRORED = {"greater": "less", "greater_equal": "less_equal"}
-DISTINCT = frozenset(("input", "call"))
+BITWISE_AND_LOGICAL = {f"{kind}_{name}" for kind in ("bitwise", "logical") for name in ("and", "or", "xor")}
+COMMUTATIVE = frozenset(("add", "multiply", "equal", "not_equal", *BITWISE_AND_LOGICAL))
+COMMUTATIVE_FOR_INTEGERS = frozenset(("maximum", "minimum", "fmax", "fmin"))
+SWAPPED_COMPARISONS = {"greater": "less", "greater_equal": "less_equal"}
+NEVER_SHARED = frozenset(("input", "call"))
 
 Key = tuple[Any, ...]
 
 
-class Sharing:
-    """The pass. Each rule makes keys more alike."""
+class CommonSubexpressionElimination:
+    """The pass. Each rule brings the keys of equivalent nodes closer to equality."""
 
-    name = "common"
+    name = "cse"
 
     def __init__(self) -> None:
         self.rules: dict[str, Callable[[Node, Key], Key]] = {
@@ -36,27 +37,27 @@ class Sharing:
 
     def __call__(self, graph: Graph, config: JitConfig) -> Graph:
         numbers: dict[int, int] = {}
-        known: dict[Key, Node] = {}
+        representatives: dict[Key, Node] = {}
 
-        def shared(node: Node, facts: Facts) -> Node:
-            if node.operation in DISTINCT:
+        def shared(node: Node, context: MatchContext) -> Node:
+            if node.operation in NEVER_SHARED:
                 numbers[id(node)] = len(numbers)
-                known[("one of its own", len(numbers))] = node  # kept, for its id
+                representatives[("unshared", len(numbers))] = node  # keeps it alive: `numbers` has its id
                 return node
             key: Key = (
                 node.operation,
-                tuple(numbers[id(one)] for one in node.inputs),
-                "the one",
+                tuple(numbers[id(operand)] for operand in node.inputs),
+                "no rule",
                 len(numbers),
             )
             for rule in self.rules.values():
                 key = rule(node, key)
-            found = known.setdefault(key, node)
-            if found is node:
+            representative = representatives.setdefault(key, node)
+            if representative is node:
                 numbers[id(node)] = len(numbers)
-            return found
+            return representative
 
-        return swept(graph, shared, config.fast_math)
+        return rewrite_nodes(graph, shared, config.fast_math)
 
 
 def rule_1_equal_keys(node: Node, key: Key) -> Key:
@@ -64,15 +65,15 @@ def rule_1_equal_keys(node: Node, key: Key) -> Key:
 
 
 def rule_2_operands_in_order(node: Node, key: Key) -> Key:
-    if node.operation in COMMUTATIVE or (node.operation in OF_INTEGERS and not is_float(node)):
+    if node.operation in COMMUTATIVE or (node.operation in COMMUTATIVE_FOR_INTEGERS and not is_float(node)):
         return (key[0], tuple(sorted(key[1])), *key[2:])
     return key
 
 
 def rule_3_mirrored(node: Node, key: Key) -> Key:
-    if node.operation in MIRRORED:
-        return (MIRRORED[node.operation], tuple(reversed(key[1])), *key[2:])
+    if node.operation in SWAPPED_COMPARISONS:
+        return (SWAPPED_COMPARISONS[node.operation], tuple(reversed(key[1])), *key[2:])
     return key
 
 
-common = Sharing()
+cse_pass = CommonSubexpressionElimination()

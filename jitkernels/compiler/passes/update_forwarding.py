@@ -1,63 +1,63 @@
-"""Updates of arrays: what of writing and reading back is not needed.
+"""Store-to-load forwarding of array updates, and elimination of dead and redundant updates.
 
-1. An update of all of an array is the value.
-2. A view of what was just written is of the value, if nothing else reads the update: else it is read where it is
-   written, and the value is not computed again.
-3. A view that shows nothing of what was written is of the array before it, if nothing else reads the update: else
-   the old array would have to outlive it.
-4. An update that a later one writes over is not made, if nothing else reads it.
-5. Writing to a region what is there changes nothing.
-6. An update of no elements changes nothing.
+1. An update of a whole array becomes the value.
+2. A view of the updated region becomes a view of the value, if the update has one use: else it reads the memory that
+   the update writes, and the value is not computed twice.
+3. A view that is disjoint from the updated region becomes a view of the array before the update, if the update has one
+   use: else the old array would have to outlive it.
+4. An update that a later update overwrites is dead, if nothing else reads it.
+5. An update that writes a region's own content becomes the array.
+6. An update of no elements becomes the array.
 """
 
-from jitkernels.graph import construct
-from jitkernels.graph.extents import same
-from jitkernels.graph.ir import Node
-from jitkernels.graph.passes.matching import shaped
-from jitkernels.graph.passes.regions import are_apart, is_same_region, shows_each_once, within
-from jitkernels.graph.passes.rewriting import Facts, Rewriting
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.compiler.passes.index_map_overlap import are_disjoint, is_injective, is_same_region, within
+from jitkernels.compiler.passes.matchers import broadcast_like
+from jitkernels.compiler.passes.pattern_rewriter import MatchContext, RewritePass
 
-updates = Rewriting("updates")
+update_forwarding_pass = RewritePass("update_forwarding")
 
 
-@updates.rule("update")
-def rule_1_update_of_all(node: Node, facts: Facts) -> Node | None:
+@update_forwarding_pass.rule("update")
+def rule_1_update_of_all(node: Node, context: MatchContext) -> Node | None:
     array, value = node.inputs
     index_map, extents = node.options["map"], node.options["extents"]
-    if construct.is_identity(array.shape, index_map, extents):
-        return shaped(value, node.shape)
+    if builder.is_identity(array.shape, index_map, extents):
+        return broadcast_like(value, node.shape)
     return None
 
 
-@updates.rule("view")
-def rule_2_view_of_what_was_written(node: Node, facts: Facts) -> Node | None:
+@update_forwarding_pass.rule("view")
+def rule_2_view_of_what_was_written(node: Node, context: MatchContext) -> Node | None:
     update = node.inputs[0]
-    if update.operation != "update" or not facts.is_read_once(update):
+    if update.operation != "update" or not context.has_one_use(update):
         return None
     written, extents = update.options["map"], update.options["extents"]
-    value = shaped(update.inputs[1], extents)
-    if value is None or not shows_each_once(written, extents):
+    value = broadcast_like(update.inputs[1], extents)
+    if value is None or not is_injective(written, extents):
         return None
     if is_same_region(node.options["map"], node.shape, written, extents):
         return value
     inside = within(node.options["map"], node.shape, written, extents)
-    return None if inside is None else construct.view(value, inside, node.shape)
+    return None if inside is None else builder.view(value, inside, node.shape)
 
 
-@updates.rule("view")
-def rule_3_view_beside(node: Node, facts: Facts) -> Node | None:
+@update_forwarding_pass.rule("view")
+def rule_3_view_beside(node: Node, context: MatchContext) -> Node | None:
     update = node.inputs[0]
-    if update.operation != "update" or not facts.is_read_once(update):
+    if update.operation != "update" or not context.has_one_use(update):
         return None
-    if not are_apart(node.options["map"], node.shape, update.options["map"], update.options["extents"]):
+    if not are_disjoint(node.options["map"], node.shape, update.options["map"], update.options["extents"]):
         return None
-    return construct.view(update.inputs[0], node.options["map"], node.shape)
+    return builder.view(update.inputs[0], node.options["map"], node.shape)
 
 
-@updates.rule("update")
-def rule_4_written_over(node: Node, facts: Facts) -> Node | None:
+@update_forwarding_pass.rule("update")
+def rule_4_written_over(node: Node, context: MatchContext) -> Node | None:
     first, value = node.inputs
-    if first.operation != "update" or not facts.is_read_once(first):
+    if first.operation != "update" or not context.has_one_use(first):
         return None
     regions = first.options["map"], first.options["extents"], node.options["map"], node.options["extents"]
     if not is_same_region(*regions) and (within(*regions) is None):
@@ -65,8 +65,8 @@ def rule_4_written_over(node: Node, facts: Facts) -> Node | None:
     return node.with_inputs((first.inputs[0], value))
 
 
-@updates.rule("update")
-def rule_5_written_as_it_is(node: Node, facts: Facts) -> Node | None:
+@update_forwarding_pass.rule("update")
+def rule_5_written_as_it_is(node: Node, context: MatchContext) -> Node | None:
     array, value = node.inputs
     if value.operation != "view" or value.inputs[0] is not array:
         return None
@@ -76,6 +76,6 @@ def rule_5_written_as_it_is(node: Node, facts: Facts) -> Node | None:
     return array if same_region else None
 
 
-@updates.rule("update")
-def rule_6_update_of_nothing(node: Node, facts: Facts) -> Node | None:
+@update_forwarding_pass.rule("update")
+def rule_6_update_of_nothing(node: Node, context: MatchContext) -> Node | None:
     return node.inputs[0] if any(same(extent, 0) for extent in node.options["extents"]) else None

@@ -1,86 +1,86 @@
-"""Views one by one; `sinking` moves them.
+"""Local simplification of views, reshapes and concatenations; `view_motion` moves views through operations.
 
-1. A view of a view is one view, and one that shows all as it is is nothing.
-2. A reshape of a reshape is one.
-3. A reshape that does nothing but add or take away dimensions of one element is a view.
-4. An elementwise operation reads operands that are broadcast before they are: it broadcasts them itself.
-5. What is broadcast in all operands is computed once, and broadcast then.
-6. A concatenation of one array is that array, and one of concatenations along the same axis is one.
+1. A view of a view becomes one view, and an identity view becomes its operand.
+2. A reshape of a reshape becomes one reshape.
+3. A reshape that only inserts or removes dimensions of extent 1 becomes a view.
+4. An elementwise operation of explicitly broadcast operands reads them before the broadcast: it broadcasts them itself.
+5. An elementwise operation whose operands are all broadcast runs once before the broadcast.
+6. A concatenation of one array becomes that array; nested concatenations along the same axis become one.
 """
 
-from jitkernels.graph import construct
-from jitkernels.graph.extents import same, same_shape
-from jitkernels.graph.ir import Node
-from jitkernels.graph.passes.maps import before_repeats, repeated_dimensions
-from jitkernels.graph.passes.matching import common_shape, shaped
-from jitkernels.graph.passes.rewriting import Facts, Rewriting
-from jitkernels.graph.scalars import SCALARS
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.elementwise_ops import SCALARS
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import same, same_shape
+from jitkernels.compiler.passes.index_maps import broadcast_dimensions, without_broadcast
+from jitkernels.compiler.passes.matchers import broadcast_like, common_shape
+from jitkernels.compiler.passes.pattern_rewriter import MatchContext, RewritePass
 
-views = Rewriting("views")
+view_simplify_pass = RewritePass("view_simplify")
 
 
-@views.rule("view")
-def rule_1_view_of_view(node: Node, facts: Facts) -> Node | None:
+@view_simplify_pass.rule("view")
+def rule_1_view_of_view(node: Node, context: MatchContext) -> Node | None:
     inner = node.inputs[0]
-    if inner.operation == "view" or construct.is_identity(inner.shape, node.options["map"], node.shape):
-        return construct.view(inner, node.options["map"], node.shape)
+    if inner.operation == "view" or builder.is_identity(inner.shape, node.options["map"], node.shape):
+        return builder.view(inner, node.options["map"], node.shape)
     return None
 
 
-@views.rule("reshape")
-def rule_2_reshape_of_reshape(node: Node, facts: Facts) -> Node | None:
+@view_simplify_pass.rule("reshape")
+def rule_2_reshape_of_reshape(node: Node, context: MatchContext) -> Node | None:
     inner = node.inputs[0]
     return node.with_inputs(inner.inputs) if inner.operation == "reshape" else None
 
 
-@views.rule("reshape")
-def rule_3_reshape_of_ones(node: Node, facts: Facts) -> Node | None:
+@view_simplify_pass.rule("reshape")
+def rule_3_reshape_of_ones(node: Node, context: MatchContext) -> Node | None:
     inner = node.inputs[0]
-    here = [i for i, extent in enumerate(inner.shape) if not same(extent, 1)]
-    there = [i for i, extent in enumerate(node.shape) if not same(extent, 1)]
-    if not same_shape([inner.shape[i] for i in here], [node.shape[i] for i in there]):
+    source_axes = [i for i, extent in enumerate(inner.shape) if not same(extent, 1)]
+    target_axes = [i for i, extent in enumerate(node.shape) if not same(extent, 1)]
+    if not same_shape([inner.shape[i] for i in source_axes], [node.shape[i] for i in target_axes]):
         return None
-    to = dict(zip(here, there, strict=True))
+    to = dict(zip(source_axes, target_axes, strict=True))
     index_map = tuple((0, ((to[i], 1),) if i in to else ()) for i in range(inner.ndim))
-    return construct.view(inner, index_map, node.shape)
+    return builder.view(inner, index_map, node.shape)
 
 
 def before_broadcast(node: Node) -> Node:
-    """What a view that repeats elements repeats; any other node itself."""
+    """The operand of a broadcasting view without the broadcast; any other node itself."""
     if node.operation != "view":
         return node
     index_map, shape = node.options["map"], node.shape
-    if not repeated_dimensions(index_map, shape):
+    if not broadcast_dimensions(index_map, shape):
         return node
-    return construct.view(node.inputs[0], *before_repeats(index_map, shape))
+    return builder.view(node.inputs[0], *without_broadcast(index_map, shape))
 
 
-@views.rule(*SCALARS)
-def rule_4_operands_before_broadcast(node: Node, facts: Facts) -> Node | None:
+@view_simplify_pass.rule(*SCALARS)
+def rule_4_operands_before_broadcast(node: Node, context: MatchContext) -> Node | None:
     operands = tuple(map(before_broadcast, node.inputs))
-    if all(one is other for one, other in zip(operands, node.inputs, strict=True)):
+    if all(new_operand is operand for new_operand, operand in zip(operands, node.inputs, strict=True)):
         return None
-    shape = common_shape(one.shape for one in operands)
+    shape = common_shape(operand.shape for operand in operands)
     return node.with_inputs(operands) if shape is not None and same_shape(shape, node.shape) else None
 
 
-@views.rule(*SCALARS, "cast")
-def rule_5_computed_before_broadcast(node: Node, facts: Facts) -> Node | None:
+@view_simplify_pass.rule(*SCALARS, "cast")
+def rule_5_computed_before_broadcast(node: Node, context: MatchContext) -> Node | None:
     operands = tuple(map(before_broadcast, node.inputs))
-    if all(one is other for one, other in zip(operands, node.inputs, strict=True)):
+    if all(new_operand is operand for new_operand, operand in zip(operands, node.inputs, strict=True)):
         return None
-    shape = common_shape(one.shape for one in operands)
+    shape = common_shape(operand.shape for operand in operands)
     if shape is None or same_shape(shape, node.shape):
         return None
-    return shaped(Node(node.operation, operands, node.dtype, shape, node.options), node.shape)
+    return broadcast_like(Node(node.operation, operands, node.dtype, shape, node.options), node.shape)
 
 
-@views.rule("concatenate")
-def rule_6_concatenations(node: Node, facts: Facts) -> Node | None:
+@view_simplify_pass.rule("concatenate")
+def rule_6_concatenations(node: Node, context: MatchContext) -> Node | None:
     if len(node.inputs) == 1:
         return node.inputs[0]
     parts: list[Node] = []
-    for one in node.inputs:
-        inner = one.operation == node.operation and one.options == node.options
-        parts.extend(one.inputs if inner and facts.is_read_once(one) else [one])
+    for operand in node.inputs:
+        inner = operand.operation == node.operation and operand.options == node.options
+        parts.extend(operand.inputs if inner and context.has_one_use(operand) else [operand])
     return node.with_inputs(parts) if len(parts) > len(node.inputs) else None

@@ -1,18 +1,18 @@
-"""What is written to arguments when all is computed.
+"""Simplification of the writes to arguments at the end of a call.
 
-1. What an argument holds is not written to it again.
+1. A write of an argument's own value to it is dropped.
 """
 
 from collections.abc import Callable
 
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.ir import Graph
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph
 
 
-class Writes:
+class WritebackSimplify:
     """The pass."""
 
-    name = "writes"
+    name = "writeback_simplify"
 
     def __init__(self) -> None:
         self.rules: dict[str, Callable[[Graph], Graph]] = {
@@ -32,4 +32,4 @@ def rule_1_argument_written_to_itself(graph: Graph) -> Graph:
     return graph.remade(graph.outputs, writes, graph.checks)
 
 
-writes = Writes()
+writeback_simplify_pass = WritebackSimplify()

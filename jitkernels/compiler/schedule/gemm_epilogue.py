@@ -1,27 +1,24 @@
 """What follows a matrix product: a loop nest that takes its rows while they are in the cache.
 
 Bias, activation and residual are such nests, and so is whatever else needs no more of the product than the row that it
-computes, such as a softmax. The kernel hands each band of its rows on (see `jitkernels.loops.followed`). A product that
+computes, such as a softmax. The kernel hands each band of its rows on (see
+`jitkernels.microkernels.epilogue.tile_consumer`). A product that
 nothing else reads lies in the memory of what is made of it.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 
-from jitkernels.graph import cones, extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.nests import Emitter
-from jitkernels.graph.extents import same
-from jitkernels.graph.flows import Flow
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.kernel_calls import KernelCall
-from jitkernels.graph.nests import Nest
-from jitkernels.graph.numpy_calls import NumpyCall
-from jitkernels.graph.products import Product, operands
-from jitkernels.graph.schedule import Single
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.ir import access_map, symbolic_dims
+from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import Flow
+from jitkernels.compiler.schedule.fusion import Single
+from jitkernels.compiler.schedule.kernel_step import KernelCall
+from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.matmul_step import Product, operands
+from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
 Step = Nest | Single | Product | Flow | KernelCall | NumpyCall
 LARGE = 1 << 18
@@ -58,7 +55,7 @@ def _lets_by(step: Step, product: Product, shared: Container[int]) -> bool:
 def read_by(step: Step) -> set[int]:
     """The arrays in memory that a step reads, by their ids."""
     if isinstance(step, Nest):
-        return {key for cone in step.cones for key in (*cone.leaves, *cone.picked_from)}
+        return {key for cone in step.cones for key in (*cone.leaves, *cone.gathered_ids)}
     read = operands(step.node)[0] if step.node.operation == "matmul" else step.node.inputs
     return set(map(id, (*read, *step.node.inputs)))
 
@@ -81,7 +78,7 @@ def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> d
             continue
         if [step for step in steps if id(product.node) in read_by(step)] != [nest]:
             continue
-        where = {cones.key_of(cones.identity(product.node.ndim))}
+        where = {access_map.key_of(access_map.identity(product.node.ndim))}
         if any(
             cone.reductions or {*cone.places.get(id(product.node), where)} != where for cone in nest.cones
         ):
@@ -96,64 +93,8 @@ def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> d
 
 
 def _bytes(node: Node) -> int:
-    return int(extents.value_of(extents.product(node.shape))) * NUMBERS[node.dtype].size
+    return product_now(node.shape) * NUMBERS[node.dtype].size
 
 
 def _has_shape(node: Node, other: Node) -> bool:
-    return extents.key_of_shape(node.shape) == extents.key_of_shape(other.shape)
-
-
-def takes_rows(product: Product, emitter: Emitter, arrays: Mapping[int, Array]) -> bool:
-    """Whether a nest can be run for the rows of a product that are done: it writes nothing that others are made of."""
-    if emitter.range_loop is None or any(id(product.node) in cone.picked_from for cone in emitter.nest.cones):
-        return False
-    made_of = {arrays[id(one)].word for one in (product.left, product.right)}
-    if any(arrays[id(store.target)].word in made_of for store in emitter.nest.stores):
-        return False
-    places = [
-        place
-        for target in emitter.targets
-        for node, place in emitter.values.needed(target.node, target.place)
-        if node is product.node
-    ]
-    return bool(places) and all(_is_in_own_row(place, product, emitter) for place in places)
-
-
-def _is_in_own_row(place: IndexMap, product: Product, emitter: Emitter) -> bool:
-    """Whether what a step of the outermost loop reads is in its own row, or is its own element."""
-    loop, shape = emitter.range_loop, product.node.shape
-    assert loop is not None, "asked"
-    own = next((i for i, (_, moves) in enumerate(place) if loop in dict(moves)), -1)
-    if own < len(shape) - 2 or not all(same(first, 0) and not moves for first, moves in place[:own]):
-        return False
-    first, moves = place[own]
-    is_whole = same(emitter.extents[loop], extents.product(shape[: own + 1]))
-    return is_whole and same(first, 0) and _steps(moves) == ((loop, 1),)
-
-
-def _steps(moves: Sequence[tuple[int, extents.Number]]) -> tuple[tuple[int, int], ...]:
-    """Moves along loops, of which those by one are told from others."""
-    return tuple((loop, 1 if same(step, 1) else 0) for loop, step in moves)
-
-
-def _is_of_elements(product: Product, emitter: Emitter) -> bool:
-    """Whether the outermost loop is over all elements of a product, one behind another."""
-    loop = emitter.range_loop
-    return loop is not None and same(emitter.extents[loop], extents.product(product.node.shape))
-
-
-def text_of_rows(product: Product, emitter: Emitter, name: str) -> str:
-    """LLVM IR of the function that runs a nest for rows ``begin`` to ``end`` of a pair; see `Product.text`."""
-    function = Function(emitter.function.library, emitter.function.places)
-    block, new = function.block, function.new
-    step = function.extent(product.node.shape[-1] if _is_of_elements(product, emitter) else 1)
-    at = new(block, "getelementptr { ptr, i64 }, ptr %context, i64 0, i32 1")
-    number = new(block, f"load i64, ptr {at}")
-    limits = []
-    for one in ("begin", "end"):
-        row = new(block, f"add nsw i64 %{one}, {number}")
-        limits.append(new(block, f"mul nsw i64 {row}, {step}"))
-    new(block, f"call i64 @{emitter.name}(ptr %frame, i64 {limits[0]}, i64 {limits[1]})")
-    body = "\n".join(["  %frame = load ptr, ptr %context", *function.memory, *block.lines])
-    head = f"define internal void @{name}(ptr %context, i64 %begin, i64 %end) nounwind"
-    return f"{head} {{\n{body}\n  ret void\n}}"
+    return symbolic_dims.key_of_shape(node.shape) == symbolic_dims.key_of_shape(other.shape)

@@ -1,61 +1,62 @@
-"""In which direction loops have to go where a nest writes over what it reads: `a[1:] -= a[:-1]` from the end on.
+"""Loop directions for in-place updates: `a[1:] -= a[:-1]` runs backwards.
 
-An element that is read at some distance of the one that is written must not be written before. Where in every loop
-all such distances have one sign, that loop goes towards them, and nothing is kept apart. Steps of a loop that are lanes
-are read before any of them is written. What runs in parts at once has no direction: loops that have one run whole.
+An element that is read at a distance from the stored one must not be overwritten before. Where in every loop all such
+dependence distances have one sign, the loop runs in that direction, and no copy is made. Lanes are loaded before any
+of them is stored. Loops with a direction are sequential: they run whole.
 """
 
-from jitkernels.graph import extents
-from jitkernels.graph.cones import Cone
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.extents import Number, same
-from jitkernels.native.threads import get_num_threads
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.schedule.fusion_region import FusionRegion
+from jitkernels.runtime.threads.num_threads import get_num_threads
 
 FEW_THREADS = 2
-"""More of them take less time to write and read a copy together than one does without it."""
+"""More threads take less time with a copy than one does without it."""
 LARGE = 1 << 16
-"""Elements from which on several threads would share a loop, about."""
+"""The least elements for which several threads would share a loop, about."""
 
 Directions = dict[int, int]
-"""For dimensions of a root: 1 where its loop has to go forwards, -1 where backwards."""
+"""By dimension of an output: 1 where its loop must run forwards, -1 where backwards."""
 
 
-def directions_of(cone: Cone, region: IndexMap, read: list[int]) -> Directions | None:
-    """Directions for what is stored in a region of an array, of which leaves with these ids are read.
+def directions_of(cone: FusionRegion, region: IndexMap, read: list[int]) -> Directions | None:
+    """Return loop directions for an output stored in a region of an array that the leaves `read` alias.
 
-    None where there are none, or where they would cost more than they save.
+    None if there are none, or if they would cost more than a copy.
     """
     if cone.reductions or any(node.operation in ("scan", "placed") for node in cone.nodes):
         return None
-    size = extents.value_of(extents.product(cone.root.shape))
+    size = product_now(cone.root.shape)
     if size >= LARGE and get_num_threads() > FEW_THREADS:
         return None
-    found: Directions = {}
+    result: Directions = {}
     for key in read:
-        for place in cone.places[key].values():
-            distances = _distances(place, region, cone.root.ndim)
+        for access_map in cone.places[key].values():
+            distances = _dependence_distances(access_map, region, cone.root.ndim)
             if distances is None:
                 return None
             for loop, distance in distances.items():
-                if found.setdefault(loop, distance) * distance < 0:
+                if result.setdefault(loop, distance) * distance < 0:
                     return None
-    return {loop: 1 if distance > 0 else -1 for loop, distance in found.items()}
+    return {loop: 1 if distance > 0 else -1 for loop, distance in result.items()}
 
 
-def _distances(place: IndexMap, region: IndexMap, ndim: int) -> dict[int, int] | None:
-    """How many steps of each loop later what is read at a place is written, if that is the same in all steps.
+def _dependence_distances(access_map: IndexMap, region: IndexMap, ndim: int) -> dict[int, int] | None:
+    """The dependence distance of each loop, from a load at an access map to a store in a region; None if not constant.
 
-    Where both go along every loop by the same steps, each dimension along one of its own.
+    Both must depend on every loop by the same coefficients, each dimension on one loop.
     """
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     loops: set[int] = set()
-    for (read, moves), (written, steps) in zip(place, region, strict=True):
-        apart = read - written
+    for (read, moves), (written, steps) in zip(access_map, region, strict=True):
+        offset = read - written
         if not steps and not moves:
-            if isinstance(apart, extents.Extent):
+            if isinstance(offset, symbolic_dims.Extent):
                 return None
-            if apart:
-                return {}  # other elements altogether
+            if offset:
+                return {}  # disjoint elements
             continue
         if len(steps) != 1 or len(moves) != 1:
             return None
@@ -63,18 +64,18 @@ def _distances(place: IndexMap, region: IndexMap, ndim: int) -> dict[int, int] |
         if loop != other or not same(step, move) or loop in loops or not 0 <= loop < ndim:
             return None
         loops.add(loop)
-        distance = _whole(apart, step)
+        distance = _iterations(offset, step)
         if distance is None:
             return None
         if distance:
-            found[loop] = distance
-    return found if len(loops) == ndim else None
+            result[loop] = distance
+    return result if len(loops) == ndim else None
 
 
-def _whole(apart: Number, step: Number) -> int | None:
-    """A distance in steps; None where it is not known, or not a number of them."""
-    if isinstance(step, extents.Extent) or not step:
+def _iterations(offset: Number, step: Number) -> int | None:
+    """A distance in iterations; None if it is unknown or no multiple of the step."""
+    if isinstance(step, symbolic_dims.Extent) or not step:
         return None
-    if isinstance(apart, extents.Extent):
-        return 0 if same(apart, 0) else None
-    return None if apart % step else apart // step
+    if isinstance(offset, symbolic_dims.Extent):
+        return 0 if same(offset, 0) else None
+    return None if offset % step else offset // step

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.graph import cones, construct, extents, products
-from jitkernels.graph.cones import Cone
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.directions import Directions
-from jitkernels.graph.extents import Number
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.ir import access_map, builder, op_cost, symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.schedule import matmul_step
+from jitkernels.compiler.schedule.fusion_region import FusionRegion
+from jitkernels.compiler.schedule.loop_direction import Directions
 
 LITTLE = 8
 """How many times less than the rest is little work."""
@@ -26,7 +28,7 @@ class Store:
     `directions`: of dimensions of the root that have to go in one, as it is stored over what it is computed from.
     """
 
-    cone: Cone
+    cone: FusionRegion
     order: tuple[int, ...]
     target: Node
     region: IndexMap | None = None
@@ -45,31 +47,32 @@ class Nest:
     columns: tuple[Number, ...]
     stores: list[Store] = field(default_factory=list)
     variant: str = ""
-    product: products.Product | None = None
+    product: matmul_step.Product | None = None
 
     @property
-    def cones(self) -> list[Cone]:
+    def cones(self) -> list[FusionRegion]:
         return [store.cone for store in self.stores]
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, whatever the sizes are."""
         return all(
-            construct.is_unwritten(cone.root) or any(extents.same(extent, 0) for extent in cone.root.shape)
+            builder.is_unwritten(cone.root)
+            or any(symbolic_dims.same(extent, 0) for extent in cone.root.shape)
             for cone in self.cones
         )
 
     @property
     def cost(self) -> float:
         """What an element takes, in additions."""
-        return sum(min(cones.own_cost(node), 15.0) for node in self.nodes)
+        return sum(min(op_cost.own_cost(node), 15.0) for node in self.nodes)
 
     @property
     def cost_of_columns(self) -> float:
         """The same without what is done once for a row."""
-        rows = extents.value_of(extents.product(self.rows))
-        inside = [node for node in self.nodes if extents.value_of(extents.product(node.shape)) != rows]
-        return sum(min(cones.own_cost(node), 15.0) for node in inside)
+        rows = product_now(self.rows)
+        inside = [node for node in self.nodes if product_now(node.shape) != rows]
+        return sum(min(op_cost.own_cost(node), 15.0) for node in inside)
 
     @property
     def nodes(self) -> list[Node]:
@@ -88,17 +91,17 @@ class Nest:
             known: dict[frozenset[int], tuple[int, Number]] = {}
             for node in (*cone.nodes, *cone.leaves.values()):
                 for place in cone.places[id(node)].values():
-                    loops = cones.loops_of(place)
+                    loops = access_map.loops_of(place)
                     if loops not in known:
                         steps = self._steps(cone, loops)
-                        known[loops] = extents.value_of(steps), steps
+                        known[loops] = symbolic_dims.value_of(steps), steps
                     if id(node) not in most or known[loops][0] > most[id(node)][0]:
                         most[id(node)] = *known[loops], node
         read = {key for cone in self.cones for key in cone.leaves}
         written = {id(cone.root) for cone in self.cones}
         found: dict[Any, tuple[Number, list[Node], int]] = {}
         for _, steps, node in most.values():
-            key = extents.key_of(steps)
+            key = symbolic_dims.key_of(steps)
             _, nodes, moved = found.get(key, (steps, [], 0))
             if id(node) not in read:
                 nodes.append(node)
@@ -108,8 +111,8 @@ class Nest:
         parts = [
             steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()
         ]
-        most_now = max(map(extents.value_of, parts), default=0)
-        return sum((part for part in parts if LITTLE * extents.value_of(part) >= most_now), 0)
+        most_now = max(map(symbolic_dims.value_of, parts), default=0)
+        return sum((part for part in parts if LITTLE * symbolic_dims.value_of(part) >= most_now), 0)
 
     @property
     def reads(self) -> list[tuple[Node, Number]]:
@@ -118,8 +121,8 @@ class Nest:
         for cone in self.cones:
             for key, leaf in cone.leaves.items():
                 places = cone.places[key].values()
-                steps = sum((self._steps(cone, cones.loops_of(place)) for place in places), 0)
-                if key not in found or extents.value_of(steps) > extents.value_of(found[key][1]):
+                steps = sum((self._steps(cone, access_map.loops_of(place)) for place in places), 0)
+                if key not in found or symbolic_dims.value_of(steps) > symbolic_dims.value_of(found[key][1]):
                     found[key] = leaf, steps
         return [*found.values()]
 
@@ -130,7 +133,7 @@ class Nest:
 
     def _additions(self, nodes: list[Node]) -> int:
         """Those of nodes for one step: vectors have half as many elements of eight bytes."""
-        cost = sum(min(cones.own_cost(node), 15.0) for node in nodes)
+        cost = sum(min(op_cost.own_cost(node), 15.0) for node in nodes)
         return max(round(cost * self.widest / 4), 1)
 
     @property
@@ -145,7 +148,7 @@ class Nest:
     @property
     def row_now(self) -> int:
         """Elements that are stored or reduced for each row of the call that is traced."""
-        return max(map(extents.value_of, [extents.product(self.columns), *_reduced(self.nodes)]))
+        return max(map(symbolic_dims.value_of, [symbolic_dims.product(self.columns), *_reduced(self.nodes)]))
 
     @property
     def read_arrays(self) -> set[int]:
@@ -153,15 +156,15 @@ class Nest:
         return {key for cone in self.cones for key, leaf in cone.leaves.items() if leaf.shape}
 
     @staticmethod
-    def _steps(cone: Cone, loops: frozenset[int]) -> Number:
+    def _steps(cone: FusionRegion, loops: frozenset[int]) -> Number:
         """The steps of some loops of a cone; those of its reductions one after another.
 
         What numbers pick of an array is as much as there is of the root.
         """
-        if cones.ANYWHERE in loops:
-            return extents.product(cone.root.shape)
-        outer = extents.product(cone.root.shape[loop] for loop in loops if loop < cones.INNER)
-        if all(loop < cones.INNER for loop in loops):
+        if access_map.ANYWHERE in loops:
+            return symbolic_dims.product(cone.root.shape)
+        outer = symbolic_dims.product(cone.root.shape[loop] for loop in loops if loop < access_map.INNER)
+        if all(loop < access_map.INNER for loop in loops):
             return outer
         return outer * sum(_reduced(cone.reductions), 0)
 
@@ -173,4 +176,4 @@ def _reduced(nodes: list[Node]) -> list[Number]:
         for node in nodes
         if node.operation == "reduce"
     ]
-    return [*{extents.key_of_shape(shape): extents.product(shape) for shape in shapes}.values()]
+    return [*{symbolic_dims.key_of_shape(shape): symbolic_dims.product(shape) for shape in shapes}.values()]

@@ -1,22 +1,22 @@
-"""Arrays that are put together in memory: what is stored for them, each part in some region of the whole."""
+"""Partial stores: arrays assembled in memory, each part stored to a region of the whole."""
 
 from collections.abc import Iterable
 
-from jitkernels.graph import cones
-from jitkernels.graph.construct import IndexMap, contiguous, map_of_split
-from jitkernels.graph.extents import Number, same, same_shape
-from jitkernels.graph.ir import Graph, Node
+from jitkernels.compiler.ir import access_map
+from jitkernels.compiler.ir.builder import IndexMap, contiguous, map_of_split
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.symbolic_dims import Number, same, same_shape
 
 
-def is_in_pieces(node: Node, graph: Graph) -> bool:
-    """Whether a result is put together in memory from what else is computed."""
+def has_partial_stores(node: Node, graph: Graph) -> bool:
+    """Return whether a result is assembled from partial stores."""
     if node.operation == "reshape":
         return joined(node) is not None and not is_reshaped_input(node, graph)
-    return node.operation == "concatenate" or cones.changes(node)
+    return node.operation == "concatenate" or access_map.changes(node)
 
 
 def is_reshaped_input(node: Node, graph: Graph) -> bool:
-    """Whether a node is an argument without gaps in another shape, which its memory is as well."""
+    """Return whether a node reshapes a dense argument, whose memory it can alias."""
     if node.operation != "reshape" or graph.writes or node in graph.outputs:
         return False
     (base,) = node.inputs
@@ -25,45 +25,49 @@ def is_reshaped_input(node: Node, graph: Graph) -> bool:
 
 
 def joined(node: Node) -> IndexMap | None:
-    """Where a reshape that takes dimensions together has each element of its input; None if it is another."""
+    """The region of a reshape that merges dimensions; None for another reshape."""
     return map_of_split(node.shape, node.inputs[0].shape)
 
 
 BY_NUMBERS: IndexMap = ()
-"""The region of what numbers place in an array."""
+"""The region of a scatter."""
 
 
-def pieces_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
-    """What is stored for such a node, each in some region; views so that each is a root of its own."""
-    found: list[tuple[Node, IndexMap | None]] = []
+def partial_stores_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
+    """The partial stores of a node, each with its region; views make each an output of its own."""
+    results: list[tuple[Node, IndexMap | None]] = []
     if node.operation == "reshape":
-        (given,) = node.inputs
-        return [(copied(given, given.shape), joined(node))]
+        (source,) = node.inputs
+        return [(copied(source, source.shape), joined(node))]
     if node.operation == "update":
         base, value = node.inputs
-        found.append((copied(base, node.shape), None))
-        found.append((copied(value, node.options["extents"]), node.options["map"]))
-        return found
+        results.append((copied(base, node.shape), None))
+        results.append((copied(value, node.options["extents"]), node.options["map"]))
+        return results
     if node.operation == "scatter":
-        base, value, *numbers = node.inputs
+        base, value, *indices = node.inputs
         axis = node.options["axis"]
-        options = {"axis": axis, "extents": base.shape[axis : axis + len(numbers)], "adds": cones.adds(node)}
-        placed = Node("placed", (value, *numbers), value.dtype, value.shape, options)
+        options = {
+            "axis": axis,
+            "extents": base.shape[axis : axis + len(indices)],
+            "adds": access_map.adds(node),
+        }
+        placed = Node("placed", (value, *indices), value.dtype, value.shape, options)
         return [(copied(base, node.shape), None), (placed, BY_NUMBERS)]
     axis, start = node.options["axis"], 0
-    for one in node.inputs:
-        region = tuple((start if i == axis else 0, ((i, 1),)) for i in range(one.ndim))
-        found.append((copied(one, one.shape), region))
-        start = start + one.shape[axis]
-    return found
+    for operand in node.inputs:
+        region = tuple((start if i == axis else 0, ((i, 1),)) for i in range(operand.ndim))
+        results.append((copied(operand, operand.shape), region))
+        start = start + operand.shape[axis]
+    return results
 
 
 def copied(node: Node, shape: Iterable[Number]) -> Node:
-    """All of a node, broadcast, as a root of its own."""
-    wanted = tuple(shape)
-    missing = len(wanted) - node.ndim
-    places = tuple(
-        (0, ()) if same(extent, 1) and not same(wanted[missing + i], 1) else (0, ((missing + i, 1),))
+    """All of a node, broadcast, as an output of its own."""
+    target_shape = tuple(shape)
+    missing = len(target_shape) - node.ndim
+    index_map = tuple(
+        (0, ()) if same(extent, 1) and not same(target_shape[missing + i], 1) else (0, ((missing + i, 1),))
         for i, extent in enumerate(node.shape)
     )
-    return Node("view", (node,), node.dtype, wanted, {"map": places})
+    return Node("view", (node,), node.dtype, target_shape, {"map": index_map})

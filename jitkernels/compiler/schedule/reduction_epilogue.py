@@ -1,21 +1,22 @@
-"""What is kept in place of a reduction: what is made of it element by element, as a bias and an activation are.
+"""Reduction epilogues: materialize a reduction's elementwise epilogue (bias, activation) instead of the reduction.
 
-Where a reduction cannot be computed inside of what reads it, it is stored. Its readers would each make the same of
-every element then, and in a product of matrices again for every column. It takes less to do so once, when it is stored.
+Where a reduction cannot be fused into its readers, it is materialized. Each reader would then recompute the same
+epilogue for every element, and in a matrix product again for every column. Computed at the store, it runs once.
 """
 
 from collections.abc import Container, Mapping, Sequence
 
-from jitkernels.graph import cones, extents
-from jitkernels.graph.cones import is_inline
-from jitkernels.graph.extents import same
-from jitkernels.graph.ir import Graph, Node, readers
-from jitkernels.graph.operations import OPERATIONS
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.ir import op_cost, symbolic_dims
+from jitkernels.compiler.ir.graph import Graph, Node, readers
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.compiler.schedule import fusion_region
+from jitkernels.compiler.schedule.fusion_region import is_inline
 
 
-class Finishing:
-    """Knows the nodes of a graph, and what reads them."""
+class ReductionEpilogues:
+    """Finds reduction epilogues by the readers of a graph's nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self._readers: Mapping[int, Sequence[Node]] = readers(graph)
@@ -23,47 +24,52 @@ class Finishing:
         self._plain: dict[int, bool] = {}
 
     def last(self, node: Node, kept: Container[int]) -> Node:
-        """The last node that is made of a reduction alone and of what is at hand, in as much memory; itself if none."""
-        found = made = node
-        while node.operation == "reduce" and node.ndim and id(made) not in self._roots:
-            among = {id(one): one for one in self._readers[id(made)]}
-            if len(among) != 1:
+        """The last node of a reduction's epilogue, in as much memory; the node itself if there is none."""
+        result = current = node
+        while node.operation == "reduce" and node.ndim and id(current) not in self._roots:
+            unique_readers = {id(reader_): reader_ for reader_ in self._readers[id(current)]}
+            if len(unique_readers) != 1:
                 break
-            (reader,) = among.values()
+            (reader,) = unique_readers.values()
             if id(reader) in kept:
                 break
-            if self._is_finish(reader, made):
-                found = reader
-            elif not shows_each_once(reader, made):
+            if self._is_epilogue(reader, current):
+                result = reader
+            elif not shows_each_once(reader, current):
                 break
-            made = reader
-        return found
+            current = reader
+        return result
 
-    def _is_finish(self, reader: Node, made: Node) -> bool:
-        """Whether a node is elementwise, like what it is made of, and needs no other reduction."""
-        if not OPERATIONS[reader.operation].is_elementwise or cones.own_cost(reader) >= cones.COSTLY:
+    def _is_epilogue(self, reader: Node, made: Node) -> bool:
+        """Return whether a node is a cheap elementwise function of `made` and available arrays."""
+        if (
+            not OPERATIONS[reader.operation].is_elementwise
+            or op_cost.own_cost(reader) >= fusion_region.COSTLY
+        ):
             return False
         if NUMBERS[reader.dtype].size > NUMBERS[made.dtype].size:
             return False
-        if extents.key_of_shape(reader.shape) != extents.key_of_shape(made.shape):
+        if symbolic_dims.key_of_shape(reader.shape) != symbolic_dims.key_of_shape(made.shape):
             return False
-        return all(one is made or self._is_plain(one) for one in reader.inputs)
+        return all(operand is made or self._is_available(operand) for operand in reader.inputs)
 
-    def _is_plain(self, node: Node) -> bool:
-        """Whether a node is no more than an array, a number or part of one."""
+    def _is_available(self, node: Node) -> bool:
+        """Return whether a node is an array, a scalar, or a view of one."""
         while node.operation in ("view", "cast"):
             (node,) = node.inputs
         return node.operation in ("input", "parameter", "constant", "extent") or not is_inline(node)
 
 
 def shows_each_once(node: Node, base: Node) -> bool:
-    """Whether a node is a view that has each element of another one in a place of its own, and nothing else."""
+    """Return whether a view shows each element of its base exactly once."""
     if node.operation != "view" or not all(same(first, 0) for first, _ in node.options["map"]):
         return False
-    moves = [(steps, extent) for (_, steps), extent in zip(node.options["map"], base.shape, strict=True)]
-    if any(len(steps) > 1 or not (steps or same(extent, 1)) for steps, extent in moves):
+    coefficients = [
+        (steps, extent) for (_, steps), extent in zip(node.options["map"], base.shape, strict=True)
+    ]
+    if any(len(steps) > 1 or not (steps or same(extent, 1)) for steps, extent in coefficients):
         return False
-    shown = {steps[0][0]: extent for steps, extent in moves if steps and same(steps[0][1], 1)}
-    return len(shown) == sum(bool(steps) for steps, _ in moves) and all(
+    shown = {steps[0][0]: extent for steps, extent in coefficients if steps and same(steps[0][1], 1)}
+    return len(shown) == sum(bool(steps) for steps, _ in coefficients) and all(
         same(extent, shown.get(i, 1)) for i, extent in enumerate(node.shape)
     )

@@ -1,20 +1,20 @@
-"""Matrices that rounds of a loop multiply vectors with: copied once to where lines of the cache begin.
+"""Alignment of loop-invariant matrices: copy a matrix that a loop multiplies with vectors to a cache line boundary.
 
-NumPy's arrays begin anywhere in a line. Vectors of a matrix then lie in two lines each, and a product with a vector,
-which does nothing but read, takes up to a third longer. A copy costs about two such products; it is taken where rounds
-are many, rows are whole lines, and the matrix stays in the caches.
+NumPy's arrays begin anywhere in a cache line. Vectors of a matrix then straddle two lines each, and a matrix-vector
+product, which is bound by loads, takes up to a third longer. A copy costs about two such products; it pays where trip
+counts are large, rows are full lines, and the matrix stays in the caches.
 """
 
 from collections.abc import Iterable
 
-from jitkernels.graph import construct, extents
-from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.flows import changed, is_flow
-from jitkernels.graph.ir import Graph, Node, transformed
-from jitkernels.graph.products import is_dense
-from jitkernels.graph.regions import regions_of
-from jitkernels.graph.rounds import rounds_of
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.graph import Graph, Node, transformed
+from jitkernels.compiler.ir.matrix_ops import is_dense
+from jitkernels.compiler.ir.region_memory import changed, is_control_flow
+from jitkernels.compiler.ir.regions import regions_of
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+from jitkernels.compiler.transforms.trip_count import trip_count_of
 
 LINE = 64
 LEAST_BYTES, MOST_BYTES = 1 << 10, 1 << 19
@@ -22,58 +22,63 @@ LEAST_ROUNDS = 32
 
 
 def with_aligned_matrices(graph: Graph) -> Graph:
-    """The graph whose loops read such copies of arguments."""
+    """Replace matrix operands of loops by aligned copies where that pays."""
     copies: dict[int, Node] = {}
 
     def rule(node: Node) -> Node:
         if node.operation != "loop":
             return node
         inputs = list(node.inputs)
-        kept = set(changed(node))
-        for place, one in enumerate(inputs):
-            if place in kept or one.operation != "input" or one.ndim != 2 or not is_dense(one):
+        written = set(changed(node))
+        for index, one in enumerate(inputs):
+            if index in written or one.operation != "input" or one.ndim != 2 or not is_dense(one):
                 continue
-            if _products(node, {place}) >= LEAST_ROUNDS and _is_worth_it(one):
-                inputs[place] = copies.setdefault(id(one), construct.copy(one))
-        same_ones = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
-        return node if same_ones else node.with_inputs(inputs)
+            if _products(node, {index}) >= LEAST_ROUNDS and _pays_off(one):
+                inputs[index] = copies.setdefault(id(one), builder.copy(one))
+        is_unchanged = all(operand is other for operand, other in zip(inputs, node.inputs, strict=True))
+        return node if is_unchanged else node.with_inputs(inputs)
 
     return transformed(graph, rule)
 
 
-def _products(flow: Node, places: Iterable[int]) -> int:
-    """How many products with vectors of inputs of a loop or branch it does, about."""
+def _products(flow: Node, indices: Iterable[int]) -> int:
+    """The approximate number of products of a flow's operands with vectors."""
     first = (
         3 if flow.operation == "loop" and flow.options["counts"] else 1 if flow.operation == "branch" else 0
     )
     shift = 1 if first == 3 else 0
     total = 0
     for region in regions_of(flow):
-        given = {id(region.inputs[place - first + shift]) for place in places if place >= first}
+        matrix_ids = {id(region.inputs[index_ - first + shift]) for index_ in indices if index_ >= first}
         for node in region:
-            if is_flow(node):
-                total += _products(node, [i for i, one in enumerate(node.inputs) if id(one) in given])
-            elif node.operation == "matmul" and any(same(one, 1) for one in node.shape):
-                total += sum(id(one) in given or _shows(one, given) for one in node.inputs)
-    return total * (extents.value_of(rounds_of(flow)) if flow.operation == "loop" else 1)
+            if is_control_flow(node):
+                total += _products(
+                    node, [i for i, operand in enumerate(node.inputs) if id(operand) in matrix_ids]
+                )
+            elif node.operation == "matmul" and any(same(extent, 1) for extent in node.shape):
+                total += sum(
+                    id(operand) in matrix_ids or _is_transpose_of(operand, matrix_ids)
+                    for operand in node.inputs
+                )
+    return total * (symbolic_dims.value_of(trip_count_of(flow)) if flow.operation == "loop" else 1)
 
 
-def _shows(node: Node, given: set[int]) -> bool:
-    """Whether a node is all of an array, turned."""
-    return node.operation == "view" and id(node.inputs[0]) in given and node.ndim == 2
+def _is_transpose_of(node: Node, matrix_ids: set[int]) -> bool:
+    """Return whether a node is a transpose of an array."""
+    return node.operation == "view" and id(node.inputs[0]) in matrix_ids and node.ndim == 2
 
 
-def _is_worth_it(node: Node) -> bool:
-    """By its size, and the length of its rows; code is for calls of which that holds, or does not."""
+def _pays_off(node: Node) -> bool:
+    """Return whether a copy pays by size and row length; guards specialize the code on it."""
     size = NUMBERS[node.dtype].size
-    whole = extents.product(node.shape) * size
-    row: Number = node.shape[-1] * size
-    asked = ((whole - LEAST_BYTES, ">="), (MOST_BYTES - whole, ">="), (row % LINE, "=="))
-    return all(_holds(extent, sign) for extent, sign in asked)
+    nbytes = symbolic_dims.product(node.shape) * size
+    row_bytes: Number = node.shape[-1] * size
+    conditions = ((nbytes - LEAST_BYTES, ">="), (MOST_BYTES - nbytes, ">="), (row_bytes % LINE, "=="))
+    return all(_holds(extent, sign) for extent, sign in conditions)
 
 
 def _holds(extent: Number, sign: str) -> bool:
-    now = extents.value_of(extent)
+    now = symbolic_dims.value_of(extent)
     holds = now == 0 if sign == "==" else now >= 0
     if isinstance(extent, Extent):
         if sign == "==":

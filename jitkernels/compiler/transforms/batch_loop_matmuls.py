@@ -1,48 +1,48 @@
-"""Products of a loop that hang on nothing but its count: computed for many rounds at once, before these.
+"""Hoist and batch products of a loop: a product that depends on the induction variable only runs for many iterations.
 
-``for t in range(n): z = w @ x[t] + u @ h`` needs no ``h`` for ``w @ x[t]``: one product of matrices, ``x @ w.T``, reads
-w once where n products with a vector read it n times. A loop around the loop takes `BLOCK` rounds at a time, so that
-memory for what is computed ahead does not grow with the rounds:
+``for t in range(n): z = w @ x[t] + u @ h`` needs no ``h`` for ``w @ x[t]``: one matrix product, ``x @ w.T``, reads w
+once where n matrix-vector products read it n times. The loop is strip-mined into blocks of `BLOCK` iterations, so
+that the memory for batched results does not grow with the trip count:
 
-1. What is made of the count, of what the loop takes from around, and of such values, is one array with a further
-   dimension, the rounds, in front. It ends where a round needs it: there a round takes its row.
-2. A product of a vector with a matrix that is the same in all rounds is computed so, if the matrix is not tiny; and
-   element by element what is made of it alone, as a bias that is added.
-3. A product that is the same in all rounds is computed before them, once.
+1. A value computed from the induction variable, loop invariants, and such values becomes one array with a leading
+   dimension, the iterations of a block. An iteration takes its row of it.
+2. A product of a vector with a loop-invariant matrix is batched, if the matrix is not tiny; and so are elementwise
+   functions of the product alone, as an added bias.
+3. A loop-invariant product is hoisted out of the loop.
 
-Sums may have another order than those of a product with a vector, as in any product.
+Sums may have another order than in a matrix-vector product, as in any product.
 """
 
 from collections.abc import Sequence
 
-from jitkernels.attrs.base import FLOATS
-from jitkernels.graph import construct, extents
-from jitkernels.graph.cloning import region, symbols_in
-from jitkernels.graph.construct import elementwise
-from jitkernels.graph.extents import Atom, Extent, Number, Scope, same
-from jitkernels.graph.flows import is_flow
-from jitkernels.graph.ir import Graph, Node, readers, transformed
-from jitkernels.graph.limits import least
-from jitkernels.graph.looping import TRUE, Parts
-from jitkernels.graph.matrices import product, turned
-from jitkernels.graph.operations import OPERATIONS
-from jitkernels.graph.regions import REGIONS, items, parameter, regions_of
-from jitkernels.records import record
+from jitkernels.attrs.schema.base import FLOATS
+from jitkernels.compiler.autodiff.loop_vjp import TRUE, Parts
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import elementwise
+from jitkernels.compiler.ir.clone_region import region, symbols_in
+from jitkernels.compiler.ir.dim_bounds import least
+from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
+from jitkernels.compiler.ir.matrix_ops import product, turned
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.region_memory import is_control_flow
+from jitkernels.compiler.ir.regions import REGIONS, items, parameter, regions_of
+from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
+from jitkernels.core.frozen_dataclass import record
 
 BLOCK = 64
-"""Rounds that are computed ahead: rows enough for a product of matrices, few enough to stay in the caches."""
+"""Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
 LEAST_ROUNDS = 8
 LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
-"""Of a matrix before a vector, and behind one: a product with less takes no longer than reading what it gave. That of
-a vector and a matrix needs no sums of lanes, and is quick by itself."""
+"""The least elements of a matrix in matrix-vector and in vector-matrix products: smaller products take no longer than
+loading their result. A vector-matrix product needs no horizontal sums, and is fast by itself."""
 
 
-def computed_ahead(graph: Graph, scope: Scope) -> Graph:
-    """The graph with loops, also those inside of loops and branches, that find such products made."""
+def batch_loop_products(graph: Graph, scope: Scope) -> Graph:
+    """Hoist and batch products of all loops in a graph, also nested ones."""
 
     def rule(node: Node) -> Node:
         inner = {name: node.options[name] for name in REGIONS if name in node.options}
-        new = {name: computed_ahead(one, scope) for name, one in inner.items()}
+        new = {name: batch_loop_products(one, scope) for name, one in inner.items()}
         if any(new[name] is not inner[name] for name in inner):
             node = Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **new})
         return _of_loop(node, scope) if node.operation == "loop" else node
@@ -52,7 +52,7 @@ def computed_ahead(graph: Graph, scope: Scope) -> Graph:
 
 @record
 class Block:
-    """Rounds one after another: the first count, the step of the count, and how many they are."""
+    """Consecutive iterations: the first value of the induction variable, its step, and the trip count."""
 
     begin: Number
     step: int
@@ -60,140 +60,151 @@ class Block:
 
 
 class Wide:
-    """What nodes of a round are for all rounds of a block. `captured`: what the loop takes from around."""
+    """Batched values of a loop body, for all iterations of a block. `captured`: the captured operands of the loop."""
 
     def __init__(self, parts: Parts, captured: Sequence[Node], block: Block) -> None:
         self.block = block
         self.symbol = parts.count[0].options.get("symbol", "")
-        self.carried = {one.options["symbol"] for one in parts.own if "symbol" in one.options}
-        self.known = {id(one): other for one, other in zip(parts.taken, captured, strict=True)}
+        self.carried = {node_.options["symbol"] for node_ in parts.own if "symbol" in node_.options}
+        self.known = {id(node_): outer for node_, outer in zip(parts.taken, captured, strict=True)}
         self.varying: set[int] = set()
         self.products: set[int] = set()
         nodes = list(parts.body)
         for node in nodes:
-            if all(id(one) in self.known for one in node.inputs) and node.operation != "parameter":
-                made = self._made(node)
-                if made is not None:
-                    self.known[id(node)] = made
-        read, outputs = readers(nodes), {id(one) for one in parts.body.roots}
+            if all(id(operand) in self.known for operand in node.inputs) and node.operation != "parameter":
+                batched = self._made(node)
+                if batched is not None:
+                    self.known[id(node)] = batched
+        read, outputs = readers(nodes), {id(root) for root in parts.body.roots}
         self.roots = [
             node
             for node in nodes
             if id(node) in self.products
-            and (id(node) in outputs or any(id(one) not in self.products for one in read[id(node)]))
+            and (id(node) in outputs or any(id(node_) not in self.products for node_ in read[id(node)]))
         ]
 
     def _made(self, node: Node) -> Node | None:
-        """A node for all rounds: itself, if it is the same in all of them; None if it is not to be computed so."""
+        """Return the batched value of a node, the node itself if it is loop-invariant, None if it is not batched."""
         symbols = symbols_in([node])
-        if is_flow(node) or symbols & self.carried:
+        if is_control_flow(node) or symbols & self.carried:
             return None
-        inputs = [self.known[id(one)] for one in node.inputs]
-        wide = [id(one) in self.varying for one in node.inputs]
+        inputs = [self.known[id(operand)] for operand in node.inputs]
+        wide = [id(operand) in self.varying for operand in node.inputs]
         counts = self.symbol in symbols
         if not any(wide) and not counts:
             self._note(node)
             return node.with_inputs(inputs) if inputs else node
         if node.operation == "view":
-            made = self._view(node, inputs[0], is_wide=wide[0])
+            batched = self._view(node, inputs[0], is_wide=wide[0])
         elif counts:
             return None
         elif node.operation == "matmul":
-            made = self._product(node, inputs, wide)
+            batched = self._product(node, inputs, wide)
         elif node.operation == "cast" or OPERATIONS[node.operation].is_elementwise:
-            given = [
-                _beside(one, node.ndim) if is_wide else one for one, is_wide in zip(inputs, wide, strict=True)
+            operands = [
+                _broadcastable(operand, node.ndim) if is_wide else operand
+                for operand, is_wide in zip(inputs, wide, strict=True)
             ]
-            made = Node(node.operation, given, node.dtype, (self.block.rounds, *node.shape), node.options)
+            batched = Node(
+                node.operation, operands, node.dtype, (self.block.rounds, *node.shape), node.options
+            )
         else:
             return None
-        if made is not None:
+        if batched is not None:
             self.varying.add(id(node))
             self._note(node)
-        return made
+        return batched
 
     def _note(self, node: Node) -> None:
-        """Remember a product, or what is made of one element by element and has no more elements."""
-        is_one = node.operation in ("view", "cast") or OPERATIONS[node.operation].is_elementwise
-        size = extents.product(node.shape)
+        """Record a product, or an elementwise function of one with as many elements."""
+        is_elementwise = node.operation in ("view", "cast") or OPERATIONS[node.operation].is_elementwise
+        size = symbolic_dims.product(node.shape)
         if node.operation == "matmul" or (
-            is_one
+            is_elementwise
             and any(
-                id(one) in self.products and same(size, extents.product(one.shape)) for one in node.inputs
+                id(operand) in self.products and same(size, symbolic_dims.product(operand.shape))
+                for operand in node.inputs
             )
         ):
             self.products.add(id(node))
 
-    def _view(self, node: Node, given: Node, *, is_wide: bool) -> Node | None:
-        """A view of all rounds: where it starts moves with them."""
-        if any(self.symbol in extents.symbols_of(one) for one in node.shape):
+    def _view(self, node: Node, source: Node, *, is_wide: bool) -> Node | None:
+        """A view for all iterations, whose start depends on the induction variable."""
+        if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in node.shape):
             return None
-        places: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
+        dims: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
         for start, steps in node.options["map"]:
             found = linear(start, self.symbol)
-            if found is None or any(self.symbol in extents.symbols_of(step) for _, step in steps):
+            if found is None or any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
                 return None
             first, factor = found
-            moved = ((0, factor * self.block.step),) if factor else ()
-            places.append(
-                (first + factor * self.block.begin, (*moved, *((own + 1, step) for own, step in steps)))
+            iteration_dim = ((0, factor * self.block.step),) if factor else ()
+            dims.append(
+                (
+                    first + factor * self.block.begin,
+                    (*iteration_dim, *((loop + 1, step) for loop, step in steps)),
+                )
             )
-        return construct.view(given, tuple(places), (self.block.rounds, *node.shape))
+        return builder.view(source, tuple(dims), (self.block.rounds, *node.shape))
 
     def _product(self, node: Node, inputs: Sequence[Node], wide: Sequence[bool]) -> Node | None:
-        """A vector of each round with one matrix: a matrix of these vectors with it."""
+        """Batch a product of an iteration's vector with a loop-invariant matrix into a matrix product."""
         left, right = node.inputs
         matrix = right if wide[0] else left
         if all(wide) or left.ndim != 2 or right.ndim != 2 or node.dtype not in FLOATS:
             return None
         least_elements = LEAST_BESIDE if wide[0] else LEAST_ELEMENTS
-        if not extents.is_at_least_now(extents.product(matrix.shape), least_elements):
+        if not symbolic_dims.is_at_least_now(symbolic_dims.product(matrix.shape), least_elements):
             return None
         if wide[0] and same(left.shape[0], 1):
-            found = product(construct.squeeze(inputs[0], [1]), inputs[1])
-            return construct.expand_dims(found, [1])
+            result = product(builder.squeeze(inputs[0], [1]), inputs[1])
+            return builder.expand_dims(result, [1])
         if wide[1] and same(right.shape[1], 1):
-            found = product(construct.squeeze(inputs[1], [2]), turned(inputs[0]))
-            return construct.expand_dims(found, [2])
+            result = product(builder.squeeze(inputs[1], [2]), turned(inputs[0]))
+            return builder.expand_dims(result, [2])
         return None
 
 
-def _beside(node: Node, ndim: int) -> Node:
-    """A value of all rounds with as many further dimensions as those beside it have."""
+def _broadcastable(node: Node, ndim: int) -> Node:
+    """Insert dimensions behind the iterations, so that a batched value broadcasts."""
     missing = ndim + 1 - node.ndim
-    return construct.expand_dims(node, range(1, 1 + missing)) if missing else node
+    return builder.expand_dims(node, range(1, 1 + missing)) if missing else node
 
 
 def linear(extent: Number, symbol: str) -> tuple[Number, int] | None:
-    """What an extent is for 0 in place of a symbol, and by how much it grows with it; None if that is no number."""
-    if symbol not in extents.symbols_of(extent):
+    """Split an extent into its value at 0 of a symbol and the symbol's coefficient; None if it is not affine."""
+    if symbol not in symbolic_dims.symbols_of(extent):
         return extent, 0
     factor = extent.terms.get((Atom(symbol),), 0)
     rest = extent - factor * Extent({(Atom(symbol),): 1}, extent.scope)
-    return None if symbol in extents.symbols_of(rest) else (rest, factor)
+    return None if symbol in symbolic_dims.symbols_of(rest) else (rest, factor)
 
 
 def _of_loop(node: Node, scope: Scope) -> Node:
-    """A loop as one that takes what is the same in all rounds from around, and has the rest made before each block."""
+    """Hoist loop-invariant products of a loop, and batch the rest per block."""
     if not node.options["counts"] or node.inputs[2].operation != "constant":
         return node
     parts = Parts(node)
     begin, end = map(_known, parts.limits[:2])
     if not parts.is_plain or begin is None or end is None:
         return node
-    rounds = (end - begin) * parts.step
-    if extents.is_moving(rounds):
+    trip_count = (end - begin) * parts.step
+    if symbolic_dims.is_moving(trip_count):
         return node
-    if (extents.least_of(rounds) or 0) < 1 or not any(one.operation == "matmul" for one in parts.body):
+    if (symbolic_dims.least_of(trip_count) or 0) < 1 or not any(
+        one.operation == "matmul" for one in parts.body
+    ):
         return node
-    wide = Wide(parts, parts.captured, Block(begin, parts.step, rounds))
-    fixed = [(one, wide.known[id(one)]) for one in wide.roots if id(one) not in wide.varying]
-    if fixed:
-        node = _remade(parts, parts.limits, parts.carried, parts.captured, [(*one, ()) for one in fixed])
+    wide = Wide(parts, parts.captured, Block(begin, parts.step, trip_count))
+    invariants = [(root, wide.known[id(root)]) for root in wide.roots if id(root) not in wide.varying]
+    if invariants:
+        node = _with_batched_values(
+            parts, parts.limits, parts.carried, parts.captured, [(*node, ()) for node in invariants]
+        )
         return _of_loop(node, scope)
-    if not wide.roots or not extents.is_at_least_now(rounds, LEAST_ROUNDS):
+    if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, LEAST_ROUNDS):
         return node
-    return _in_blocks(parts, Block(begin, parts.step, rounds), scope)
+    return _strip_mined(parts, Block(begin, parts.step, trip_count), scope)
 
 
 def _known(node: Node) -> Number | None:
@@ -202,69 +213,74 @@ def _known(node: Node) -> Number | None:
     return node.options["extent"] if node.operation == "extent" else None
 
 
-def _in_blocks(parts: Parts, whole: Block, scope: Scope) -> Node:
-    """A loop over blocks, with the loop over the rounds of one in it."""
+def _strip_mined(parts: Parts, whole: Block, scope: Scope) -> Node:
+    """Strip-mine a loop: an outer loop over blocks, which computes batched products, and the loop over one block."""
     count = parts.count[0].options["symbol"]
     blocks = (whole.rounds + BLOCK - 1) // BLOCK
     number = _symbol(scope, f"{count}b", 0, blocks - 1)
-    rounds = _symbol(scope, f"{count}r", 1, BLOCK)
+    block_length = _symbol(scope, f"{count}r", 1, BLOCK)
     scope.few[f"{count}r"] = least(whole.rounds, BLOCK), whole.rounds - BLOCK * (blocks - 1)
-    own, taken = ([parameter(one.dtype, one.shape, 0) for one in given] for given in (parts.own, parts.taken))
-    many = parameter("int64", (), 0, f"{count}r")
-    block = Block(whole.begin + whole.step * BLOCK * number, whole.step, rounds)
-    wide = Wide(parts, taken, block)
-    now = Extent({(Atom(count),): 1}, scope)
-    at = (now - block.begin) * block.step
+    carried, captured = (
+        [parameter(argument.dtype, argument.shape, 0) for argument in parameters]
+        for parameters in (parts.own, parts.taken)
+    )
+    block_length_parameter = parameter("int64", (), 0, f"{count}r")
+    block = Block(whole.begin + whole.step * BLOCK * number, whole.step, block_length)
+    wide = Wide(parts, captured, block)
+    induction = Extent({(Atom(count),): 1}, scope)
+    row = (induction - block.begin) * block.step
     limits = [
-        construct.extent(block.begin),
-        construct.extent(block.begin + block.step * rounds),
+        builder.extent(block.begin),
+        builder.extent(block.begin + block.step * block_length),
         parts.limits[2],
     ]
-    inner = _remade(parts, limits, own, taken, [(one, wide.known[id(one)], (at,)) for one in wide.roots])
+    inner = _with_batched_values(
+        parts, limits, carried, captured, [(root, wide.known[id(root)], (row,)) for root in wide.roots]
+    )
     left = elementwise(
         "minimum",
-        construct.constant(BLOCK, "int64"),
-        construct.extent(whole.rounds - BLOCK * (number + 1)),
+        builder.constant(BLOCK, "int64"),
+        builder.extent(whole.rounds - BLOCK * (number + 1)),
     )
-    given = [parameter("int64", (), 0, f"{count}b"), *own, many, *taken]
+    parameters = [parameter("int64", (), 0, f"{count}b"), *carried, block_length_parameter, *captured]
     options = {
         "counts": True,
-        "carried": len(own) + 1,
-        "condition": region(given, [TRUE]),
-        "body": region(given, [*items(inner, own), left]),
+        "carried": len(carried) + 1,
+        "condition": region(parameters, [TRUE]),
+        "body": region(parameters, [*items(inner, carried), left]),
     }
-    limits = [construct.constant(0, "int64"), construct.extent(blocks), construct.constant(1, "int64")]
-    first = construct.extent(least(whole.rounds, BLOCK))
+    limits = [builder.constant(0, "int64"), builder.extent(blocks), builder.constant(1, "int64")]
+    first = builder.extent(least(whole.rounds, BLOCK))
     return Node("loop", [*limits, *parts.carried, first, *parts.captured], "int64", (), options)
 
 
 def _symbol(scope: Scope, name: str, low: Number, high: Number) -> Extent:
-    """A symbol that moves between bounds."""
+    """A loop-variant symbol with bounds."""
     scope.moving[name] = low, high
-    return scope.symbol(name, max(extents.value_of(high), 2))
+    return scope.symbol(name, max(symbolic_dims.value_of(high), 2))
 
 
-def _remade(
+def _with_batched_values(
     parts: Parts,
     limits: Sequence[Node],
     carried: Sequence[Node],
     captured: Sequence[Node],
-    found: Sequence[tuple[Node, Node, tuple[Number, ...]]],
+    batched: Sequence[tuple[Node, Node, tuple[Number, ...]]],
 ) -> Node:
-    """A loop that finds some values of its rounds computed: nodes, what holds them, and at which place of that."""
-    more = [parameter(holder.dtype, holder.shape, 0) for _, holder, _ in found]
+    """Rebuild a loop with batched values: for each, the node it replaces, the holder, and the holder's row."""
+    holder_parameters = [parameter(holder.dtype, holder.shape, 0) for _, holder, _ in batched]
     replaced = {
-        id(node): construct.view(
-            one, (*((at, ()) for at in place), *construct.identity_map(node.ndim)), node.shape
+        id(node): builder.view(
+            holder_parameter, (*((at, ()) for at in place), *builder.identity_map(node.ndim)), node.shape
         )
-        for one, (node, _, place) in zip(more, found, strict=True)
+        for holder_parameter, (node, _, place) in zip(holder_parameters, batched, strict=True)
     }
-    given = [*parts.count, *parts.own, *parts.taken, *more]
+    parameters = [*parts.count, *parts.own, *parts.taken, *holder_parameters]
     body, condition = parts.body, parts.node.options["condition"]
     options = {
         **parts.node.options,
-        "condition": region([*condition.inputs, *more], condition.outputs, condition.checks),
-        "body": region(given, body.outputs, body.checks, replaced),
+        "condition": region([*condition.inputs, *holder_parameters], condition.outputs, condition.checks),
+        "body": region(parameters, body.outputs, body.checks, replaced),
     }
-    holders = [holder for _, holder, _ in found]
+    holders = [holder for _, holder, _ in batched]
     return Node("loop", [*limits, *carried, *captured, *holders], "int64", (), options)

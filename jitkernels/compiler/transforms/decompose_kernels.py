@@ -1,24 +1,24 @@
-"""Which named kernels of a graph are called, and which become part of the nests around.
+"""Decompose captured kernels into their reference nodes where these fuse with neighbours; call the others.
 
-A kernel by itself is the quickest there is. Where what it reads is computed element by element, or what it gives is
-read so, the nodes of its reference save passes over memory: then they take its place.
+A kernel by itself is fastest. Where its operands or results are elementwise, fusing the nodes of its reference saves
+passes over memory: then they replace it.
 """
 
-from jitkernels.graph.ir import Graph, Node, readers, remade_of
-from jitkernels.graph.operations import OPERATIONS
+from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots
+from jitkernels.compiler.ir.ops import OPERATIONS
 
 THROUGH = frozenset({"view", "cast", "reshape"})
-"""Operations behind which a nest may begin or end."""
+"""Operations through which neighbours are searched."""
 
 
 def decided(graph: Graph) -> Graph:
-    """The graph with the references of those kernels that have neighbours to be fused with."""
+    """Replace kernels with elementwise neighbours by their references."""
     nodes = list(graph)
     if not any(node.options.get("instead") for node in nodes):
         return graph
     read = readers(nodes)
-    joined = {id(node) for node in nodes if node.options.get("instead") and _has_neighbours(node, read)}
-    return _with_references(graph, joined) if joined else graph
+    decomposed = {id(node) for node in nodes if node.options.get("instead") and _has_neighbours(node, read)}
+    return _with_references(graph, decomposed) if decomposed else graph
 
 
 def _has_neighbours(kernel: Node, read: dict[int, list[Node]]) -> bool:
@@ -39,12 +39,12 @@ def _has_neighbours(kernel: Node, read: dict[int, list[Node]]) -> bool:
     return False
 
 
-def _with_references(graph: Graph, joined: set[int]) -> Graph:
-    """The graph with other nodes in place of the results of some kernels."""
+def _with_references(graph: Graph, decomposed: set[int]) -> Graph:
+    """Replace the results of some kernels by the nodes of their references."""
     new: dict[int, Node] = {}
 
     def read_by(node: Node) -> tuple[Node, ...]:
-        if node.operation == "item" and id(node.inputs[0]) in joined:
+        if node.operation == "item" and id(node.inputs[0]) in decomposed:
             return (node.inputs[0].options["instead"][node.options["index"]],)
         return node.inputs
 
@@ -56,12 +56,14 @@ def _with_references(graph: Graph, joined: set[int]) -> Graph:
         needed = read_by(node)
         if not is_ready:
             stack.append((node, True))
-            stack.extend((one, False) for one in needed if id(one) not in new)
+            stack.extend((node, False) for node in needed if id(node) not in new)
             continue
-        made = [new[id(one)] for one in needed]
+        new_operands = [new[id(node)] for node in needed]
         if needed is not node.inputs:
-            new[id(node)] = made[0]
+            new[id(node)] = new_operands[0]
         else:
-            kept = all(one is other for one, other in zip(made, node.inputs, strict=True))
-            new[id(node)] = node if kept else node.with_inputs(made)
-    return remade_of(graph, lambda node: new[id(node)])
+            is_unchanged = all(
+                new_operand is other for new_operand, other in zip(new_operands, node.inputs, strict=True)
+            )
+            new[id(node)] = node if is_unchanged else node.with_inputs(new_operands)
+    return rebuild_roots(graph, lambda node: new[id(node)])

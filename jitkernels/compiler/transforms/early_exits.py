@@ -1,15 +1,15 @@
-"""Loops that are left in the middle: what ends them is a jump again where a round ends in a branch that sets it."""
+"""Early exits of loops: recover a jump where an iteration ends in a branch that sets the exit flag."""
 
-from jitkernels.graph.ir import Graph, Node
+from jitkernels.compiler.ir.graph import Graph, Node
 
 
 def ending(condition: Graph) -> set[int]:
-    """The numbers of the parameters of a loop that end it if they are true."""
-    return {one.options["index"] for one in _makes(condition.outputs[0], truth=False)}
+    """The indices of loop parameters that end the loop if they are true."""
+    return {flag.options["index"] for flag in _makes(condition.outputs[0], truth=False)}
 
 
 def _makes(node: Node, *, truth: bool) -> list[Node]:
-    """The parameters that make a condition true, or false, if they are true."""
+    """The parameters whose truth makes a condition have the value `truth`."""
     if node.operation == "parameter":
         return [node] if truth else []
     if node.operation == "logical_not":
@@ -24,14 +24,14 @@ def _makes(node: Node, *, truth: bool) -> list[Node]:
 
 
 def is_constant(node: Node, *, value: bool) -> bool:
-    """Whether a node is this bool."""
+    """Return whether a node is this bool constant."""
     return node.operation == "constant" and node.options["value"] is value
 
 
 def last_branch(loop: Node, order: list[Node]) -> Node | None:
-    """The branch with which each round of a loop ends, if one of its sides ends the loop; None if there is none.
+    """The branch with which every iteration ends, if one of its sides leaves the loop; None if there is none.
 
-    `order`: the nodes of a round, as they are computed.
+    `order`: the nodes of an iteration in order of computation.
     """
     if not order:
         return None
@@ -49,7 +49,7 @@ def last_branch(loop: Node, order: list[Node]) -> Node | None:
 
 
 def is_left(loop: Node, branch: Node, name: str) -> bool:
-    """Whether a loop ends after one of the sides of the branch with which its rounds end."""
+    """Return whether a side of an iteration's last branch leaves the loop."""
     first, stops = 1 if loop.options["counts"] else 0, ending(loop.options["condition"])
     side = branch.options[name]
     return any(

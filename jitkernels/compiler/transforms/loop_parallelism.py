@@ -1,142 +1,144 @@
-"""Loops whose rounds can be run in any order, and so by several threads: none reads or writes what another one writes.
+"""Dependence analysis: find loops whose iterations are independent and can run in parallel.
 
-That is so where nothing but arrays, and ints that parts of the rounds may have their own of (see
-`jitkernels.graph.carried`), goes from round to round, and all that is read or written of each of them lies, in
-one of its dimensions, at ``factor * count + offset``, the same for all: then each round has rows of its own. What
-nests compute in a round has memory that the thread lends (see `jitkernels.graph.emit.shared_rounds`).
+That is so if only arrays and int reductions (see `jitkernels.compiler.transforms.parallel_int_reductions`) are
+loop-carried, and all accesses to each array have, in one of its dimensions, the same index ``factor * induction
+variable + offset``: then iterations access different rows. Arrays that nests compute in an iteration live in the
+thread's workspace (see `jitkernels.compiler.codegen.control_flow.parallel_loop`).
 """
 
 from collections.abc import Container, Sequence
 from typing import Any
 
-from jitkernels.graph.carried import Joined, joined_by
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.extents import Atom, Extent, Number, is_moving, made, same, terms_of
-from jitkernels.graph.flows import is_direct
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.leaving import is_constant
-from jitkernels.records import record
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import is_direct
+from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, is_moving, made, same, terms_of
+from jitkernels.compiler.transforms.early_exits import is_constant
+from jitkernels.compiler.transforms.parallel_int_reductions import Joined, joined_by
+from jitkernels.core.frozen_dataclass import record
 
 
 @record
 class Row:
-    """An index that another round does not have: so many times the count, and an offset."""
+    """An index that differs in every iteration: a multiple of the induction variable plus an offset."""
 
     factor: int
     offset: Number
 
 
 class _DependentError(Exception):
-    """A round may need what another one does."""
+    """Iterations may depend on one another."""
 
 
 Known = dict[int, Any]
-"""What nodes are, by their ids: a `Row`, the number of an array that the loop carries, or nothing of interest."""
+"""Abstract values by node id: a `Row`, the number of a loop-carried array, or None."""
 
 
 class _Reader:
-    """Goes through a round and notes in which dimensions each array is accessed by rows."""
+    """Interprets an iteration, and collects for each array the dimensions in which it is accessed by rows."""
 
     def __init__(self, symbol: str) -> None:
-        """`symbol` is the count's, in extents."""
+        """`symbol`: the induction variable's symbol in extents."""
         self.symbol = symbol
         self.rows: dict[int, list[tuple[int, Row]]] = {}
 
-    def region(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
-        """What the outputs of a region are, for what its inputs are."""
+    def region(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+        """Return the abstract values of a region's outputs, for those of its parameters."""
         known: Known = {
-            id(node): one for node, one in zip(graph.inputs, given, strict=True) if one is not None
+            id(node): argument
+            for node, argument in zip(graph.inputs, arguments, strict=True)
+            if argument is not None
         }
         for node in graph:
             if id(node) not in known:
-                found = self._node(node, known)
-                if found is not None:
-                    known[id(node)] = found
+                value = self._node(node, known)
+                if value is not None:
+                    known[id(node)] = value
         return [known.get(id(node)) for node in graph.outputs]
 
     def _node(self, node: Node, known: Known) -> Any:
-        given = [known.get(id(one)) for one in node.inputs]
+        operands = [known.get(id(operand)) for operand in node.inputs]
         if node.operation == "call" or "grows" in node.options:
-            raise _DependentError  # of Python, or in what order is not the same
+            raise _DependentError  # a call into Python, or an append, whose order matters
         if not is_direct(node):
-            return self._of_arrays(node, given)
+            return self._of_arrays(node, operands)
         match node.operation:
             case "parameter" | "constant" | "extent":
                 return None
             case "loop":
-                return self._loop(node, given)
+                return self._loop(node, operands)
             case "branch":
-                return self._branch(node, given)
+                return self._branch(node, operands)
             case "item":
-                return given[0][node.options["index"]] if isinstance(given[0], list) else None
+                return operands[0][node.options["index"]] if isinstance(operands[0], list) else None
             case "gather":
-                self._access(given[0], given[1:])
+                self._access(operands[0], operands[1:])
                 return None
             case "scatter":
-                self._access(given[0], given[2:])
-                return given[0]
+                self._access(operands[0], operands[2:])
+                return operands[0]
             case "add" | "subtract" | "multiply":
-                return _combined(node, given)
+                return _combined(node, operands)
             case "bounded":
-                return None if node.options["counts_back"] else given[0]
+                return None if node.options["counts_back"] else operands[0]
             case "cast":
-                return given[0] if node.dtype == "int64" else None
-        if any(type(one) is int for one in given):
+                return operands[0] if node.dtype == "int64" else None
+        if any(type(argument) is int for argument in operands):
             raise _DependentError
         return None
 
-    def _of_arrays(self, node: Node, given: Sequence[Any]) -> Any:
-        """What nests read and write of an array that the loop carries are parts of it."""
-        if any(type(one) is int for one in given[1:]) or (
-            type(given[0] if given else None) is int and node.operation not in ("view", "update")
+    def _of_arrays(self, node: Node, operands: Sequence[Any]) -> Any:
+        """Accesses of loop nests to a loop-carried array; they must be views or updates of it."""
+        if any(type(argument) is int for argument in operands[1:]) or (
+            type(operands[0] if operands else None) is int and node.operation not in ("view", "update")
         ):
             raise _DependentError
         if node.operation == "view":
-            self._access(given[0], self._places(node.options["map"], node.shape))
+            self._access(operands[0], self._places(node.options["map"], node.shape))
         if node.operation == "update":
-            self._access(given[0], self._places(node.options["map"], node.options["extents"]))
-            return given[0]
+            self._access(operands[0], self._places(node.options["map"], node.options["extents"]))
+            return operands[0]
         return None
 
     def _places(self, index_map: IndexMap, shape: Sequence[Number]) -> list[Any]:
-        """The rows, by dimensions of an array, that a part of it is; None for all else."""
-        found: list[Any] = []
+        """The rows of an array's dimensions that an index map accesses; None for other dimensions."""
+        results: list[Any] = []
         for start, steps in index_map:
             count = terms_of(start)
             factor = count.get((Atom(self.symbol),), 0)
             rest = start - self.symbol_times(factor, start) if factor else 0
             is_one = all(same(shape[dimension], 1) for dimension, _ in steps)
-            found.append(Row(factor, rest) if factor and is_one and not is_moving(rest) else None)
-        return found
+            results.append(Row(factor, rest) if factor and is_one and not is_moving(rest) else None)
+        return results
 
-    def symbol_times(self, factor: int, of: Number) -> Number:
-        """So many times the count, as part of an extent."""
-        assert isinstance(of, Extent), "it moves"
-        return made({(Atom(self.symbol),): factor}, of.scope)
+    def symbol_times(self, factor: int, start: Number) -> Number:
+        """A multiple of the induction variable, as an extent."""
+        assert isinstance(start, Extent), "it moves"
+        return made({(Atom(self.symbol),): factor}, start.scope)
 
-    def _access(self, array: Any, places: Sequence[Any]) -> None:
+    def _access(self, array: Any, indices: Sequence[Any]) -> None:
         if array is None:
             return
-        rows = [(i, one) for i, one in enumerate(places) if isinstance(one, Row)]
+        rows = [(i, index) for i, index in enumerate(indices) if isinstance(index, Row)]
         before = self.rows.setdefault(array, rows)
-        self.rows[array] = [one for one in before if any(_are_same(one, other) for other in rows)]
+        self.rows[array] = [row for row in before if any(_is_same_row(row, other) for other in rows)]
         if not self.rows[array]:
             raise _DependentError
 
-    def _loop(self, node: Node, given: list[Any]) -> list[Any]:
+    def _loop(self, node: Node, operands: list[Any]) -> list[Any]:
         counts, many = node.options["counts"], node.options["carried"]
         first = 3 if counts else 0
-        carried = [one if type(one) is int else None for one in given[first : first + many]]
-        inside = [*([None] if counts else []), *carried, *given[first + many :]]
+        carried = [argument if type(argument) is int else None for argument in operands[first : first + many]]
+        inside = [*([None] if counts else []), *carried, *operands[first + many :]]
         self.region(node.options["condition"], inside)
         after = self.region(node.options["body"], inside)
         if [one if type(one) is int else None for one in after] != carried:
             raise _DependentError
         return carried
 
-    def _branch(self, node: Node, given: list[Any]) -> list[Any]:
+    def _branch(self, node: Node, operands: list[Any]) -> list[Any]:
         sides = [
-            [one if type(one) is int else None for one in self.region(node.options[name], given[1:])]
+            [one if type(one) is int else None for one in self.region(node.options[name], operands[1:])]
             for name in ("yes", "no")
         ]
         if sides[0] != sides[1]:
@@ -144,17 +146,19 @@ class _Reader:
         return sides[0]
 
 
-def _are_same(one: tuple[int, Row], other: tuple[int, Row]) -> bool:
-    (first, row), (second, own) = one, other
-    return first == second and row.factor == own.factor and same(row.offset, own.offset)
+def _is_same_row(left: tuple[int, Row], right: tuple[int, Row]) -> bool:
+    (first, row), (second, other_row) = left, right
+    return first == second and row.factor == other_row.factor and same(row.offset, other_row.offset)
 
 
-def _combined(node: Node, given: Sequence[Any]) -> Row | None:
-    """What a sum, difference or product with a number that all rounds have is; None for all else."""
-    one, other = given
-    if node.dtype != "int64" or isinstance(one, Row) == isinstance(other, Row):
+def _combined(node: Node, operands: Sequence[Any]) -> Row | None:
+    """The row that a sum, difference or product with a loop-invariant number is; None otherwise."""
+    left, right = operands
+    if node.dtype != "int64" or isinstance(left, Row) == isinstance(right, Row):
         return None
-    row, number = (one, _number(node.inputs[1])) if isinstance(one, Row) else (other, _number(node.inputs[0]))
+    row, number = (
+        (left, _number(node.inputs[1])) if isinstance(left, Row) else (right, _number(node.inputs[0]))
+    )
     if number is None:
         return None
     if node.operation == "add":
@@ -162,20 +166,20 @@ def _combined(node: Node, given: Sequence[Any]) -> Row | None:
     if node.operation == "multiply":
         known = type(number) is int and number != 0
         return Row(row.factor * int(number), row.offset * number) if known else None
-    return Row(row.factor, row.offset - number) if row is one else Row(-row.factor, number - row.offset)
+    return Row(row.factor, row.offset - number) if row is left else Row(-row.factor, number - row.offset)
 
 
 def _number(node: Node) -> Number | None:
     if node.operation == "constant":
         return int(node.options["value"])
-    found: Number | None = node.options["extent"] if node.operation == "extent" else None
-    return found
+    result: Number | None = node.options["extent"] if node.operation == "extent" else None
+    return result
 
 
-def independent(loop: Node, moving: Container[str]) -> dict[int, Joined] | None:
-    """What joins the ints that a loop carries, by their numbers, if its rounds can be run in any order; None if not.
+def independent(loop: Node, loop_variant: Container[str]) -> dict[int, Joined] | None:
+    """Return the int reductions of a loop by position, if its iterations are independent; else None.
 
-    `moving` are the symbols that extents hang on.
+    `moving`: the loop-variant symbols that extents depend on.
     """
     options = loop.options
     if loop.operation != "loop" or not options["counts"]:
@@ -186,8 +190,8 @@ def independent(loop: Node, moving: Container[str]) -> dict[int, Joined] | None:
         return None
     body, many = options["body"], options["carried"]
     arrays = [i if loop.inputs[3 + i].ndim else None for i in range(many)]
-    joined = joined_by(loop, moving)
-    if not joined and not any(one is not None for one in arrays):
+    joined = joined_by(loop, loop_variant)
+    if not joined and not any(array is not None for array in arrays):
         return None
     for i, one in enumerate(arrays):
         if (

@@ -1,32 +1,32 @@
-"""Ints that a loop carries and only adds to, or takes the least or most of: parts of the rounds have their own.
+"""Int reductions of parallel loops: loop-carried ints that are only added to, or whose minimum or maximum is taken.
 
-Floats are not among them: their sums depend on the order, as NaN and the sign of zero do in what is least or most.
+Floats are excluded: their sums depend on the order, as do minima of NaN and of signed zeros.
 """
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
-from jitkernels.graph.flows import FLOWS
-from jitkernels.graph.ir import Graph, Node
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import FLOWS
 
 JOINED = {
     "add": "add", "subtract": "add", "bitwise_xor": "xor", "bitwise_and": "and", "bitwise_or": "or",
     "maximum": "max", "minimum": "min",
 }  # fmt: skip
-"""By operations of rounds what joins two parts, as LLVM calls it."""
+"""By operation of an iteration, LLVM's atomicrmw operation that combines two partial results."""
 ZEROED = frozenset({"add", "xor"})
-"""Those that begin with zero in each part, as they would count twice what there was before."""
+"""Reductions whose partial results begin with zero; others may begin with the initial value."""
 SIDES = ("yes", "no")
 LARGER, SMALLER = frozenset({"greater", "greater_equal"}), frozenset({"less", "less_equal"})
 
 
 class _OtherError(Exception):
-    """A value is used for something else."""
+    """The value has another use."""
 
 
 @dataclass
 class Joined:
-    """What joins the parts of an int: an operation, none where it does not change; whether sums may be too large."""
+    """How partial results combine: an atomic operation, "" if the int never changes; whether sums may overflow."""
 
     operation: str = ""
     is_checked: bool = False
@@ -34,44 +34,46 @@ class Joined:
 
 @dataclass
 class _Chain:
-    """The way of an int through a region, from the input that it is to the output."""
+    """The def-use chain of an int through a region, from its parameter to its output."""
 
     region: Graph
-    given: Node
+    parameter: Node
     joined: Joined
-    moving: Container[str]
+    loop_variant: Container[str]
     values: dict[int, Node] = field(default_factory=dict)
     links: set[int] = field(default_factory=set)
 
     def follow(self, output: Node) -> None:
-        """Find what is done to it. Raises _OtherError where it is used for anything else."""
-        if self.given.options.get("symbol") in self.moving:
-            raise _OtherError  # of which extents hang on it
-        self.leads = {id(self.given)}
+        """Find the reduction operation of the chain. Raises _OtherError if the int has any other use."""
+        if self.parameter.options.get("symbol") in self.loop_variant:
+            raise _OtherError  # extents depend on it
+        self.leads = {id(self.parameter)}
         for node in self.region:
-            if any(id(one) in self.leads for one in node.inputs):
+            if any(id(operand) in self.leads for operand in node.inputs):
                 self.leads.add(id(node))
         if id(output) not in self.leads:
             raise _OtherError
         self._from(output)
         for node in self.region:
-            if id(node) not in self.links and any(id(one) in self.values for one in node.inputs):
+            if id(node) not in self.links and any(id(operand) in self.values for operand in node.inputs):
                 if node.operation != "overflows" or node.options["of"] not in ("add", "subtract"):
                     raise _OtherError
-                if not any(node is one for one in self.region.checks):
+                if not any(node is check for check in self.region.checks):
                     raise _OtherError
                 self.joined.is_checked = True
-        others = [one for one in (*self.region.outputs, *self.region.checks) if one is not output]
+        other_outputs = [
+            value for value in (*self.region.outputs, *self.region.checks) if value is not output
+        ]
         if (
-            any(id(one) in self.values for one in others)
-            or sum(one is output for one in self.region.outputs) > 1
+            any(id(other) in self.values for other in other_outputs)
+            or sum(value is output for value in self.region.outputs) > 1
         ):
             raise _OtherError
 
     def _from(self, node: Node) -> None:
         while True:
             self.values[id(node)] = node
-            if node is self.given:
+            if node is self.parameter:
                 return
             self.links.add(id(node))
             if node.operation == "item" and node.inputs[0].operation in FLOWS:
@@ -87,12 +89,12 @@ class _Chain:
             else:
                 raise _OtherError
 
-    def _one(self, candidates: tuple[Node, ...], inputs: tuple[Node, ...]) -> Node:
-        """That of the inputs which the value comes by."""
-        found = [one for one in inputs if id(one) in self.leads]
-        if len(found) != 1 or not any(one is found[0] for one in candidates):
+    def _one(self, allowed: tuple[Node, ...], inputs: tuple[Node, ...]) -> Node:
+        """The only operand that depends on the int."""
+        results = [operand for operand in inputs if id(operand) in self.leads]
+        if len(results) != 1 or not any(candidate is results[0] for candidate in allowed):
             raise _OtherError
-        return found[0]
+        return results[0]
 
     def _note(self, operation: str) -> None:
         if self.joined.operation not in ("", operation):
@@ -103,71 +105,77 @@ class _Chain:
         """The value before a loop or branch that changes it."""
         options = flow.options
         if flow.operation == "loop":
-            place = (3 if options["counts"] else 0) + index
-            inside = place - (2 if options["counts"] else 0)
-            before = self._one((flow.inputs[place],), flow.inputs)
+            operand_index = (3 if options["counts"] else 0) + index
+            parameter_index = operand_index - (2 if options["counts"] else 0)
+            before = self._one((flow.inputs[operand_index],), flow.inputs)
             condition = options["condition"]
-            if any(condition.inputs[inside] in node.inputs for node in condition):
+            if any(condition.inputs[parameter_index] in node.inputs for node in condition):
                 raise _OtherError
             body = options["body"]
-            _Chain(body, body.inputs[inside], self.joined, self.moving).follow(body.outputs[index])
+            _Chain(body, body.inputs[parameter_index], self.joined, self.loop_variant).follow(
+                body.outputs[index]
+            )
             return before
         if id(flow.inputs[0]) in self.leads:
             return self._compared(flow, index)
         before = self._one(flow.inputs[1:], flow.inputs)
-        place = [one is before for one in flow.inputs].index(True) - 1
+        operand_index = [operand is before for operand in flow.inputs].index(True) - 1
         for name in SIDES:
             side = options[name]
-            _Chain(side, side.inputs[place], self.joined, self.moving).follow(side.outputs[index])
+            _Chain(side, side.inputs[operand_index], self.joined, self.loop_variant).follow(
+                side.outputs[index]
+            )
         return before
 
     def _chosen(self, node: Node) -> Node:
-        """The value before it is the larger or smaller one of itself and another one."""
-        condition, one, other = node.inputs
-        value = self._one((one, other), (one, other))
-        self._is_extreme(condition, one, other)
+        """The value before a select of the larger or smaller one of itself and another value."""
+        condition, yes, no = node.inputs
+        value = self._one((yes, no), (yes, no))
+        self._is_extreme(condition, yes, no)
         return value
 
     def _is_extreme(self, condition: Node, yes: Node, no: Node) -> None:
-        """Note that what is taken is the larger or smaller one of two."""
+        """Record the maximum or minimum that a comparison and a select compute."""
         pair = condition.inputs
-        straight = len(pair) == 2 and pair[0] is yes and pair[1] is no
-        turned = len(pair) == 2 and pair[0] is no and pair[1] is yes
-        if yes.dtype != "int64" or no.dtype != "int64" or not (straight or turned):
+        in_order = len(pair) == 2 and pair[0] is yes and pair[1] is no
+        swapped = len(pair) == 2 and pair[0] is no and pair[1] is yes
+        if yes.dtype != "int64" or no.dtype != "int64" or not (in_order or swapped):
             raise _OtherError
         if condition.operation not in LARGER | SMALLER:
             raise _OtherError
         self.links.add(id(condition))
-        self._note("max" if (condition.operation in LARGER) == straight else "min")
+        self._note("max" if (condition.operation in LARGER) == in_order else "min")
 
     def _compared(self, branch: Node, index: int) -> Node:
-        """The value before a branch takes another one instead, if that is larger or smaller."""
+        """The value before a branch that replaces it by a larger or smaller one."""
         condition = branch.inputs[0]
         before = self._one(condition.inputs, condition.inputs)
         outer = {
             name: dict(zip(map(id, branch.options[name].inputs), branch.inputs[1:], strict=True))
             for name in SIDES
         }
-        taken: list[Node] = []
+        chosen: list[Node] = []
         for name in SIDES:
             output = branch.options[name].outputs[index]
-            taken += [one for one in condition.inputs if _are_same(one, output, outer[name])][:1]
+            chosen += [
+                parameter for parameter in condition.inputs if _are_congruent(parameter, output, outer[name])
+            ][:1]
             uses = [
-                one
-                for one in branch.options[name]
-                if any(outer[name].get(id(i)) is before for i in one.inputs)
+                user
+                for user in branch.options[name]
+                if any(outer[name].get(id(i)) is before for i in user.inputs)
             ]
-            others = [one for i, one in enumerate(branch.options[name].outputs) if i != index]
-            if uses or any(outer[name].get(id(one)) is before for one in others):
+            others = [output for i, output in enumerate(branch.options[name].outputs) if i != index]
+            if uses or any(outer[name].get(id(other)) is before for other in others):
                 raise _OtherError
-        if len(taken) != 2:
+        if len(chosen) != 2:
             raise _OtherError
-        self._is_extreme(condition, *taken)
+        self._is_extreme(condition, *chosen)
         return before
 
 
-def _are_same(node: Node, inside: Node, outer: Mapping[int, Node]) -> bool:
-    """Whether a node of a branch is one from around it, or computed as that is."""
+def _are_congruent(node: Node, inside: Node, outer: Mapping[int, Node]) -> bool:
+    """Return whether a node of a branch is a captured node, or congruent to it."""
     if id(inside) in outer:
         return outer[id(inside)] is node
     return (
@@ -176,25 +184,25 @@ def _are_same(node: Node, inside: Node, outer: Mapping[int, Node]) -> bool:
         and inside.dtype == node.dtype
         and inside.options == node.options
         and len(inside.inputs) == len(node.inputs)
-        and all(_are_same(a, b, outer) for a, b in zip(node.inputs, inside.inputs, strict=True))
+        and all(_are_congruent(a, b, outer) for a, b in zip(node.inputs, inside.inputs, strict=True))
     )
 
 
-def joined_by(loop: Node, moving: Container[str]) -> dict[int, Joined]:
-    """The ints that parts of the rounds may have their own of, by their numbers, and what joins them.
+def joined_by(loop: Node, loop_variant: Container[str]) -> dict[int, Joined]:
+    """The int reductions of a loop, by position, and how their partial results combine.
 
-    `moving` are the symbols that extents hang on.
+    `moving`: the loop-variant symbols that extents depend on.
     """
-    body, found = loop.options["body"], {}
+    body, result = loop.options["body"], {}
     for number in range(loop.options["carried"]):
-        given, output = body.inputs[1 + number], body.outputs[number]
-        if given.ndim or given.dtype != "int64" or output is given:
+        parameter, output = body.inputs[1 + number], body.outputs[number]
+        if parameter.ndim or parameter.dtype != "int64" or output is parameter:
             continue
         joined = Joined()
         try:
-            _Chain(body, given, joined, moving).follow(output)
+            _Chain(body, parameter, joined, loop_variant).follow(output)
         except _OtherError:
             continue
         if joined.operation:
-            found[number] = joined
-    return found
+            result[number] = joined
+    return result

@@ -1,56 +1,56 @@
-"""How much work loops are, about, in additions: whether other Python threads may run meanwhile hangs on it.
+"""Trip counts and work of loops, in additions: an estimate that decides whether to release the GIL or use threads.
 
-Rounds are known where limits are extents, and where derivatives say so. Others are taken for as many as the loop around
-has, or for `SOME`.
+Trip counts are known where limits are extents, and from loops that derivatives make. Others are estimated as that of
+the enclosing loop, or as `SOME`.
 """
 
-from jitkernels.graph import cones, extents, limits
-from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.flows import is_flow
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.operations import OPERATIONS
-from jitkernels.graph.regions import regions_of
+from jitkernels.compiler.ir import dim_bounds, op_cost, symbolic_dims
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.region_memory import is_control_flow
+from jitkernels.compiler.ir.regions import regions_of
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 SOME = 100
 
 
-def work_of(flow: Node, around: Number = 1) -> Number:
-    """The work of a loop or branch; `around` are the rounds of the loop around it."""
+def work_of(flow: Node, outer_trip_count: Number = 1) -> Number:
+    """The work of a loop or branch; `around`: the trip count of the enclosing loop."""
     if flow.operation == "branch":
-        return sum((_of_region(region, around) for region in regions_of(flow)), 0)
-    rounds = rounds_of(flow, around)
-    return rounds * sum((_of_region(region, rounds) for region in regions_of(flow)), 0)
+        return sum((_of_region(region, outer_trip_count) for region in regions_of(flow)), 0)
+    trip_count = trip_count_of(flow, outer_trip_count)
+    return trip_count * sum((_of_region(region, trip_count) for region in regions_of(flow)), 0)
 
 
-def _of_region(region: Graph, rounds: Number) -> Number:
+def _of_region(region: Graph, trip_count: Number) -> Number:
     total: Number = 1
     for node in region:
-        if is_flow(node):
-            total = total + work_of(node, rounds)
+        if is_control_flow(node):
+            total = total + work_of(node, trip_count)
         elif OPERATIONS[node.operation].is_elementwise or node.operation in ("reduce", "matmul"):
             shape = node.inputs[0].shape if node.operation == "reduce" else node.shape
             if node.operation == "matmul":
                 shape = (*shape, node.inputs[0].shape[-1])
-            steps = limits.limit(extents.product(shape), is_upper=True)
-            total = total + round(min(cones.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
+            steps = dim_bounds.limit(symbolic_dims.product(shape), is_upper=True)
+            total = total + round(min(op_cost.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
     return total
 
 
-def rounds_of(loop: Node, around: Number = SOME) -> Number:
-    """How many rounds a loop has, about."""
-    most: Number | None = loop.options.get("rounds")
-    if most is not None:
-        return most
+def trip_count_of(loop: Node, outer_trip_count: Number = SOME) -> Number:
+    """The estimated trip count of a loop."""
+    declared: Number | None = loop.options.get("rounds")
+    if declared is not None:
+        return declared
     if loop.options["counts"]:
         begin, end, step = (_limit(node) for node in loop.inputs[:3])
         if begin is not None and end is not None and type(step) is int:
-            rounds = limits.limit(end - begin if step > 0 else begin - end, is_upper=True)
-            if rounds is None:
+            trip_count = dim_bounds.limit(end - begin if step > 0 else begin - end, is_upper=True)
+            if trip_count is None:
                 return SOME
-            if isinstance(rounds, Extent) or rounds > 0:
-                return rounds
+            if isinstance(trip_count, Extent) or trip_count > 0:
+                return trip_count
             return 1
-    return around if isinstance(around, Extent) or around > 1 else SOME
+    return outer_trip_count if isinstance(outer_trip_count, Extent) or outer_trip_count > 1 else SOME
 
 
 def _limit(node: Node) -> Number | None:

@@ -1,67 +1,68 @@
-"""A computation on arrays whose leading dimensions are one, made one on arrays that have them all.
+"""Unflatten batch dimensions.
 
-A row's reference has one extent for any number of dimensions. Where it does to these nothing but go along them, what
-it computes is traced with a symbol for that extent, and made again with the dimensions themselves, so that no reshape
-stands between it and what is around it.
+Rebuild a computation traced with one flattened leading dimension on arrays with them all. A row's reference has one
+extent for any number of batch dimensions. Where it only maps over them, its trace with a symbol for that extent is
+rebuilt with the dimensions themselves, so that no reshape separates it from its neighbours.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.ir import Node, sorted_nodes
-from jitkernels.graph.operations import OPERATIONS
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 
 Dimensions = Mapping[str, tuple[Number, ...]]
-"""Symbols, and the dimensions that each stands for."""
+"""By symbol, the dimensions that it flattens."""
 ALONG = frozenset({"reduce", "scan", "concatenate"})
-"""Operations along axes, which other dimensions do not concern."""
+"""Operations along axes, which map over all other dimensions."""
 
 
-def split(roots: Sequence[Node], given: Mapping[int, Node], symbols: Dimensions) -> list[Node]:
-    """The roots made again from what is `given` for some nodes, by their ids.
+def split(roots: Sequence[Node], replacements: Mapping[int, Node], symbols: Dimensions) -> list[Node]:
+    """Rebuild the roots from `given` nodes with unflattened dimensions, by id.
 
-    Raises UnknownError where something is done to dimensions together.
+    Raises UnknownError if an operation does more than map over a flattened dimension.
     """
-    new = dict(given)
+    new = dict(replacements)
     for node in sorted_nodes(roots):
         if id(node) not in new:
-            new[id(node)] = _made(node, [new[id(one)] for one in node.inputs], symbols)
+            new[id(node)] = _made(node, [new[id(operand)] for operand in node.inputs], symbols)
     return [new[id(root)] for root in roots]
 
 
 def _made(node: Node, inputs: list[Node], symbols: Dimensions) -> Node:
-    own = {id(node): node, **{id(one): one for one in node.inputs}}
-    if not any(_names(extent, symbols) for one in own.values() for extent in one.shape):
-        kept = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
-        if kept and not _in_options(node.options, symbols):
+    nodes = {id(node): node, **{id(operand): operand for operand in node.inputs}}
+    if not any(_names(extent, symbols) for node_ in nodes.values() for extent in node_.shape):
+        is_unchanged = all(operand is other for operand, other in zip(inputs, node.inputs, strict=True))
+        if is_unchanged and not _in_options(node.options, symbols):
             return node
         if not _in_options(node.options, symbols):
             return node.with_inputs(inputs)
     shape = [size for extent in node.shape for size in _sizes(extent, symbols)]
     operation = node.operation
     if operation == "extent":
-        return construct.extent(whole(node.options["extent"], symbols))
+        return builder.extent(whole(node.options["extent"], symbols))
     if operation == "reshape":
-        return construct.reshape(inputs[0], shape)
+        return builder.reshape(inputs[0], shape)
     if operation == "view":
-        return construct.view(inputs[0], _map(node, symbols), shape)
+        return builder.view(inputs[0], _map(node, symbols), shape)
     if OPERATIONS[operation].is_elementwise or operation == "cast":
         operands = [
-            _aligned(old, one, node.shape, symbols) for old, one in zip(node.inputs, inputs, strict=True)
+            _aligned(old, operand, node.shape, symbols)
+            for old, operand in zip(node.inputs, inputs, strict=True)
         ]
         return Node(operation, operands, node.dtype, shape, node.options)
     if operation in ALONG:
         return Node(operation, inputs, node.dtype, shape, _axes(node, symbols))
-    if operation == "matmul" and all(_is_batch(one, symbols) for one in (node, *node.inputs)):
+    if operation == "matmul" and all(_is_batch(operand, symbols) for operand in (node, *node.inputs)):
         return Node(operation, inputs, node.dtype, shape)
-    raise UnknownError(f"{operation} of dimensions that are one")
+    raise UnknownError(f"{operation} of flattened dimensions")
 
 
 def _names(extent: Number, symbols: Dimensions) -> bool:
-    return not extents.symbols_of(extent).isdisjoint(symbols)
+    return not symbolic_dims.symbols_of(extent).isdisjoint(symbols)
 
 
 def _in_options(value: Any, symbols: Dimensions) -> bool:
@@ -73,81 +74,83 @@ def _in_options(value: Any, symbols: Dimensions) -> bool:
 
 
 def _sizes(extent: Number, symbols: Dimensions) -> tuple[Number, ...]:
-    """The extents that there are in place of one."""
-    name = extents.bare(extent)
+    """The extents that replace one."""
+    name = symbolic_dims.bare(extent)
     return symbols[name] if name is not None and name in symbols else (whole(extent, symbols),)
 
 
 def whole(extent: Number, symbols: Dimensions) -> Number:
-    """An extent with products in place of symbols."""
+    """Replace the symbols of an extent by products."""
     if not isinstance(extent, Extent) or not _names(extent, symbols):
         return extent
     total: Number = 0
     for monomial, count in extent.terms.items():
         term: Number = count
         for atom in monomial:
-            if atom.operation and _names(extents.made({(atom,): 1}, extent.scope), symbols):
-                raise UnknownError("a quotient of dimensions that are one")
-            known = symbols.get(atom.text)
+            if atom.operation and _names(symbolic_dims.made({(atom,): 1}, extent.scope), symbols):
+                raise UnknownError("a quotient of flattened dimensions")
+            dims = symbols.get(atom.text)
             term = term * (
-                extents.made({(atom,): 1}, extent.scope) if known is None else extents.product(known)
+                symbolic_dims.made({(atom,): 1}, extent.scope)
+                if dims is None
+                else symbolic_dims.product(dims)
             )
         total = total + term
     return total
 
 
 def _places(shape: Sequence[Number], symbols: Dimensions) -> list[list[int]]:
-    """Which dimensions there are now in place of each."""
-    found: list[list[int]] = []
+    """The new dimensions that replace each old one."""
+    results: list[list[int]] = []
     count = 0
     for extent in shape:
         sizes = _sizes(extent, symbols)
-        found.append([*range(count, count + len(sizes))])
+        results.append([*range(count, count + len(sizes))])
         count += len(sizes)
-    return found
+    return results
 
 
-def _map(node: Node, symbols: Dimensions) -> construct.IndexMap:
-    """The index map of a view, in which dimensions that are split are as they were."""
-    source, places = node.inputs[0].shape, _places(node.shape, symbols)
-    found: list[Any] = []
+def _map(node: Node, symbols: Dimensions) -> builder.IndexMap:
+    """The index map of a view with unflattened dimensions."""
+    source, dims_of = node.inputs[0].shape, _places(node.shape, symbols)
+    results: list[Any] = []
     for extent, (start, steps) in zip(source, node.options["map"], strict=True):
-        if extents.bare(extent) not in symbols:
-            if any(len(places[i]) != 1 or extents.bare(node.shape[i]) in symbols for i, _ in steps):
-                raise UnknownError("a view along dimensions that are one")
-            moved = tuple((places[i][0], whole(step, symbols)) for i, step in steps)
-            found.append((whole(start, symbols), moved))
+        if symbolic_dims.bare(extent) not in symbols:
+            if any(len(dims_of[i]) != 1 or symbolic_dims.bare(node.shape[i]) in symbols for i, _ in steps):
+                raise UnknownError("a view along flattened dimensions")
+            mapped_steps = tuple((dims_of[i][0], whole(step, symbols)) for i, step in steps)
+            results.append((whole(start, symbols), mapped_steps))
             continue
         if len(steps) != 1 or not same(start, 0) or not same(steps[0][1], 1):
-            raise UnknownError("a view of some of dimensions that are one")
+            raise UnknownError("a view of some of flattened dimensions")
         if not same(node.shape[steps[0][0]], extent):
-            raise UnknownError("a view of some of dimensions that are one")
-        found += [(0, ((place, 1),)) for place in places[steps[0][0]]]
-    return tuple(found)
+            raise UnknownError("a view of some of flattened dimensions")
+        results += [(0, ((dim, 1),)) for dim in dims_of[steps[0][0]]]
+    return tuple(results)
 
 
 def _aligned(old: Node, new: Node, shape: Sequence[Number], symbols: Dimensions) -> Node:
-    """An operand whose one element along what is split is one along each dimension that there is in place of it."""
+    """Reshape an operand so that it broadcasts along the unflattened dimensions."""
     missing = len(shape) - old.ndim
-    kept: list[Number] = []
+    extents: list[Number] = []
     for extent, full in zip(old.shape, shape[missing:], strict=True):
         sizes = _sizes(extent, symbols)
-        kept += sizes if extents.same(extent, full) else (sizes[0],) * len(_sizes(full, symbols))
-    return construct.reshape(new, kept)
+        extents += sizes if symbolic_dims.same(extent, full) else (sizes[0],) * len(_sizes(full, symbols))
+    return builder.reshape(new, extents)
 
 
 def _axes(node: Node, symbols: Dimensions) -> dict[str, Any]:
-    """The options of an operation along axes, none of which is split."""
+    """The options of an operation along axes, none of which is unflattened."""
     options = dict(node.options)
-    places = _places(node.inputs[0].shape, symbols)
+    dims_of = _places(node.inputs[0].shape, symbols)
     axes = options["axes"] if "axes" in options else (options["axis"],)
-    split_axes = [axis for axis in axes if extents.bare(node.inputs[0].shape[axis]) in symbols]
+    split_axes = [axis for axis in axes if symbolic_dims.bare(node.inputs[0].shape[axis]) in symbols]
     if split_axes and (node.operation != "reduce" or options["kind"] in ("argmin", "argmax")):
-        raise UnknownError(f"{node.operation} along dimensions that are one")
-    moved = tuple(place for axis in axes for place in places[axis])
-    return {**options, **({"axes": moved} if "axes" in options else {"axis": moved[0]})}
+        raise UnknownError(f"{node.operation} along flattened dimensions")
+    new_axes = tuple(dim for axis in axes for dim in dims_of[axis])
+    return {**options, **({"axes": new_axes} if "axes" in options else {"axis": new_axes[0]})}
 
 
 def _is_batch(node: Node, symbols: Dimensions) -> bool:
-    """Whether the last two dimensions of an operand of a product are as they were."""
+    """Return whether the last two dimensions of a product's operand are unchanged."""
     return not any(_names(extent, symbols) for extent in node.shape[-2:])

@@ -1,6 +1,6 @@
-"""What the processor is and has, in LLVM's words, read without LLVM: to import that takes longer than a warm start may.
+"""LLVM's name and features of the host CPU, read without LLVM, whose import takes longer than a warm start may.
 
-`tests/test_processor.py` holds the answer against LLVM's own.
+`tests/core/test_processor.py` compares the answer with LLVM's own.
 """
 
 import functools
@@ -10,17 +10,17 @@ import sys
 
 @functools.cache
 def host() -> tuple[str, dict[str, bool]] | None:
-    """LLVM's name of this CPU, and whether it has each feature that is asked for; None where LLVM has to be asked."""
+    """LLVM's name of this CPU, and a bool per feature; None where only LLVM can tell."""
     machine = platform.machine().lower()
     try:
         if machine in ("x86_64", "amd64") and sys.platform != "win32":
-            from jitkernels.processor import x86
+            from jitkernels.core.cpuid import x86
 
             return x86.host()
         if machine in ("aarch64", "arm64") and sys.platform.startswith("linux"):
-            from jitkernels.processor import arm
+            from jitkernels.core.cpuid import arm
 
             return arm.host()
-    except OSError:  # no memory for code is granted, or there is no /proc
+    except OSError:  # executable memory is denied, or there is no /proc
         pass
     return None

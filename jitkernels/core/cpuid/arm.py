@@ -1,4 +1,4 @@
-"""Names and features of 64-bit Arm processors, from what Linux tells of them: the registers are the system's alone."""
+"""Names and features of 64-bit Arm CPUs as Linux reports them: user code cannot read the ID registers."""
 
 from pathlib import Path
 
@@ -33,20 +33,20 @@ NAMES = {
     "0x6d": {"0xd49": "neoverse-n2"},
     "0xc0": {"0xac3": "ampere1", "0xac4": "ampere1a", "0xac5": "ampere1b"},
 }  # fmt: skip
-"""LLVM's names by who made the processor and the number of its kind."""
+"""LLVM's names by implementer and part number."""
 FEATURES = {
     "asimd": "neon", "fp": "fp-armv8", "crc32": "crc", "atomics": "lse", "sha3": "sha3", "sm4": "sm4", "sve2": "sve2",
     "sveaes": "sve-aes", "svesha3": "sve-sha3", "svesm4": "sve-sm4",
 }  # fmt: skip
-"""LLVM's names of what Linux says. What it does not say LLVM leaves to the name."""
+"""LLVM's feature names by Linux's. LLVM derives features that Linux does not report from the CPU name."""
 TOGETHER = {"aes": {"aes", "pmull"}, "sha2": {"sha1", "sha2"}, "sve": {"sve"}, "rand": {"rng"}}
-"""What LLVM takes for absent where Linux does not say all of these."""
+"""Features that LLVM reports absent unless Linux reports all of these."""
 
 
 def described(text: str) -> tuple[str, dict[str, bool]]:
-    """The name and the features of a CPU by the text of ``/proc/cpuinfo``. Where there are several kinds, the last."""
+    """The name and the features of a CPU from the text of ``/proc/cpuinfo``; of several core types the last."""
     implementer = part = ""
-    said: set[str] | None = None
+    reported: set[str] | None = None
     for line in text.splitlines():
         key, _, value = line.partition(":")
         match key.strip():
@@ -54,14 +54,14 @@ def described(text: str) -> tuple[str, dict[str, bool]]:
                 implementer = value.strip()
             case "CPU part":
                 part = value.strip()
-            case "Features" if said is None:
-                said = set(value.split())
-    said = said or set()
-    found = {own: True for name, own in FEATURES.items() if name in said}
-    found |= {own: names <= said for own, names in TOGETHER.items()}
-    return NAMES.get(implementer, {}).get(part, "generic"), found
+            case "Features" if reported is None:
+                reported = set(value.split())
+    reported = reported or set()
+    features = {own: True for name, own in FEATURES.items() if name in reported}
+    features |= {own: names <= reported for own, names in TOGETHER.items()}
+    return NAMES.get(implementer, {}).get(part, "generic"), features
 
 
 def host() -> tuple[str, dict[str, bool]]:
-    """The name and the features of this CPU. Raises OSError where the system does not tell."""
+    """The name and the features of this CPU. Raises OSError where the system does not report them."""
     return described(Path("/proc/cpuinfo").read_text(errors="replace"))

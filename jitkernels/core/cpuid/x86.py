@@ -1,7 +1,7 @@
-"""Names and features of x86-64 processors, from the instruction ``cpuid``.
+"""Names and features of x86-64 CPUs, from the instruction ``cpuid``.
 
-Where the bits are is in Intel's and AMD's manuals. Which of them LLVM looks at, what it makes of them and how it calls
-models is its own: a model that is not known here gets the name of one that has what it has.
+The bit positions are in Intel's and AMD's manuals. LLVM decides which of them it reads, how it combines them and what
+it calls models: an unknown model gets the name of a known one with the same features.
 """
 
 import ctypes
@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 CPUID = bytes.fromhex("53 89f8 89f1 4989d0 0fa2 418900 41895804 41894808 4189500c 5b c3")
-"""``void (uint32 leaf, uint32 subleaf, uint32 *registers)``: eax, ebx, ecx and edx as cpuid leaves them."""
+"""``void (uint32 leaf, uint32 subleaf, uint32 *registers)``: stores eax, ebx, ecx and edx of cpuid."""
 XGETBV = bytes.fromhex("31c9 0f01d0 c3")
-"""``uint32 ()``: which registers the system keeps for each thread."""
+"""``uint32 ()``: the register states that the system saves for each thread."""
 
 
 class Registers(NamedTuple):
-    """What cpuid gives."""
+    """The result of cpuid."""
 
     a: int
     b: int
@@ -72,46 +72,46 @@ BITS: dict[tuple[int, int], dict[str, dict[str, int]]] = {
     (0x19, 0): {"b": {"widekl": 2}},
     (0x1E, 1): {"a": {"amx-fp8": 4, "amx-tf32": 6, "amx-avx512": 7, "amx-movrs": 8}},
 }  # fmt: skip
-"""Where the bit of each feature is, by LLVM's name: leaf and part of it, register, number."""
+"""The bit of each feature, by LLVM's name: leaf and subleaf, register, bit number."""
 AVX10, AVX10_VERSIONS = 19, {"avx10.1": 1, "avx10.2": 2}
-"""The bit of (7, 1) that says whether leaf 0x24 tells a version."""
+"""The bit of (7, 1) that says whether leaf 0x24 has a version."""
 
 OF_AVX = frozenset({
     "avx", "fma", "xsave", "f16c", "xop", "fma4", "avx2", "vaes", "vpclmulqdq", "avxvnni", "avxifma", "avxvnniint8",
     "avxneconvert", "avxvnniint16", "xsaveopt", "xsavec", "xsaves",
 })  # fmt: skip
-"""What needs the registers of AVX, which the system may not keep."""
-KEPT_AVX, KEPT_AVX512, KEPT_AMX = 0x6, 0xE0, 0x60000
+"""Features that need the AVX registers, whose state the system may not save."""
+SAVES_AVX, SAVES_AVX512, SAVES_AMX = 0x6, 0xE0, 0x60000
 OSXSAVE, IS_AVX = 1 << 27, 1 << 28
 
 
-def features(leaf: Leaf, kept: Callable[[], int]) -> dict[str, bool]:
-    """Whether each feature of `BITS` is there, by what cpuid and xgetbv give."""
+def features(leaf: Leaf, saved_state: Callable[[], int]) -> dict[str, bool]:
+    """Whether the CPU has each feature of `BITS`, from cpuid and xgetbv."""
     last = {0: leaf(0, 0).a, EXTENDED: leaf(EXTENDED, 0).a}
     first = leaf(1, 0).c
-    state = kept() if first & OSXSAVE else 0
-    has_avx = bool(first & IS_AVX) and state & KEPT_AVX == KEPT_AVX
-    has_avx512 = has_avx and state & KEPT_AVX512 == KEPT_AVX512
-    has_amx = state & KEPT_AMX == KEPT_AMX
-    found: dict[str, bool] = {}
+    state = saved_state() if first & OSXSAVE else 0
+    has_avx = bool(first & IS_AVX) and state & SAVES_AVX == SAVES_AVX
+    has_avx512 = has_avx and state & SAVES_AVX512 == SAVES_AVX512
+    has_amx = state & SAVES_AMX == SAVES_AMX
+    present: dict[str, bool] = {}
     for (number, part), registers in BITS.items():
-        there = last[number & EXTENDED] >= number and (number != 7 or leaf(7, 0).a >= part)
-        values = leaf(number, part) if there else Registers(0, 0, 0, 0)
+        exists = last[number & EXTENDED] >= number and (number != 7 or leaf(7, 0).a >= part)
+        values = leaf(number, part) if exists else Registers(0, 0, 0, 0)
         for register, bits in registers.items():
             word: int = getattr(values, register)
             for name, bit in bits.items():
-                found[name] = bool(word >> bit & 1)
+                present[name] = bool(word >> bit & 1)
         if (number, part) == (7, 1):
             version = leaf(0x24, 0).b & 0xFF if values.d >> AVX10 & 1 and last[0] >= 0x24 else 0
-            found |= {name: version >= least for name, least in AVX10_VERSIONS.items()}
-    for name in found:
+            present |= {name: version >= least for name, least in AVX10_VERSIONS.items()}
+    for name in present:
         if name in OF_AVX:
-            found[name] &= has_avx
+            present[name] &= has_avx
         elif name.startswith("avx512"):
-            found[name] &= has_avx512
+            present[name] &= has_avx512
         elif name.startswith("amx-"):
-            found[name] &= has_amx
-    return found
+            present[name] &= has_amx
+    return present
 
 
 INTEL = {
@@ -133,9 +133,9 @@ LIKE_INTEL = (
     ("clflushopt", "skylake"), ("adx", "broadwell"), ("avx2", "haswell"), ("avx", "sandybridge"),
     ("sse4.2", "nehalem"), ("sse4.1", "penryn"),
 )  # fmt: skip
-"""What a model has that is not known, and the name that it gets for it; the first that fits."""
+"""Features of unknown models, and the name of the model they imply; the first match wins."""
 SMALL = {"skylake": ("sha", "goldmont"), "nehalem": ("movbe", "silvermont")}
-"""Small processors, told from large ones by a feature."""
+"""Atom-class models, distinguished from large ones by a feature."""
 AMD = {
     16: (("amdfam10", 0x00, 0xFF),),
     18: (("amdfam10", 0x00, 0xFF),),
@@ -159,11 +159,11 @@ AMD = {
     25: (("znver4", 0x10, 0x1F), ("znver4", 0x60, 0x7F), ("znver4", 0xA0, 0xAF), ("znver3", 0x00, 0xFF)),
     26: (("znver5", 0x00, 0xFF),),
 }
-"""Names of AMD's families by model, from the first to the last; the first that fits."""
+"""Names of AMD's families by ranges of models; the first match wins."""
 
 
 def name(leaf: Leaf, has: Mapping[str, bool]) -> str:
-    """LLVM's name of a CPU with some features."""
+    """LLVM's name of a CPU with these features."""
     _, b, c, d = leaf(0, 0)
     vendor = b"".join(word.to_bytes(4, "little") for word in (b, d, c))
     a = leaf(1, 0).a
@@ -190,16 +190,16 @@ def _intel(family: int, model: int, has: Mapping[str, bool]) -> str:
         return "generic"
     if model == 0x55:
         return "cooperlake" if has["avx512bf16"] else "cascadelake" if has["avx512vnni"] else "skylake-avx512"
-    known = next((found for found, models in INTEL.items() if model in models), None)
+    known = next((model_name for model_name, models in INTEL.items() if model in models), None)
     if known is None:
-        known = next((found for feature, found in LIKE_INTEL if has[feature]), "core2")
+        known = next((model_name for feature, model_name in LIKE_INTEL if has[feature]), "core2")
         feature, small = SMALL.get(known, ("", ""))
         known = small if feature and has[feature] else known
     return known
 
 
 def host() -> tuple[str, dict[str, bool]]:
-    """The name and the features of this CPU. Raises OSError where no code can be run that was not in a file."""
+    """The name and the features of this CPU. Raises OSError where executable memory is denied."""
     memory = mmap.mmap(
         -1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
     )
@@ -212,17 +212,17 @@ def host() -> tuple[str, dict[str, bool]]:
     ):
         raise OSError(ctypes.get_errno(), "no memory for code")
     words = (ctypes.c_uint32 * 4)()
-    ask = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address)
-    asked: dict[tuple[int, int], Registers] = {}
+    cpuid = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address)
+    leaves: dict[tuple[int, int], Registers] = {}
 
     def leaf(number: int, part: int) -> Registers:
-        if (number, part) not in asked:  # under a hypervisor each takes microseconds
-            ask(number, part, ctypes.addressof(words))
-            asked[number, part] = Registers(*words)
-        return asked[number, part]
+        if (number, part) not in leaves:  # under a hypervisor each call takes microseconds
+            cpuid(number, part, ctypes.addressof(words))
+            leaves[number, part] = Registers(*words)
+        return leaves[number, part]
 
     has = features(leaf, ctypes.CFUNCTYPE(ctypes.c_uint32)(address + 64))
-    found = name(leaf, has), has
+    result = name(leaf, has), has
     del view
     memory.close()
-    return found
+    return result

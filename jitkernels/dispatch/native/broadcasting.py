@@ -1,12 +1,12 @@
-"""Leading dimensions of operands: those of all broadcast, those of some are one for the kernel."""
+"""Broadcast leading dimensions of operands, and flatten those of operands that follow another one."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import Frame, Operand, Record
-from jitkernels.native.words import load, store
+from jitkernels.codegen.i64_intrinsics import load, store
+from jitkernels.runtime.abi_layout import Frame, Operand, Record
 
 
 def broadcast(frame: int, own: int, leading: int) -> int:
-    """Widen the common leading dimensions by those of an operand; 0 where they do not broadcast."""
+    """Widen the common leading dimensions by those of an operand; 0 if they do not broadcast."""
     common = load(frame, 8 * Frame.LEADING)
     while common < leading:
         for d in range(common):
@@ -27,9 +27,9 @@ def broadcast(frame: int, own: int, leading: int) -> int:
 
 
 def as_one(frame: int, entry: int, own: int, other: int) -> int:
-    """An operand in the dimensions of its shape, the first one with those before it; 0 where it does not broadcast.
+    """Reshape an operand to its declared dimensions, leading ones flattened into the first; 0 on failure.
 
-    What broadcasts to extents that other operands tell, or to the dimensions of one of them, is written down.
+    An operand that broadcasts to the extents of other operands, or to the dimensions of one of them, is materialized.
     """
     fixed = load(entry, 8 * Record.FIXED)
     dimensions = load(own, 8 * Operand.DIMENSIONS)
@@ -83,7 +83,7 @@ def as_one(frame: int, entry: int, own: int, other: int) -> int:
 
 
 def stretched(own: int, d: int, extent: int) -> int:
-    """A dimension of one element has more, all of them the same."""
+    """Broadcast a dimension of one element: stride 0."""
     store(own, 8 * (Operand.EXTENTS + d), extent)
     store(own, 8 * (Operand.STRIDES + d), 0)
     return 1

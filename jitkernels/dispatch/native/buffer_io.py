@@ -1,12 +1,12 @@
-"""Elements of an operand between its memory and a buffer: run by run, row by row, square by square."""
+"""Copy elements of an operand between its memory and a buffer: by runs, rows, or transposed squares."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import MOST_OPERAND_DIMENSIONS, Operand
-from jitkernels.native.words import address, load, stack, store
+from jitkernels.codegen.i64_intrinsics import address, load, stack, store
+from jitkernels.runtime.abi_layout import MOST_OPERAND_DIMENSIONS, Operand
 
 
 def pair_of(own: int, output: int) -> int:
-    """What `copy_run` calls the conversion between an operand and its buffer."""
+    """The `copy_run` pair (source and target dtype) of the copy between an operand and its buffer."""
     kind = load(own, 8 * Operand.KIND)
     wanted = load(own, 8 * Operand.WANTED)
     if output:
@@ -23,7 +23,7 @@ def target_of(kind: int) -> int:
 
 
 def collapse(own: int) -> int:
-    """Neighbouring dimensions that lie as one become one; those of extent 1 go."""
+    """Merge adjacent contiguous dimensions; drop those of extent 1."""
     kept = 0
     for d in range(load(own, 8 * Operand.DIMENSIONS)):
         extent = load(own, 8 * (Operand.EXTENTS + d))
@@ -46,9 +46,9 @@ def collapse(own: int) -> int:
 
 
 def transfer(own: int, start: int, count: int, reading: int) -> int:
-    """Elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer.
+    """Copy elements `start` to `start + count` of an operand's loop between its memory and the start of its buffer.
 
-    Whole rows and matrices that lie the other way round are moved by the loops in `jitkernels.native.moving`.
+    Whole rows and transposed matrices use the loops in `jitkernels.runtime.copy_transpose`.
     """
     if count <= 0:
         return 0
@@ -59,7 +59,7 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     pair = load(own, 8 * Operand.PAIR)
     same = load(address("jk_forms"), 8 * pair) & SAME
     width = length * item
-    plain = same and stride == item and width >= LEAST_ROW  # runs without gaps
+    plain = same and stride == item and width >= LEAST_ROW  # contiguous runs
     buffer = load(own, 8 * Operand.BASE)
     if last == 0 and stride != 0:
         at = load(own, 8 * Operand.DATA) + start * stride
@@ -118,7 +118,7 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
                 rows(width, at, across, buffer, width, steps)
             run = steps * length
         elif steps > 1:
-            # Many short runs beside one another: few long ones across them.
+            # Many short adjacent runs: copy few long runs across them instead.
             for i in range(length):
                 if reading:
                     copy_run(pair, buffer + i * item, length * item, at + i * stride, across, steps)
@@ -157,9 +157,9 @@ def elements_of(own: int) -> int:
 
 
 def in_squares(own: int, beside: int, item: int, reading: int, first: int, some: int) -> int:
-    """Elements `first` to `first + some` of the first dimension, with all others.
+    """Transpose elements `first` to `first + some` of the first dimension, with all others.
 
-    Those along some dimension but the last two lie without gaps: matrices of it and the last.
+    Elements along the dimension `beside`, not one of the last two, are contiguous: matrices of it and the last.
     """
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     index = stack(MOST_OPERAND_DIMENSIONS)

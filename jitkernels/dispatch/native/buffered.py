@@ -1,7 +1,8 @@
-"""Calling the kernel where some operands do not lie as it wants them: block by block through a buffer."""
+"""Call the kernel on operands in layouts that it does not accept: block by block through a buffer."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import load, stack, store
+from jitkernels.runtime.abi_layout import (
     BUFFER_BYTES,
     MOST_ALIKE,
     MOST_CALL_WORDS,
@@ -16,13 +17,12 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import load, stack, store
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
-    """Call the entry: block by block through a buffer, unless rows brought together were all that was in the way.
+    """Call the entry block by block through a buffer, or once if gathering rows was all that was needed.
 
-    Functions that do no more than that need no buffer.
+    Functions that only move data need no buffer.
     """
     if load(table, 8 * Table.MOVES) and relaid(table, frame, context):
         return 1
@@ -39,7 +39,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         if load(own, 8 * Operand.ARRAY) != 0:
             store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
             if load(record(table, i), 8 * Record.ALONG) and load(own, 8 * Operand.EXTENTS) > 1:
-                whole = 1  # which of it belongs to a row is told by the row's number in the call
+                whole = 1  # the row's index in the call selects its part
             if load(own, 8 * Operand.DIRECT) == 0:
                 direct = 0
                 if load(record(table, i), 8 * Record.LEADS):
@@ -92,7 +92,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         state = PyEval_SaveThread()
     done = 1
     start = 0
-    while done and (start < lead or start == 0):  # of no rows there may be results all the same
+    while done and (start < lead or start == 0):  # zero rows may still have results
         count = min(step, lead - start)
         done = one_block(table, frame, context, words, start, count, step)
         start += max(count, 1)
@@ -102,12 +102,11 @@ def in_blocks(table: int, frame: int, context: int) -> int:
 
 
 def block_of(table: int, frame: int, lead: int, widest: int) -> int:
-    """Rows of a block: so many that the buffer stays in the first cache, more where it is filled but once.
+    """Rows of a block: the buffer stays in the L1 cache, or is larger where it is filled only once.
 
-    Long rows are some all the same, as many as the second cache has room for: a kernel of products needs several.
+    Long rows are grouped all the same, up to the size of the L2 cache: a matrix-product kernel needs several.
 
-    A row which is the same again and again, and a number, lie in the buffer as they did before if blocks are whole
-    multiples of it.
+    A broadcast row or scalar stays valid in the buffer if block sizes are whole multiples of its period.
     """
     step = max(1, max(BUFFER_BYTES // 8 // widest, min(ROWS_TOGETHER, ROWS_BYTES // 8 // widest)))
     constant = widest == 1
@@ -126,10 +125,10 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
                 if lies_across(own):
                     turned = 1
     if turned and widest * 8 * SQUARE <= SQUARES_BYTES:
-        # As many rows as go into one line of what lies the other way round, or a half of them.
+        # As many rows as one cache line of the transposed operand holds, or half of them.
         return min(lead, min(2, SQUARES_BYTES // (widest * 8 * SQUARE)) * SQUARE)
     if rows_bytes != 0 and rows_bytes * SQUARE <= ROWS_BYTES and widest == 1:
-        # Whole squares of what lies the other way round.
+        # Whole squares of the transposed operand.
         return min(lead, rows_bytes // 8 * max(1, TURNED_BYTES // (rows_bytes * SQUARE)) * SQUARE)
     if constant:
         step = MOST_ALIKE * step
@@ -139,7 +138,7 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
 
 
 def turned_bytes(own: int) -> int:
-    """What a row takes in the buffer, of 8 bytes an element, if columns lie where rows are wanted; else 0."""
+    """Bytes of a row in the buffer, at 8 bytes an element, if the operand is transposed; else 0."""
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     if last == 0:
         return 0
@@ -150,7 +149,7 @@ def turned_bytes(own: int) -> int:
 
 
 def lies_across(own: int) -> int:
-    """Whether the first elements of rows lie side by side, and those of one row apart."""
+    """Whether the first elements of rows are contiguous, and those of one row strided."""
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     inner = load(own, 8 * Operand.INNER)
     extent = load(own, 8 * Operand.EXTENTS)
@@ -162,9 +161,9 @@ def lies_across(own: int) -> int:
 
 
 def period_of(own: int) -> int:
-    """After how many elements those of an operand, whose dimensions are collapsed, come again; a huge number if never.
+    """After how many elements a collapsed operand repeats; a huge number if never.
 
-    Of the kernel's own arrays only results are written, so that what was brought into a buffer stays there.
+    Kernels write only outputs, so that inputs in the buffer stay valid.
     """
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     if load(own, 8 * Operand.STRIDES) != 0:
@@ -175,7 +174,7 @@ def period_of(own: int) -> int:
 
 
 def one_block(table: int, frame: int, context: int, words: int, start: int, count: int, step: int) -> int:
-    """A block of `count` rows, of which those before it had `step`."""
+    """Compute a block of `count` rows; the previous blocks had `step` rows."""
     inputs = load(table, 8 * Table.INPUTS)
     both = inputs + load(table, 8 * Table.OUTPUTS)
     for i in range(both):

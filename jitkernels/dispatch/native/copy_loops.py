@@ -1,16 +1,16 @@
-"""Runs of elements from one dtype and stride to another: what brings any operand into a kernel's form, and back.
+"""Copy runs of elements from one dtype and stride to another: conversion to a kernel's form, and back.
 
-Where the target has no gaps whole vectors are converted, of which elements with gaps between them are put together
-first. The loops are in `jitkernels.native.copying`.
+Contiguous targets are written by whole vectors; strided sources are gathered first. The loops are in
+`jitkernels.runtime.cast_copy`.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import RUN
-from jitkernels.native.words import address, load, stack
+from jitkernels.codegen.i64_intrinsics import address, load, stack
+from jitkernels.runtime.abi_layout import RUN
 
 
 def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
-    """Elements at byte strides, which may be 0 or negative; a pair is ``4 * source + target``, see `copying.pair`."""
+    """Copy elements at byte strides, possibly 0 or negative; a pair is ``4 * source + target`` (`cast_copy.pair`)."""
     form = load(address("jk_forms"), 8 * pair)
     if count < LANES or form >> 4 & 15 != to_step:
         whole = 0
@@ -23,14 +23,14 @@ def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int
 
 
 def in_vectors(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
-    """Many elements to a place without gaps."""
+    """Copy many elements to a contiguous target."""
     form = load(address("jk_forms"), 8 * pair)
     item = form & 15
     whole = count & -LANES
     if step == item:
         convert(pair, to, start, whole)
         if whole < count:
-            rest = count - LANES  # some elements twice, so that none is left over
+            rest = count - LANES  # overlaps the last vector, so that no remainder is left
             convert(pair, to + rest * to_step, start + rest * item, LANES)
         return 0
     if form & SAME and step == -item:

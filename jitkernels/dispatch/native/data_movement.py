@@ -1,10 +1,11 @@
-"""Functions that give the elements of their input at other places: straight from where they lie to where they go.
+"""Data-movement functions (transpose, gather and the like): copied from input to result without a buffer.
 
-Such a call needs a kernel only if input and result both lie as it takes them, and nothing passes through a buffer.
+Such a call needs a kernel only if input and result both have the kernel's layout.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, load, stack, store
+from jitkernels.runtime.abi_layout import (
     MOST_OPERAND_DIMENSIONS,
     TILE_LENGTH,
     TILE_LINES,
@@ -13,11 +14,10 @@ from jitkernels.native.layout import (
     Operand,
     Record,
 )
-from jitkernels.native.words import address, load, stack, store
 
 
 def relaid(table: int, frame: int, context: int) -> int:
-    """Whether the result has been written: not where an input is overwritten, or has to be converted twice."""
+    """Whether the result has been written: false where it overlaps the input, or the dtype needs two conversions."""
     own = operand(frame, 0)
     out = operand(frame, 1)
     pair = 4 * load(own, 8 * Operand.KIND) + target_of(load(out, 8 * Operand.KIND))
@@ -48,7 +48,7 @@ def relaid(table: int, frame: int, context: int) -> int:
 
 
 def are_one(own: int, out: int) -> int:
-    """Whether every element of the input is the same of the result."""
+    """Whether every element of the input is the same memory as that of the result."""
     same = load(own, 8 * Operand.DATA) == load(out, 8 * Operand.DATA)
     same = same and load(own, 8 * Operand.KIND) == load(out, 8 * Operand.KIND)
     for d in range(load(out, 8 * Operand.DIMENSIONS)):
@@ -57,7 +57,7 @@ def are_one(own: int, out: int) -> int:
 
 
 def match(table: int, frame: int, own: int, out: int) -> int:
-    """The loop of the result for both: an extent of the same name is the same, along others the input stands still."""
+    """Give both operands the loop of the result: extents match by symbol; along other ones the input has stride 0."""
     entry = record(table, 1)
     leading = 0
     if load(entry, 8 * Record.LEADS):
@@ -90,7 +90,7 @@ def match(table: int, frame: int, own: int, out: int) -> int:
 
 
 def order_by(one: int, other: int) -> int:
-    """The loop in the order in which the elements of one of both lie, upwards."""
+    """Reorder the loop to ascending addresses of one operand, for both."""
     dimensions = load(one, 8 * Operand.DIMENSIONS)
     for d in range(dimensions):
         step = load(one, 8 * (Operand.STRIDES + d))
@@ -107,7 +107,7 @@ def order_by(one: int, other: int) -> int:
 
 
 def turn_along(own: int, d: int) -> int:
-    """The elements along a dimension the other way round."""
+    """Reverse a dimension."""
     step = load(own, 8 * (Operand.STRIDES + d))
     reach = step * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
     store(own, 8 * Operand.DATA, load(own, 8 * Operand.DATA) + reach)
@@ -116,7 +116,7 @@ def turn_along(own: int, d: int) -> int:
 
 
 def exchange(own: int, d: int) -> int:
-    """A dimension and the one before it."""
+    """Swap a dimension with the one before it."""
     for words in range(2):
         place = own + 8 * (Operand.EXTENTS + words * MOST_OPERAND_DIMENSIONS + d)
         kept = load(place)
@@ -126,13 +126,13 @@ def exchange(own: int, d: int) -> int:
 
 
 def is_dense(own: int) -> int:
-    """Whether `transfer` can take its memory for a buffer: floats in the order of the loop without gaps."""
+    """Whether `transfer` can use its memory as the buffer: contiguous floats in loop order."""
     kind = load(own, 8 * Operand.KIND)
     return (kind == FLOAT32 or kind == FLOAT64) and lies_in_order(own)
 
 
 def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
-    """All elements of an operand from or to the memory of one without gaps."""
+    """Copy all elements of an operand from or to a contiguous one."""
     store(own, 8 * Operand.PAIR, pair)
     store(own, 8 * Operand.WANTED, load(buffer, 8 * Operand.KIND))
     store(own, 8 * Operand.BASE, load(buffer, 8 * Operand.DATA))
@@ -141,7 +141,7 @@ def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
 
 
 def turned_along(own: int, out: int, pair: int) -> int:
-    """The dimension along which the input lies without gaps, and the result not; -1 where one transfer does it all."""
+    """The dimension along which the input is contiguous and the result is not; -1 where one transfer does it all."""
     form = load(address("jk_forms"), 8 * pair)
     item = form & 15
     last = load(out, 8 * Operand.DIMENSIONS) - 1
@@ -158,7 +158,7 @@ def turned_along(own: int, out: int, pair: int) -> int:
 
 
 def in_tiles(own: int, out: int, pair: int, beside: int) -> int:
-    """Tiles of a dimension and the last one are turned in registers, then brought row by row to where they go."""
+    """Transpose tiles of a dimension and the last one in registers, then copy them row by row to the result."""
     last = load(out, 8 * Operand.DIMENSIONS) - 1
     item = load(address("jk_forms"), 8 * pair) & 15
     lines = load(out, 8 * (Operand.EXTENTS + beside))
@@ -205,7 +205,7 @@ def in_tiles(own: int, out: int, pair: int, beside: int) -> int:
 
 
 def run_by_run(own: int, out: int, pair: int) -> int:
-    """Both with gaps: along the last dimension, or along the last two at once where rows are as they are wanted."""
+    """Both strided: copy along the last dimension, or along the last two at once where rows are contiguous."""
     last = load(out, 8 * Operand.DIMENSIONS) - 1
     length = load(out, 8 * (Operand.EXTENTS + last))
     step = load(own, 8 * (Operand.STRIDES + last))

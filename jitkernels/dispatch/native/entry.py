@@ -1,10 +1,11 @@
-"""What Python calls: kernels through their context, everyday functions through their table.
+"""The entry points that Python calls: kernels through their context, everyday functions through their table.
 
-Plain calls are served at once; all others go through `general`.
+Calls on the fast path are served at once; all others go through `general`.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, call, load, stack, store, unlikely
+from jitkernels.runtime.abi_layout import (
     MOST_OPERANDS,
     MOST_SLOTS,
     Context,
@@ -16,11 +17,10 @@ from jitkernels.native.layout import (
     Plain,
     Table,
 )
-from jitkernels.native.words import address, call, load, stack, store, unlikely
 
 
 def jk_launch(self: int, objects: int, given: int, names: int) -> int:
-    """What stands behind a kernel: its context's checks and call; Python for arguments that do not pass."""
+    """The vectorcall function of a kernel: the checks and the call of its context; Python if a check fails."""
     context = load(load(self, SLOT), Offset.ARRAY_DATA)
     if given == load(context, 8 * Context.COUNT) and names == 0:
         left = load(context, 8 * Context.COUNTDOWN) - 1
@@ -36,10 +36,10 @@ def jk_launch(self: int, objects: int, given: int, names: int) -> int:
 
 
 def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
-    """What stands behind an everyday function: the plain way, the general way, or Python."""
+    """The vectorcall function of an everyday function: the fast path, the general path, or Python."""
     table = load(load(self, SLOT), Offset.ARRAY_DATA)
     if load(address("jk_bypass")) == 0:
-        # Most calls have nothing but inputs by position, and ``out`` behind them: nothing needs sorting then.
+        # Most calls pass inputs by position, then ``out``: no sorting is needed.
         result = Outcome.UNSORTED
         inputs = load(table, 8 * Table.INPUTS)
         if names == 0 and given <= inputs:
@@ -60,7 +60,7 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
 
 
 def sorted_call(table: int, objects: int, given: int, names: int, tried: int) -> int:
-    """A call whose arguments come in any order; plain all the same if they are no more than inputs and ``out``."""
+    """Sort arguments into slots; use the fast path if they are only inputs and ``out``."""
     slots = stack(MOST_SLOTS)
     if sorted_into(table, slots, objects, given, names) == 0:
         return Outcome.PYTHON
@@ -84,7 +84,7 @@ def sorted_call(table: int, objects: int, given: int, names: int, tried: int) ->
 
 
 def part(number: int) -> int:
-    """The address of a part of the dispatcher; 0 if it is not here yet, which Python is told to see to."""
+    """The address of a segment of the dispatcher; 0 if it is not loaded yet, which Python then does."""
     function = load(address("jk_parts"), 8 * number)
     if unlikely(function == 0):
         store(address("jk_missing"), 0, number + 1)
@@ -92,7 +92,7 @@ def part(number: int) -> int:
 
 
 def plain(table: int, arrays: int, given: int, out: int) -> int:
-    """Inputs and ``out`` the plain way, if the function has one."""
+    """The fast path for inputs and ``out``, if the function has one."""
     kind = load(table, 8 * Table.PLAIN)
     if kind == Plain.ELEMENTWISE:
         return elementwise(table, arrays, given, out)
@@ -102,7 +102,7 @@ def plain(table: int, arrays: int, given: int, out: int) -> int:
 
 
 def sorted_into(table: int, slots: int, objects: int, given: int, names: int) -> int:
-    """Arguments by position and name to the slots of their parameters, 0 for absent ones; 0 if they do not fit."""
+    """Sort arguments by position and name into the slots of their parameters, 0 for absent ones; 0 on failure."""
     count = load(table, 8 * Table.PARAMETERS)
     if unlikely(given > count):
         return 0
@@ -125,7 +125,7 @@ def sorted_into(table: int, slots: int, objects: int, given: int, names: int) ->
 
 
 def general(table: int, slots: int) -> int:
-    """Any call: the results or an `Outcome`. Releases whatever it made on the way."""
+    """Serve any call: returns the results or an `Outcome`. Releases all temporaries."""
     frame = stack(Frame.WORDS + MOST_OPERANDS * Operand.WORDS)
     count = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     for i in range(count):

@@ -1,10 +1,11 @@
-"""Calls on whole arrays of one dtype with all options left out: elementwise functions, and functions of rows.
+"""The fast path: calls on contiguous arrays of one dtype with default options, of elementwise and of row functions.
 
-Nothing needs converting, spreading or buffering then, and nothing is written of what `general` keeps of operands.
+It needs no conversion, broadcasting or buffer, and none of the operand records of `general`.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, call, load, load32, stack, store, unlikely
+from jitkernels.runtime.abi_layout import (
     DTYPES,
     KEY_BASE,
     MOST_CALL_WORDS,
@@ -16,23 +17,22 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, call, load, load32, stack, store, unlikely
 
 
 def elementwise(table: int, arrays: int, given: int, out: int) -> int:
-    """A plain call of an elementwise function: the other array, if any, is like the first."""
+    """The fast path of an elementwise function: a second array must match the first."""
     return whole(table, arrays, given, out, 0)
 
 
 def of_rows(table: int, arrays: int, given: int, out: int) -> int:
-    """A plain call of a function of rows: the other arrays are vectors of a row's length."""
+    """The fast path of a row function: the other arrays are vectors of a row's length."""
     return whole(table, arrays, given, out, 1)
 
 
 def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
-    """The result of a plain call, or an `Outcome`; inputs not `given` are absent, `out` may be 0 or None.
+    """The result of a call on the fast path, or an `Outcome`; inputs from `given` on are absent, `out` may be 0.
 
-    All checks come before all arithmetic, so that little has to be kept over them.
+    All checks precede all arithmetic, so that few values are live across them.
     """
     if given == 0:
         return Outcome.GENERAL
@@ -110,13 +110,13 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
         return Outcome.GENERAL
     if out != 0 and rows == 0:
         if load(table, 8 * Table.MOVES) and load(words) == load(out, Offset.ARRAY_DATA):
-            return result_of(out, 0, 0, 0)  # every element is where it belongs
+            return result_of(out, 0, 0, 0)  # nothing to move
     trails = 0
     behind = 1
     if rows:
         trails = load(table, 8 * Table.TRAILING) >= 0
         if n == 1 and load(table, 8 * Table.MIRRORS):
-            # Rows of one element are one row of such columns, which are the lanes of vectors.
+            # Rows of one element: treat them as one row of columns, the lanes of vectors.
             behind = lead
             lead = 1
     key = (options * DTYPES + wide + KEY_BASE) << 6 | class_of(lead)
@@ -150,7 +150,7 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
 
 
 def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
-    """The given result, or a new array; owned by the caller. 0 where there is no memory for it."""
+    """The passed result, or a new array; a new reference. 0 if the allocation fails."""
     if out != 0:
         store(out, Offset.REFERENCES, load(out, Offset.REFERENCES) + 1)
         return out
@@ -162,12 +162,12 @@ def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
 
 
 def finished(context: int, words: int, count: int, out: int) -> int:
-    """Call the kernel of a context with so many words; the result, or that Python must serve the call."""
+    """Call the kernel of a context with these words; returns the result, or that Python must serve the call."""
     return called_for(out, load(context, 8 * Known.ENTRY), words, count, load(context, 8 * Known.LONG))
 
 
 def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
-    """The same of machine code."""
+    """As `finished`, for an entry address."""
     if long:
         status = invoked(entry, words, count, 1)
     else:
@@ -179,7 +179,7 @@ def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
 
 
 def called_briefly(entry: int, words: int, count: int) -> int:
-    """Call the entry with so many words, hardly ever more than four."""
+    """Call the entry with `count` words, hardly ever more than four."""
     if count == 3:
         return call(entry, load(words), load(words, 8), load(words, 16))
     if count == 4:
@@ -188,7 +188,7 @@ def called_briefly(entry: int, words: int, count: int) -> int:
 
 
 def of_floats(table: int, numbers: int, given: int) -> int:
-    """An elementwise function of nothing but numbers: all float32 of NumPy's, or none, nor a float16."""
+    """An elementwise function of scalars only: all of them NumPy's float32, or none, nor a float16."""
     narrow = load(load(numbers), Offset.TYPE) == address("jk_float32_type")
     count = load(table, 8 * Table.INPUTS)
     if given != count or load(table, 8 * Table.EXACT):
@@ -227,14 +227,14 @@ def of_floats(table: int, numbers: int, given: int) -> int:
 
 
 def alike(array: int, descr: int, dimensions: int, extents: int, flags: int) -> int:
-    """Whether this is an array of that dtype and these extents, which lies as the flags say."""
+    """Whether this is an array of that dtype, these extents and these flags."""
     if load(array, Offset.TYPE) != address("jk_ndarray") or load(array, Offset.ARRAY_DTYPE) != descr:
         return 0
     return lies(array, dimensions, extents, flags)
 
 
 def lies(array: int, dimensions: int, extents: int, flags: int) -> int:
-    """Whether an array has these extents, and lies as the flags say."""
+    """Whether an array has these extents and flags."""
     if (
         load32(array, Offset.ARRAY_FLAGS) & flags != flags
         or load32(array, Offset.ARRAY_DIMENSIONS) != dimensions
@@ -248,12 +248,12 @@ def lies(array: int, dimensions: int, extents: int, flags: int) -> int:
 
 
 def apart(one: int, one_bytes: int, other: int, other_bytes: int) -> int:
-    """Whether two ranges of memory do not overlap."""
+    """Whether two ranges of memory are disjoint."""
     return one + one_bytes <= other or other + other_bytes <= one
 
 
 def invoked(entry: int, words: int, count: int, long: int) -> int:
-    """Call the entry with so many words; long work releases the interpreter lock."""
+    """Call the entry with `count` words; long work releases the interpreter lock."""
     if long:
         state = PyEval_SaveThread()
         status = called(entry, words, count)

@@ -1,16 +1,16 @@
-"""Tables that do not lie as the kernel wants them: the rows that the call names are brought together, and no others.
+"""Gather the rows that a call selects from a table in a layout that the kernel does not accept.
 
-A call names few rows of a table that may be larger than any cache, so that a copy of the whole would cost more than
-all else.
+A call selects few rows of a table that may be larger than any cache, so that copying the whole table would dominate
+the call.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import Frame, Known, Operand, Record, Table
-from jitkernels.native.words import load, store
+from jitkernels.codegen.i64_intrinsics import load, store
+from jitkernels.runtime.abi_layout import Frame, Known, Operand, Record, Table
 
 
 def pick_rows(table: int, frame: int, context: int) -> int:
-    """Let the kernel see the named rows as its table, and their places as their numbers; 0 if there is no such row."""
+    """Pass gathered rows as the kernel's table, and their positions as its indices; 0 for an index out of bounds."""
     picked = load(table, 8 * Table.PICKED)
     if picked < 0:
         return 1
@@ -48,7 +48,7 @@ def pick_rows(table: int, frame: int, context: int) -> int:
 
 
 def buffered(own: int, place: int, output: int) -> int:
-    """An operand whose elements `transfer` brings to a place, or from there if it is an output."""
+    """Set up an operand for `transfer` to `place`, or from there if it is an output."""
     store(own, 8 * Operand.PAIR, pair_of(own, output))
     store(own, 8 * Operand.BASE, place)
     collapse(own)
@@ -56,7 +56,7 @@ def buffered(own: int, place: int, output: int) -> int:
 
 
 def replaced(own: int, place: int) -> int:
-    """An operand that the kernel takes from another place, where it lies in order."""
+    """Let the kernel read an operand from `place`, where it is contiguous."""
     store(own, 8 * Operand.DATA, place)
     store(own, 8 * Operand.DIRECT, 1)
     return 0

@@ -1,7 +1,8 @@
-"""Inputs of a call as operands: what they are, and the one dtype that the kernel computes in."""
+"""Read the inputs of a call as operands, and choose the dtype that the kernel computes in."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack, store
+from jitkernels.runtime.abi_layout import (
     ALIGNED,
     CONTIGUOUS,
     MOST_OPERAND_DIMENSIONS,
@@ -16,14 +17,13 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, call, load, load8, load32, stack, store
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
-    """Every input as an array of a dtype that `copy_run` knows; decides the dtype of the kernel."""
+    """Read every input as an array of a dtype that `copy_run` supports; choose the dtype of the kernel."""
     inputs = load(table, 8 * Table.INPUTS)
     options = 0
-    # First all conversions, which may run Python code that changes other arrays, then all reading.
+    # First all conversions, which may run Python code that changes other arrays; then read.
     for i in range(inputs):
         given = load(slots, 8 * i)
         entry = record(table, i)
@@ -51,7 +51,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                         PyErr_Clear()
                         return 0
                     store(own, 8 * Operand.OWNED, array)
-            elif derived or lies_strangely(given):  # the former is no copy
+            elif derived or lies_strangely(given):  # a derived array is not copied
                 array = seen_by_numpy(given)
                 if array == 0:
                     return 0
@@ -78,7 +78,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
                 if kind == 3 or kind == 4:
                     halves = 1
     if halves and widths == 4:
-        widths = 5  # what float32 holds and bfloat16 does not
+        widths = 5  # values of float32 that bfloat16 cannot hold
     wide = is_wide(widths)
     if widths > 3:
         if widths & 2:
@@ -92,7 +92,7 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
 
 
 def is_derived(kind: int) -> int:
-    """Whether a type is one of those derived from NumPy's arrays that are taken for what they are."""
+    """Whether a type is a known subclass of ndarray that is read as an array."""
     known = address("jk_derived")
     found = 0
     for i in range(4):
@@ -101,9 +101,9 @@ def is_derived(kind: int) -> int:
 
 
 def width_of(kind: int) -> int:
-    """2 for what no float32 holds, 1 for narrow floats, 0 for small integers, which take what they stand beside.
+    """2 for dtypes wider than float32, 1 for narrow floats, 0 for small integers, which take the dtype of the others.
 
-    4 for bfloat16: it stays so where no other float stands beside it and the kernel takes it.
+    4 for bfloat16: the call stays bfloat16 if no other input is a float and the kernel supports it.
     """
     if kind == BFLOAT16:
         return 4
@@ -118,7 +118,7 @@ def is_wide(widths: int) -> int:
 
 
 def is_number(own: int, given: int) -> int:
-    """Whether this is a float, or a number of NumPy, whose value is read where it lies."""
+    """Whether this is a float, or a NumPy scalar, whose value is read in place."""
     kind = load(given, Offset.TYPE)
     number = FLOAT64
     item = 8
@@ -162,7 +162,7 @@ def converted(own: int, given: int) -> int:
 
 
 def seen_by_numpy(given: int) -> int:
-    """An array of NumPy's own type that can be read at once, where need be a copy; 0 where there is none."""
+    """A base-class array that can be read directly, a copy if need be; 0 on failure."""
     array = PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
     if array == 0:
         PyErr_Clear()
@@ -170,7 +170,7 @@ def seen_by_numpy(given: int) -> int:
 
 
 def of_int(given: int) -> int:
-    """A new array of no dimensions for an int of Python; 0 for what int64 does not hold."""
+    """A new 0-d array for a Python int; 0 if int64 cannot hold it."""
     number = stack(1)
     if an_int(given, number) == 0:
         return 0
@@ -182,13 +182,13 @@ def of_int(given: int) -> int:
 
 
 def of_sequence(given: int) -> int:
-    """A new array for a list or a tuple; 0 where there is none."""
+    """A new array for a list or a tuple; 0 on failure."""
     array = of_python_numbers(given)
     return array if array != 0 else PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
 
 
 def of_python_numbers(given: int) -> int:
-    """A new array for floats or ints in a list, or in lists in a list; 0 for what is not quite that."""
+    """A new array for floats or ints in a list, or in a list of equal lists; 0 for anything else."""
     rows = load(given, Offset.TUPLE_SIZE)
     nested = 0
     columns = rows
@@ -234,19 +234,19 @@ def of_python_numbers(given: int) -> int:
 
 
 def is_sequence(given: int) -> int:
-    """Whether this is a list or a tuple, and nothing derived from them."""
+    """Whether this is a list or a tuple, not a subclass."""
     return load(given, Offset.TYPE) == address("jk_list") or load(given, Offset.TYPE) == address("jk_tuple")
 
 
 def items_of(sequence: int) -> int:
-    """Where the items of a list or a tuple lie."""
+    """The address of the items of a list or a tuple."""
     if load(sequence, Offset.TYPE) == address("jk_list"):
         return load(sequence, Offset.LIST_ITEMS)
     return sequence + Offset.TUPLE_ITEMS
 
 
 def readable_kind(descr: int) -> int:
-    """NumPy's number of a dtype that `copy_run` takes, -1 for others."""
+    """NumPy's type number of a dtype that `copy_run` supports, -1 for others."""
     kind = load32(descr, Offset.DTYPE_NUMBER)
     order = load8(descr, Offset.DTYPE_ORDER)
     if kind < 0 or (kind > FLOAT64 and (kind != FLOAT16 or HAS_FLOAT16 == 0)):
@@ -257,7 +257,7 @@ def readable_kind(descr: int) -> int:
 
 
 def lies_strangely(array: int) -> int:
-    """Whether integers, or halves, lie in the other byte order: NumPy copies them then."""
+    """Whether integers or halves are byte-swapped: NumPy copies them then."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = load32(descr, Offset.DTYPE_NUMBER)
     order = load8(descr, Offset.DTYPE_ORDER)
@@ -267,7 +267,7 @@ def lies_strangely(array: int) -> int:
 
 
 def read_array(own: int, array: int) -> int:
-    """What an ndarray says of itself; 0 where it is nothing that `copy_run` takes."""
+    """Read the fields of an ndarray; 0 if `copy_run` does not support it."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = readable_kind(descr)
     if kind < 0 and descr == load(address("jk_bfloat16")):

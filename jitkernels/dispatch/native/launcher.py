@@ -1,12 +1,12 @@
-"""The launcher: what stands between a Python call and a C function, in tens of nanoseconds.
+"""The launcher: from a Python call to a C function in tens of nanoseconds.
 
-``launch`` is the C function behind every `Kernel`: it finds the kernel's context through ``self`` and calls
-the compiled checks that the context names, one object per pattern of arguments, which call the entry when all
-arguments fit. ``everyday`` is the C function behind ``jk.vmul`` and its like: it finds a context by the shapes
-of the arguments first. Whatever does not pass goes to a Python callable, which raises a clear error or converts.
+``jk_launch`` is the C function behind every `Kernel`: it reads the kernel's context through ``self`` and calls the
+compiled checks of that context, one object per pattern of arguments, which call the entry when all arguments match.
+``jk_everyday`` is the C function behind ``jk.vmul`` and other everyday functions: it first looks up a context by the
+shapes of the arguments. Failed checks fall back to a Python callable, which raises a clear error or converts.
 
 A context is an array of int64 words (see `context`); its layout, and that of NumPy's and Python's objects, is in
-`jitkernels.native.layout`. The latter is verified at start against NumPy's own answers.
+`jitkernels.runtime.abi_layout`. The latter is verified at startup against NumPy's own answers.
 """
 
 import ctypes
@@ -17,22 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.disk import say_once
+from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.core import cpu_target
+from jitkernels.core.atomic_files import warn_once
+from jitkernels.dispatch.native import segments
+from jitkernels.dispatch.native.launcher_checks import Pattern, pattern_text
 from jitkernels.errors import BuildError
-from jitkernels.native import c_api, load, parts
-from jitkernels.native.ir import STRAIGHT, IRSource
-from jitkernels.native.known import reason_for_python, word_at
-from jitkernels.native.launch_ir import Pattern, pattern_text
-from jitkernels.native.layout import (
-    MOST_DIMENSIONS,
-    MOST_WORDS,
-    Context,
-)
+from jitkernels.runtime import c_api
+from jitkernels.runtime.abi_check import reason_for_python, word_at
+from jitkernels.runtime.abi_layout import MOST_DIMENSIONS, MOST_WORDS, Context
+from jitkernels.runtime.loading import loader
 
 FASTCALL, KEYWORDS = 0x80, 0x2
 NEVER = 1 << 62
-"""A countdown that no process lives to see the end of."""
+"""A countdown that no process can exhaust."""
 
 
 class Parameter(NamedTuple):
@@ -45,14 +43,14 @@ class Parameter(NamedTuple):
 
 
 class Holder:
-    """Base of the objects that stand as ``self`` behind a launcher; its one slot leads to the context."""
+    """Base of the ``self`` objects of launchers; its one slot refers to the context."""
 
     __slots__ = ("_context",)
     _context: "np.ndarray[Any, np.dtype[np.int64]]"
     callable: Any
 
     def __getattr__(self, name: str) -> Any:
-        """The launcher by its own name, which is how pickle looks for it behind its ``__self__``."""
+        """The launcher by its own name, which pickle looks up in its ``__self__``."""
         if name != "callable" and name == getattr(self.callable, "__name__", None):
             return self.callable
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -68,7 +66,7 @@ class _Method(ctypes.Structure):
 
 
 def _slot_offset() -> int:
-    """Where in a Holder the reference to its context lies."""
+    """The byte offset of the context reference in a Holder."""
     holder = Holder()
     holder._context = np.zeros(1, np.int64)
     size = object.__sizeof__(holder)
@@ -76,39 +74,39 @@ def _slot_offset() -> int:
 
 
 @functools.cache
-def _loaded() -> "parts.Parts | str":
-    """The compiled launcher, or the reason why the slow path serves all."""
+def _loaded() -> "segments.Parts | str":
+    """The compiled launcher, or the reason why Python serves all calls."""
     slot, reason = _slot_offset(), reason_for_python()
     if reason is None and slot < 0:
-        reason = "slots of objects are nowhere to be found"
+        reason = "the memory layout of object slots is unknown"
     if reason is not None:
         return reason
     try:
-        return parts.Parts(slot)
+        return segments.Parts(slot)
     except BuildError as error:
-        if machine.has_compiler():
+        if cpu_target.has_compiler():
             raise
-        say_once("launcher", f"calls are served by Python: {error}")
+        warn_once("launcher", f"calls are served by Python: {error}")
         return str(error)
 
 
 def reason_for_slow_path() -> str | None:
-    """Why calls are served by Python instead of the compiled launcher here; None when they are not."""
-    found = _loaded()
-    return found if isinstance(found, str) else None
+    """Why Python serves all calls instead of the compiled launcher; None if it does not."""
+    loaded = _loaded()
+    return loaded if isinstance(loaded, str) else None
 
 
 def bring_missing() -> bool:
-    """Load what the dispatcher was without at its last call; whether that is another than before now."""
-    found = _loaded()
-    return not isinstance(found, str) and found.bring_missing()
+    """Load the segment that the dispatcher missed in its last call; whether one was loaded."""
+    loaded = _loaded()
+    return not isinstance(loaded, str) and loaded.bring_missing()
 
 
 def bring_all() -> None:
-    """Load all that any call may need of the dispatcher. Raises BuildError when it cannot be had."""
-    found = _loaded()
-    if not isinstance(found, str):
-        found.bring_all()
+    """Load all segments of the dispatcher. Raises BuildError if one cannot be built."""
+    loaded = _loaded()
+    if not isinstance(loaded, str):
+        loaded.bring_all()
 
 
 def context(
@@ -120,11 +118,11 @@ def context(
     slow: object,
     long: bool,
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """The words that tell the launcher what to accept and what to call.
+    """The words of a context: which arguments the launcher accepts and what it calls.
 
-    `entry` is the address of a C function taking one pointer per parameter and then `words`, or 0 to call
-    the Python callable `python`, which is None otherwise. `slow` gets the arguments of calls that do not
-    pass. `long` work releases the interpreter lock. The caller keeps `python` and `slow` alive.
+    `entry` is the address of a C function that takes one pointer per parameter and then `words`, or 0 to call the
+    Python callable `python`, which is None otherwise. `slow` gets the arguments of calls that fail a check. `long`
+    work releases the interpreter lock. The caller keeps `python` and `slow` alive.
     """
     pattern = Pattern(
         tuple(len(parameter.shape) for parameter in parameters),
@@ -151,54 +149,54 @@ def context(
 
 
 def countdown_of(words: "np.ndarray[Any, np.dtype[np.int64]]") -> int:
-    """How many calls Python wants to pass before it sees one."""
+    """The calls left until Python handles one."""
     return int(words[Context.COUNTDOWN])
 
 
 def set_countdown(words: "np.ndarray[Any, np.dtype[np.int64]]", calls: int) -> None:
-    """Let so many calls pass before Python sees one."""
+    """Let `calls` calls pass until Python handles one."""
     words[Context.COUNTDOWN] = calls
 
 
 def replace(
     words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]"
 ) -> None:
-    """Let a context call what another one of the same arrays does; what serves refused calls stays."""
+    """Let a context call the code of another one of the same arrays; its fallback stays."""
     for word in (Context.ENTRY, Context.LONG, Context.PYTHON, Context.CALL):
         words[word] = other[word]
 
 
 @functools.cache
 def _pattern_address(pattern: Pattern) -> int:
-    """The compiled checks and call of a pattern; 0 where Python serves all calls, or these."""
+    """The address of the compiled checks and call of a pattern; 0 where Python serves the calls."""
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
     source = IRSource("call", f"{STRAIGHT}{text}", c_api.externals())
-    return load.address_of(source) if load.can_be_had(source) else 0
+    return loader.address_of(source) if loader.is_loadable(source) else 0
 
 
 def is_launched(words: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:
-    """Whether compiled code takes the calls of a context."""
+    """Whether compiled code serves the calls of a context."""
     return int(words[Context.CALL]) != 0
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:
-    """Whether the launcher can take so many arguments of so many dimensions."""
-    few = all(len(parameter.shape) <= MOST_DIMENSIONS for parameter in parameters)
-    return few and len(parameters) + len(words) <= MOST_WORDS
+    """Whether the launcher supports these parameters and words: their number and dimensions."""
+    supported = all(len(parameter.shape) <= MOST_DIMENSIONS for parameter in parameters)
+    return supported and len(parameters) + len(words) <= MOST_WORDS
 
 
 _methods: dict[tuple[str, str], _Method] = {}
 
 
 def _bind(function: str, flags: int, name: str, documentation: str, holder: Holder) -> Any:
-    found = _loaded()
-    if isinstance(found, str):
+    loaded = _loaded()
+    if isinstance(loaded, str):
         return None
     if (function, name) not in _methods:
-        method = _Method(name.encode(), found.addresses[function], flags, documentation.encode())
-        # Never freed: launchers that are garbage when the interpreter ends are looked at after this module is gone.
+        method = _Method(name.encode(), loaded.addresses[function], flags, documentation.encode())
+        # Never freed: the interpreter may access launchers at exit, after this module is gone.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
         _methods[function, name] = method
     new = ctypes.pythonapi.PyCFunction_NewEx
@@ -207,12 +205,12 @@ def _bind(function: str, flags: int, name: str, documentation: str, holder: Hold
 
 
 def launcher(name: str, documentation: str, holder: Holder) -> Any:
-    """A built-in function that launches the context of a holder; None where only Python can."""
+    """A built-in function that launches the context of a holder; None where Python serves all calls."""
     return _bind("jk_launch", FASTCALL | KEYWORDS, name, documentation, holder)
 
 
 def everyday_launcher(name: str, documentation: str, holder: Holder) -> Any:
-    """A built-in function that looks contexts up in the table of a holder; None where only Python can."""
+    """A built-in function that looks up contexts in the table of a holder; None where Python serves all calls."""
     return _bind("jk_everyday", FASTCALL | KEYWORDS, name, documentation, holder)
 
 
@@ -222,7 +220,13 @@ def known_context(entry: int, long: bool, countdown: int, exact: bool) -> tuple[
 
 
 def set_bypass(active: bool) -> None:
-    """Send every everyday call through Python while a pin is in force somewhere."""
-    found = _loaded()
-    if not isinstance(found, str):
-        ctypes.c_int64.from_address(found.addresses["jk_bypass"]).value = int(active)
+    """Route every everyday call through Python while an override is in force."""
+    loaded = _loaded()
+    if not isinstance(loaded, str):
+        ctypes.c_int64.from_address(loaded.addresses["jk_bypass"]).value = int(active)
+
+
+def bypass_address() -> int:
+    """The address of the int64 flag of `set_bypass`, for other compiled code; 0 without a launcher."""
+    loaded = _loaded()
+    return 0 if isinstance(loaded, str) else int(loaded.addresses["jk_bypass"])

@@ -1,10 +1,12 @@
-"""LLVM IR of what a kernel's launcher checks and calls: one object per pattern of arguments."""
+"""LLVM IR of a kernel's argument checks and call: one object per pattern of arguments."""
 
 from typing import NamedTuple
 
-from jitkernels.native.layout import (
+from jitkernels.runtime.abi_layout import (
     ALIGNED,
     CONTIGUOUS,
+    DTYPE_MASK,
+    DTYPE_WORD,
     RECORD_WORDS,
     WRITEABLE,
     ArrayRecord,
@@ -13,7 +15,7 @@ from jitkernels.native.layout import (
 )
 
 
-class _Writer:
+class _CheckWriter:
     """Straight-line IR with a branch to ``%no`` at each check."""
 
     def __init__(self) -> None:
@@ -38,12 +40,24 @@ class _Writer:
         self.lines.append(f"  br i1 {condition}, label %b{self.count}, label %no, !prof !0")
         self.lines.append(f"b{self.count}:")
 
+    def require_dtype(self, actual: str, expected: str) -> None:
+        """Require equal dtypes of two objects: an unpickled array has another dtype object than NumPy's own."""
+        same = self.compute(f"icmp eq ptr {actual}, {expected}")
+        other, go = f"o{self.count}", f"g{self.count}"
+        self.lines.append(f"  br i1 {same}, label %{go}, label %{other}, !prof !0\n{other}:")
+        own, words = (
+            self.compute(f"and i64 {self.load('i64', dtype, DTYPE_WORD)}, {DTYPE_MASK}")
+            for dtype in (actual, expected)
+        )
+        equal = self.compute(f"icmp eq i64 {own}, {words}")
+        self.lines.append(f"  br i1 {equal}, label %{go}, label %no\n{go}:")
+
 
 class Pattern(NamedTuple):
-    """What the checks of a signature look like, whatever its sizes: one object serves each pattern.
+    """A signature without sizes: one object of compiled checks serves each pattern.
 
-    Per array its dimensions, whether it is an output, and whether it may be the same memory as another;
-    then the number of words after the arrays, and whether there is a C function to call at all.
+    Per array: its dimensions, whether it is an output, and whether it may alias another; then the number of words
+    after the arrays, and whether there is a C function to call.
     """
 
     dimensions: tuple[int, ...]
@@ -54,8 +68,8 @@ class Pattern(NamedTuple):
 
 
 def pattern_text(pattern: Pattern) -> str:
-    """``i64 @entry(context, objects)``: check every argument, call, return 0; anything else is for Python."""
-    writer = _Writer()
+    """IR of ``i64 @entry(context, objects)``: check every argument, call, return 0; 1 if Python must serve the call."""
+    writer = _CheckWriter()
     arrays = [
         _check_array(writer, number, pattern.dimensions[number], pattern.outputs[number])
         for number in range(len(pattern.dimensions))
@@ -64,7 +78,7 @@ def pattern_text(pattern: Pattern) -> str:
         for j in range(len(arrays)):
             if output and i != j and not (pattern.outputs[j] and j < i):
                 may_be_same = pattern.in_place[i] and pattern.in_place[j] and not pattern.outputs[j]
-                _check_apart(writer, arrays[i], arrays[j], may_be_same)
+                _check_disjoint(writer, arrays[i], arrays[j], may_be_same)
     if pattern.native:
         first = 8 * (Context.RECORDS + RECORD_WORDS * len(arrays))
         words = [writer.load("i64", "%context", first + 8 * i) for i in range(pattern.words)]
@@ -98,16 +112,16 @@ no:
 """
 
 
-def _check_array(writer: _Writer, number: int, dimensions: int, output: bool) -> tuple[str, str]:
+def _check_array(writer: _CheckWriter, number: int, dimensions: int, output: bool) -> tuple[str, str]:
     """Check one argument against its record; returns the values of its address and its size in bytes."""
     record = 8 * (Context.RECORDS + RECORD_WORDS * number)
     flags = ALIGNED | CONTIGUOUS | (WRITEABLE if output else 0)
     array = writer.load("ptr", "%objects", 8 * number)
     writer.require(writer.compute(f"icmp eq ptr {writer.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
     masked = writer.compute(f"and i32 {writer.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
-    wanted = writer.load("i64", "%context", record + 8 * ArrayRecord.DTYPE)
+    wanted = writer.load("ptr", "%context", record + 8 * ArrayRecord.DTYPE)
+    writer.require_dtype(writer.load("ptr", array, Offset.ARRAY_DTYPE), wanted)
     checks = [
-        f"icmp eq i64 {writer.load('i64', array, Offset.ARRAY_DTYPE)}, {wanted}",
         f"icmp eq i32 {masked}, {flags}",
         f"icmp eq i32 {writer.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}",
     ]
@@ -122,16 +136,18 @@ def _check_array(writer: _Writer, number: int, dimensions: int, output: bool) ->
     )
 
 
-def _check_apart(writer: _Writer, one: tuple[str, str], other: tuple[str, str], may_be_same: bool) -> None:
-    """Require that two arrays do not overlap, unless they begin together where that is allowed.
+def _check_disjoint(
+    writer: _CheckWriter, first: tuple[str, str], second: tuple[str, str], may_be_same: bool
+) -> None:
+    """Require that two arrays are disjoint, or begin at the same address where exact aliasing is allowed.
 
-    Two ranges are apart when the distance between them, as an unsigned number, is at least the size of the
-    first one and at most the address space less the size of the second: one subtraction, two comparisons.
+    Two ranges are disjoint when the distance between them, as an unsigned number, is at least the size of the first
+    one and at most the address space less the size of the second: one subtraction, two comparisons.
     """
-    distance = writer.compute(f"sub i64 {other[0]}, {one[0]}")
-    back = writer.compute(f"sub i64 {one[0]}, {other[0]}")
-    after = writer.compute(f"icmp uge i64 {distance}, {one[1]}")
-    before = writer.compute(f"icmp uge i64 {back}, {other[1]}")
+    distance = writer.compute(f"sub i64 {second[0]}, {first[0]}")
+    back = writer.compute(f"sub i64 {first[0]}, {second[0]}")
+    after = writer.compute(f"icmp uge i64 {distance}, {first[1]}")
+    before = writer.compute(f"icmp uge i64 {back}, {second[1]}")
     accepted = writer.compute(f"and i1 {after}, {before}")
     if may_be_same:
         same = writer.compute(f"icmp eq i64 {distance}, 0")

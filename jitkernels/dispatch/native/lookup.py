@@ -1,20 +1,12 @@
-"""Which kernel serves a call: the context of its options, dtype and extents."""
+"""Look up the kernel of a call: the context of its options, dtype and extents."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
-    DTYPES,
-    EXACT_BITS,
-    KEY_BASE,
-    NO_ELEMENTS,
-    Frame,
-    Known,
-    Table,
-)
-from jitkernels.native.words import leading_zeros, load, store
+from jitkernels.codegen.i64_intrinsics import leading_zeros, load, store
+from jitkernels.runtime.abi_layout import DTYPES, EXACT_BITS, KEY_BASE, NO_ELEMENTS, Frame, Known, Table
 
 
 def find_context(table: int, frame: int) -> int:
-    """The context of these options, dtype and extents: of exactly these if there is one, else of their class."""
+    """The context of these options, dtype and extents: of exactly these if there is one, else of their size class."""
     top = load(frame, 8 * Frame.OPTIONS) * DTYPES + load(frame, 8 * Frame.WIDE) + KEY_BASE
     symbols = load(table, 8 * Table.SYMBOLS)
     unsized = load(table, 8 * Table.UNSIZED)
@@ -41,7 +33,7 @@ def find_context(table: int, frame: int) -> int:
 
 
 def context_of(table: int, key: int) -> int:
-    """The context of a key; or 0, and Python can read which one there was none of."""
+    """The context of a key; or 0, and the key is stored for Python to read."""
     mask = load(table, 8 * Table.MASK)
     keys = load(table, 8 * Table.KEYS)
     place = hashed(key) & mask
@@ -61,12 +53,12 @@ def hashed(key: int) -> int:
 
 
 def class_of(extent: int) -> int:
-    """The power of two that an extent goes up to."""
+    """The power of two that bounds an extent."""
     return 64 - leading_zeros(extent - 1) if extent > 1 else 0
 
 
 def due(context: int) -> int:
-    """Count a call; true when Python asked to see this one."""
+    """Count a call; true when its countdown has ended and Python must handle it."""
     left = load(context, 8 * Known.COUNTDOWN) - 1
     store(context, 8 * Known.COUNTDOWN, left)
     return left <= 0

@@ -1,15 +1,24 @@
-"""What a loop reads in memory of its own: for what passes through no buffer, and for what broadcasts to another input.
+"""Materialize operands by NumPy: dtypes that the buffer does not support, and broadcasts to another input.
 
-NumPy does it. Buffers hold floats and int64; narrower integers, which have to fit, and bfloat16 come here.
+Buffers hold floats and int64; narrower integers, which are range-checked, and bfloat16 are materialized.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, COPY, FORCED, NOT_SWAPPED, Offset, Operand, Part
-from jitkernels.native.words import address, call, load, store
+from jitkernels.codegen.i64_intrinsics import address, call, load, store
+from jitkernels.runtime.abi_layout import (
+    ALIGNED,
+    CONTIGUOUS,
+    COPY,
+    FORCED,
+    NOT_SWAPPED,
+    Offset,
+    Operand,
+    Part,
+)
 
 
 def apart_from_caller(own: int, wanted: int) -> int:
-    """An operand's loop in a new array of a kernel's dtype, which it owns; 0 where there is none."""
+    """Materialize an operand's loop in a new array of a kernel's dtype, which it owns; 0 on failure."""
     function = part(Part.COPIED)
     array = call(function, own, wanted) if function else 0
     if array == 0:
@@ -21,7 +30,7 @@ def apart_from_caller(own: int, wanted: int) -> int:
 
 
 def copied(own: int, wanted: int) -> int:
-    """A new array of what an operand's loop reads; 0 for integers that do not fit, or where there is no memory."""
+    """A new array of the elements that an operand's loop reads; 0 for integers out of range, or without memory."""
     kind = load(own, 8 * Operand.KIND)
     descr = load(address("jk_bfloat16"))
     if kind == BFLOAT16:
@@ -49,7 +58,7 @@ def copied(own: int, wanted: int) -> int:
 
 
 def in_dtype(view: int, descr: int) -> int:
-    """A copy without gaps in a dtype; 0 where there is no memory for it."""
+    """A contiguous copy in a dtype; 0 if the allocation fails."""
     Py_IncRef(descr)
     array = PyArray_CheckFromAny(view, descr, 0, 0, CONTIGUOUS | ALIGNED | NOT_SWAPPED | FORCED | COPY, 0)
     if array == 0:
@@ -58,7 +67,7 @@ def in_dtype(view: int, descr: int) -> int:
 
 
 def all_fit(own: int, view: int, wanted: int) -> int:
-    """Whether all integers are some of int8, uint8 or int32, or of int64, where others wrap around to negative ones."""
+    """Whether all integers are in the range of int8, uint8, int32 or int64, where others wrap to negative ones."""
     array = in_dtype(view, address("jk_int64"))
     if array == 0:
         return 0

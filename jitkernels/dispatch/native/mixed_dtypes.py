@@ -1,11 +1,12 @@
-"""Elementwise functions of numbers, and of arrays alike but for dtypes and, with one dimension, for gaps.
+"""Elementwise functions of scalars and arrays of equal shape but different dtypes or, in one dimension, strides.
 
-They are brought together in blocks, until calls on whole arrays, on numbers beside them, or on one element in few have
-paid for a nest that converts what it reads.
+Inputs are converted in blocks, until calls on contiguous arrays, with scalars, or with small strides have paid for a
+nest with fused casts.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, load, load32, stack, store, unlikely
+from jitkernels.runtime.abi_layout import (
     ADDRESS_BITS,
     ALIGNED,
     APART,
@@ -25,11 +26,10 @@ from jitkernels.native.layout import (
     Outcome,
     Table,
 )
-from jitkernels.native.words import address, load, load32, stack, store, unlikely
 
 
 def mixed(table: int, slots: int) -> int:
-    """The result, or an `Outcome`. Results that lie where an input does are left to the general way."""
+    """The result, or an `Outcome`. Results that overlap an input take the general path."""
     count = load(table, 8 * Table.INPUTS)
     forms = stack(MOST_OPERANDS)
     places = stack(MOST_OPERANDS)
@@ -112,7 +112,7 @@ def mixed(table: int, slots: int) -> int:
         buffer = (buffers + 63) // 64 * 64
         for i in range(count):
             to = buffer
-            if load(forms, 8 * i) == NUMBER:  # as often as there are elements, which are few
+            if load(forms, 8 * i) == NUMBER:  # broadcast into the small block
                 store(to, 0, load(load(places, 8 * i)))
                 fill(to, item, run)
             else:
@@ -126,7 +126,7 @@ def mixed(table: int, slots: int) -> int:
                     copy_run(4 * load32(own, Offset.DTYPE_NUMBER) + wide, to, item, at, step, run)
             store(words, 8 * i, to)
             if to == buffer:
-                buffer += 8 * MIXED_BLOCK + 192  # not a multiple of a page apart: loads would wait for stores
+                buffer += 8 * MIXED_BLOCK + 192  # avoids 4K aliasing: loads would wait for stores
         store(words, 8 * count, load(out, Offset.ARRAY_DATA) + start * item)
         store(words, 8 * (count + 1), run)
         if unlikely(called_briefly(load(context, 8 * Known.ENTRY), words, count + 2) != 0):
@@ -137,10 +137,10 @@ def mixed(table: int, slots: int) -> int:
 
 
 def read_forms(table: int, slots: int, forms: int, places: int) -> int:
-    """What each input is in the key of a nest, or that it lies `APART`, and where it begins.
+    """Read the form of each input in the key of a nest, or `APART` for large strides, and its address.
 
-    Returns twice the place of the first array, and whether the kernel is that of float64; -1 for what is nothing that
-    is served here. Numbers are where there is room for one behind the places, in the kernel's dtype.
+    Returns twice the index of the first array, plus 1 for float64; -1 for calls that are not supported here. Scalars
+    are stored after the addresses, in the kernel's dtype.
     """
     own = stack(Operand.WORDS)
     count = load(table, 8 * Table.INPUTS)
@@ -195,7 +195,7 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
 
 
 def is_array(given: int) -> int:
-    """Whether this is an array of some dimensions."""
+    """Whether this is an array with at least one dimension."""
     if given == 0:
         return 0
     if load(given, Offset.TYPE) != address("jk_ndarray"):
@@ -204,9 +204,9 @@ def is_array(given: int) -> int:
 
 
 def a_number(own: int, given: int, place: int) -> int:
-    """Its kind, and of a number of Python's or NumPy's where it is; -1 for what is none.
+    """The type number of a Python or NumPy scalar, and its address; -1 for anything else.
 
-    An int is a float in a `place` of its own, and not PRESENT: it has no say in what dtype there is.
+    An int is converted to a float at `place`, and not PRESENT: it does not take part in dtype promotion.
     """
     store(own, 8 * Operand.PRESENT, 1)
     kind = load(given, Offset.TYPE)
@@ -225,7 +225,7 @@ def a_number(own: int, given: int, place: int) -> int:
 
 
 def step_of(array: int) -> int:
-    """Bytes from one element to the next; only with one dimension there may be gaps."""
+    """The byte stride between elements; only 1-d arrays may be strided."""
     if load32(array, Offset.ARRAY_DIMENSIONS) == 1:
         return load(load(array, Offset.ARRAY_STRIDES))
     return load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)

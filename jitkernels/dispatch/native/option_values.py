@@ -1,18 +1,12 @@
-"""Options of a call: to the key of its context, to the words that the kernel gets, or to its extents."""
+"""Read the options of a call into the key of its context, the words of the kernel, or its extents."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
-    MOST_OPERAND_DIMENSIONS,
-    Choice,
-    Frame,
-    Offset,
-    Table,
-)
-from jitkernels.native.words import address, load, store
+from jitkernels.codegen.i64_intrinsics import address, load, load32, store
+from jitkernels.runtime.abi_layout import MOST_OPERAND_DIMENSIONS, Choice, Frame, Offset, Table
 
 
 def read_options(table: int, slots: int, frame: int) -> int:
-    """Everything that is no array; floats as nearest in the dtype of the call."""
+    """Read all arguments but arrays; floats are rounded to the dtype of the call."""
     inputs = load(table, 8 * Table.INPUTS)
     options = load(frame, 8 * Frame.OPTIONS)
     store(frame, 8 * Frame.AXIS, -1)
@@ -55,7 +49,7 @@ def read_options(table: int, slots: int, frame: int) -> int:
 
 
 def place_among(entry: int, given: int) -> int:
-    """Which of its objects an option is; their number if it is none of them."""
+    """The index of an option among its allowed objects; their number if it is none of them."""
     count = load(entry, 8 * Choice.COUNT)
     place = 0
     while place < count and load(entry, 8 * (Choice.VALUES + place)) != given:
@@ -64,7 +58,7 @@ def place_among(entry: int, given: int) -> int:
 
 
 def an_int(given: int, place: int) -> int:
-    """The number that Python's or NumPy's integer is, to a place; 0 for anything else."""
+    """Store the value of a Python or NumPy integer at `place`; 0 for anything else."""
     if load(given, Offset.TYPE) != address("jk_int") and is_integer_of_numpy(given) == 0:
         return 0
     number = PyLong_AsLong(given)
@@ -76,7 +70,7 @@ def an_int(given: int, place: int) -> int:
 
 
 def is_integer_of_numpy(given: int) -> int:
-    """Whether this is an integer of NumPy, which Python's own functions take as one of theirs."""
+    """Whether this is a NumPy integer, which Python's own functions accept as an int."""
     scalars = address("jk_scalars")
     kind = load(given, Offset.TYPE)
     for i in range(load(scalars)):
@@ -87,28 +81,36 @@ def is_integer_of_numpy(given: int) -> int:
 
 
 def read_float(entry: int, given: int, frame: int, value: int) -> int:
-    """A float, or its default, to where the kernel reads it."""
+    """Store a float within its limits, or its default, where the kernel reads it."""
     store(value, 0, load(entry, 8 * (Choice.DEFAULTS + (load(frame, 8 * Frame.WIDE) == 1))))
     if given != 0:
         if real_number(given, value) == 0:
+            return 0
+        key = ordered(load(value))
+        if key < load(entry, 8 * Choice.COUNT) or key > load(entry, 8 * Choice.MOST):
             return 0
         if load(frame, 8 * Frame.WIDE) != 1:
             exact = load(value)
             store(value, 0, nearest_single(exact))
             if load(value) << 1 == 0 and exact << 1 != 0:
-                store(value, 0, load(value) | LEAST_SINGLE_BITS)  # what is not 0 does not become it
+                store(value, 0, load(value) | LEAST_SINGLE_BITS)  # a nonzero value never becomes 0
         bits = load(value)
         if bits & INFINITY_BITS == INFINITY_BITS:
             return 0
-        if bits < 0 and (load(entry, 8 * Choice.COUNT) != 0 or bits << 1 == 0):
-            return 0
-        if bits > load(entry, 8 * Choice.MOST):
-            return 0
+        if bits << 1 == 0:
+            store(value, 0, 0)  # minus zero is zero
     return 1
 
 
+def ordered(bits: int) -> int:
+    """The bits of a float as an integer with the same order; see `jitkernels.dispatch.option_types.ordered`."""
+    if bits < 0:
+        return 0 - (bits & MAGNITUDE_BITS)
+    return bits
+
+
 def real_number(given: int, place: int) -> int:
-    """The number that Python's or NumPy's float or integer is, to a place; 0 for anything else."""
+    """Store the value of a Python or NumPy float or integer at `place`; 0 for anything else."""
     kind = load(given, Offset.TYPE)
     if kind == address("jk_float") or kind == address("jk_float64_type"):
         store(place, 0, load(given, Offset.FLOAT_VALUE))
@@ -119,7 +121,7 @@ def real_number(given: int, place: int) -> int:
 
 
 def float_of(given: int, place: int) -> int:
-    """The float that Python makes of a number, to a place; 0 where it makes none."""
+    """Store Python's float of a number at `place`; 0 if the conversion fails."""
     number = PyNumber_Float(given)
     if number == 0:
         PyErr_Clear()
@@ -130,7 +132,7 @@ def float_of(given: int, place: int) -> int:
 
 
 def read_int(entry: int, given: int, frame: int) -> int:
-    """An int within its limits, or its default, as an extent."""
+    """Store an int within its limits, or its default, as an extent."""
     place = frame + 8 * (Frame.EXTENTS + load(entry, 8 * Choice.FACTOR))
     if given == 0:
         store(place, 0, load(entry, 8 * Choice.VALUES))
@@ -141,7 +143,7 @@ def read_int(entry: int, given: int, frame: int) -> int:
 
 
 def read_shape(given: int, frame: int) -> int:
-    """The leading dimensions that a call names: an int, or several."""
+    """Read the leading dimensions that a call passes: an int or a tuple of ints."""
     if given == 0:
         return 0
     if is_sequence(given) == 0:
@@ -161,11 +163,15 @@ def read_shape(given: int, frame: int) -> int:
 
 
 def read_dtype(entry: int, given: int, out: int, frame: int) -> int:
-    """The dtype that a call names, or else that of the result it gave, or else the wider one."""
+    """Read the dtype that a call passes; else that of its `out`, else the wider one."""
     if given == 0 or given == address("jk_none"):
         if out != 0:
             if load(out, Offset.TYPE) == address("jk_ndarray"):
-                store(frame, 8 * Frame.WIDE, load(out, Offset.ARRAY_DTYPE) != address("jk_float32"))
+                store(
+                    frame,
+                    8 * Frame.WIDE,
+                    load32(load(out, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != FLOAT32,
+                )
         return 1
     place = place_among(entry, given)
     store(frame, 8 * Frame.WIDE, 2 * place >= load(entry, 8 * Choice.COUNT))
@@ -178,6 +184,7 @@ FUNCTIONS = (
     an_int,
     is_integer_of_numpy,
     read_float,
+    ordered,
     real_number,
     float_of,
     read_int,

@@ -1,7 +1,8 @@
-"""Results of a call: allocated or checked, kept apart from the inputs that they would overwrite, and computed."""
+"""Results of a call: allocate or check them, resolve overlap with inputs, compute."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack, store
+from jitkernels.runtime.abi_layout import (
     MOST_CALL_WORDS,
     NATIVE,
     NO_ORDER,
@@ -15,11 +16,10 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, call, load, load8, load32, stack, store
 
 
 def with_results(table: int, slots: int, frame: int, context: int) -> int:
-    """Allocate or check the results, compute, and give them back."""
+    """Allocate or check the results, compute, and return them."""
     inputs = load(table, 8 * Table.INPUTS)
     outputs = load(table, 8 * Table.OUTPUTS)
     given = load(slots, 8 * (load(table, 8 * Table.PARAMETERS) - 1))
@@ -49,7 +49,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             return 0
         items = given + Offset.TUPLE_ITEMS
     if nothing:
-        # Whatever the result does not tell of is looked at all the same, such as indices.
+        # Inputs that results do not depend on are checked all the same, such as indices.
         nothing = load(frame, 8 * Frame.EMPTY) & load(table, 8 * Table.HIDDEN) == 0
     if context == 0:
         if nothing == 0:
@@ -121,7 +121,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
 
 
 def descr_of(kind: int) -> int:
-    """NumPy's dtype of a result, by its number."""
+    """NumPy's dtype object of a result, by type number."""
     if kind == FLOAT32:
         return address("jk_float32")
     if kind == FLOAT64:
@@ -136,7 +136,7 @@ def descr_of(kind: int) -> int:
 
 
 def natural(table: int, frame: int, entry: int, own: int) -> int:
-    """The shape of a result as the caller sees it; returns its number of elements."""
+    """Compute the shape of a result as the caller sees it; returns its number of elements."""
     dimensions = 0
     total = 1
     if load(entry, 8 * Record.LEADS):
@@ -170,7 +170,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
     if load(frame, 8 * Frame.FORTRAN) and load(table, 8 * Table.MIRRORS):
         mirror(own)
     if fixed and load(frame, 8 * Frame.MOVED) >= 0:
-        # The extent of the axis, now last, back to where the caller has it.
+        # Move the extent of the axis, now last, back to the caller's position.
         kept = load(own, 8 * (Operand.EXTENTS + dimensions - 1))
         place = dimensions + load(frame, 8 * Frame.AXIS)
         d = dimensions - 1
@@ -182,7 +182,7 @@ def natural(table: int, frame: int, entry: int, own: int) -> int:
 
 
 def accept(frame: int, entry: int, own: int, array: int) -> int:
-    """A result that the caller gave: right shape, writeable, of a float dtype or the result's own; 0 if not."""
+    """Check a result that the caller passed: shape, writeable, a float dtype or the result's own; 0 if it fails."""
     if load(array, Offset.TYPE) != address("jk_ndarray") and is_derived(load(array, Offset.TYPE)) == 0:
         return 0
     dimensions = load(own, 8 * Operand.DIMENSIONS)
@@ -205,7 +205,7 @@ def accept(frame: int, entry: int, own: int, array: int) -> int:
 
 
 def takes_copies(frame: int, entry: int, own: int, array: int) -> int:
-    """Whether it is right for a result but in the other byte order: NumPy brings a new one there then."""
+    """Whether it is valid for a result but byte-swapped: NumPy then copies a new result into it."""
     if load(array, Offset.TYPE) != address("jk_ndarray"):
         return 0
     descr = load(array, Offset.ARRAY_DTYPE)
@@ -224,7 +224,7 @@ def takes_copies(frame: int, entry: int, own: int, array: int) -> int:
 
 
 def folds(own: int) -> int:
-    """Whether two elements may share memory: a stride does not go beyond all that smaller ones reach."""
+    """Whether two elements may share memory: a stride does not exceed the reach of smaller ones."""
     for d in range(load(own, 8 * Operand.DIMENSIONS)):
         stride = load(own, 8 * (Operand.STRIDES + d))
         stride = max(stride, -stride)
@@ -240,7 +240,7 @@ def folds(own: int) -> int:
 
 
 def lay_out_result(frame: int, entry: int, own: int) -> int:
-    """Loop extents and strides of a result, and whether the kernel can write it as it is."""
+    """Compute the loop extents and strides of a result, and whether the kernel can write it directly."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     wanted = wanted_of(frame, entry)
     store(own, 8 * Operand.WANTED, wanted)
@@ -258,16 +258,14 @@ def lay_out_result(frame: int, entry: int, own: int) -> int:
     elif direct and load(own, 8 * Operand.CONTIGUOUS) == 0:
         direct = lies_in_order(own)
     kind = load(own, 8 * Operand.KIND)
-    if kind != wanted and (
-        wanted != 7 or kind != 9
-    ):  # such as floats in place of an int32, in memory of wider ones
+    if kind != wanted and (wanted != 7 or kind != 9):  # such as an int32 result in memory of a wider dtype
         direct = 0
     store(own, 8 * Operand.DIRECT, direct)
     return 0
 
 
 def keep_apart(table: int, frame: int) -> int:
-    """Inputs that a given result would overwrite are copied first; results that share memory are Python's to refuse."""
+    """Mark inputs that overlap a passed result for copying; Python rejects results that share memory."""
     inputs = load(table, 8 * Table.INPUTS)
     both = inputs + load(table, 8 * Table.OUTPUTS)
     for i in range(both):
@@ -299,7 +297,7 @@ def keep_apart(table: int, frame: int) -> int:
 
 
 def find_ends(own: int) -> int:
-    """Where an operand's memory begins, and what is behind it."""
+    """Compute the address range of an operand."""
     low = load(own, 8 * Operand.DATA)
     high = low + load(own, 8 * Operand.ITEM)
     for d in range(load(own, 8 * Operand.DIMENSIONS)):
@@ -314,7 +312,7 @@ def find_ends(own: int) -> int:
 
 
 def computed(table: int, frame: int, context: int) -> int:
-    """Call the entry; 0 if it did not compute."""
+    """Call the entry; 0 if it failed."""
     if copy_narrow(table, frame) == 0:
         return 0
     for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
@@ -331,7 +329,7 @@ def computed(table: int, frame: int, context: int) -> int:
 
 
 def copy_narrow(table: int, frame: int) -> int:
-    """Inputs that no buffer takes: narrow integers, bfloat16, and integers that may not fit; 0 where they do not."""
+    """Materialize inputs that no buffer supports: narrow integers, bfloat16, and wider integers; 0 if out of range."""
     inputs = load(table, 8 * Table.INPUTS)
     for i in range(inputs + load(table, 8 * Table.OUTPUTS)):
         own = operand(frame, i)
@@ -348,7 +346,7 @@ def copy_narrow(table: int, frame: int) -> int:
 
 
 def launch(table: int, frame: int, context: int, words: int, lead: int, long: int) -> int:
-    """The words of one call, with `lead` in place of the leading extent unless negative; 0 if the kernel refused."""
+    """Call the entry with the words of one call, with `lead` as leading extent unless negative; 0 on failure."""
     both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
     at = 0
     for i in range(both):

@@ -1,7 +1,8 @@
-"""Extents from shapes: leading dimensions broadcast, an axis goes to the end, and how each operand lies in its loop."""
+"""Infer extents from shapes: broadcast leading dimensions, move an axis to the end, lay out each operand's loop."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, load, load32, store
+from jitkernels.runtime.abi_layout import (
     IN_FORTRAN_ORDER,
     MOST_OPERAND_DIMENSIONS,
     Frame,
@@ -11,7 +12,6 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, load, load32, store
 
 
 def operand(frame: int, number: int) -> int:
@@ -23,9 +23,9 @@ def record(table: int, number: int) -> int:
 
 
 def bind_inputs(table: int, frame: int) -> int:
-    """Leading dimensions broadcast, all other extents agree; every operand in the order of its loop.
+    """Broadcast leading dimensions, check all other extents, and put every operand in the order of its loop.
 
-    What options told of them stands there already.
+    Extents that options determine are already set.
     """
     inputs = load(table, 8 * Table.INPUTS)
     store(frame, 8 * Frame.MISSING, 0)
@@ -53,7 +53,7 @@ def bind_inputs(table: int, frame: int) -> int:
                     return 0
                 dimensions = fixed
             if dimensions == fixed - 1 and load(entry, 8 * Record.OPTIONAL):
-                # A vector where a matrix of one column may stand: that column, and none in the result. Or a number.
+                # A vector in place of a matrix of one column, which the result omits as well; or a scalar.
                 store(own, 8 * (Operand.EXTENTS + dimensions), 1)
                 store(own, 8 * (Operand.STRIDES + dimensions), load(own, 8 * Operand.ITEM))
                 dimensions += 1
@@ -106,7 +106,7 @@ def bind_inputs(table: int, frame: int) -> int:
 
 
 def products_agree(table: int, frame: int, inputs: int) -> int:
-    """Whether extents of two symbols are what other extents say of these."""
+    """Whether extents that are products of two symbols match the values of these."""
     for i in range(inputs):
         own = operand(frame, i)
         if load(own, 8 * Operand.PRESENT):
@@ -129,7 +129,7 @@ def products_agree(table: int, frame: int, inputs: int) -> int:
 
 
 def turn_round(frame: int) -> int:
-    """An array in Fortran order is taken as it lies: with its dimensions, and the axis, the other way round."""
+    """Reverse the dimensions and the axis of an array in Fortran order, so that it needs no copy."""
     own = operand(frame, 0)
     array = load(own, 8 * Operand.ARRAY)
     dimensions = load(own, 8 * Operand.DIMENSIONS)
@@ -145,7 +145,7 @@ def turn_round(frame: int) -> int:
 
 
 def trail(table: int, frame: int, own: int, fixed: int, leads: int) -> int:
-    """The trailing dimensions, which the first operand that has some tells; 0 where those of another are not these."""
+    """The trailing dimensions, set by the first operand that has some; 0 if another operand's differ."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     if load(frame, 8 * Frame.BEHIND) < 0:
         behind = dimensions - fixed
@@ -174,7 +174,7 @@ def trail(table: int, frame: int, own: int, fixed: int, leads: int) -> int:
 
 
 def move_axis(frame: int, own: int) -> int:
-    """The axis of a call, counted from the end by the first operand, to the end."""
+    """Move the axis of a call, counted from the end of the first operand, to the end."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     axis = load(frame, 8 * Frame.AXIS)
     if load(frame, 8 * Frame.MOVED) < 0:
@@ -197,7 +197,7 @@ def move_axis(frame: int, own: int) -> int:
 
 
 def rotate(words: int, first: int, last: int) -> int:
-    """The first word to the end, those behind it one forward."""
+    """Move the first word to the end."""
     kept = load(words, 8 * first)
     for d in range(first, last):
         store(words, 8 * d, load(words, 8 * (d + 1)))
@@ -206,7 +206,7 @@ def rotate(words: int, first: int, last: int) -> int:
 
 
 def all_fortran(table: int, frame: int, inputs: int) -> int:
-    """Whether all operands of an elementwise kernel, but for numbers, lie in Fortran order: as good as C order then."""
+    """Whether all array operands of an elementwise kernel are in Fortran order, equivalent to C order then."""
     fortran = 1
     for i in range(inputs):
         own = operand(frame, i)
@@ -227,7 +227,7 @@ def all_fortran(table: int, frame: int, inputs: int) -> int:
 
 
 def lay_out(table: int, frame: int, own: int, entry: int) -> int:
-    """Loop extents and strides of an operand (0 where it is broadcast), and whether the kernel takes it as it is."""
+    """Compute loop extents and strides of an operand (0 if broadcast), and whether the kernel can read it directly."""
     dimensions = load(own, 8 * Operand.DIMENSIONS)
     fixed = load(entry, 8 * Record.FIXED)
     if load(entry, 8 * Record.TRAILS):
@@ -282,7 +282,7 @@ def lay_out(table: int, frame: int, own: int, entry: int) -> int:
 
 
 def wanted_of(frame: int, entry: int) -> int:
-    """NumPy's number of the dtype that the kernel takes or gives."""
+    """NumPy's type number of the dtype that the kernel expects."""
     integer = load(entry, 8 * Record.INTEGER)
     unless = load(entry, 8 * Record.UNLESS)
     if integer == 0 or (unless and load(operand(frame, unless - 1), 8 * Operand.PRESENT)):
@@ -294,7 +294,7 @@ def wanted_of(frame: int, entry: int) -> int:
 
 
 def mirror(own: int) -> int:
-    """The dimensions of an operand the other way round."""
+    """Reverse the dimensions of an operand."""
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     for d in range((last + 1) // 2):
         for words in range(2):
@@ -306,7 +306,7 @@ def mirror(own: int) -> int:
 
 
 def lies_in_order(own: int) -> int:
-    """Whether the elements follow one another in the order of the loop."""
+    """Whether the elements are contiguous in loop order."""
     step = load(own, 8 * Operand.ITEM)
     d = load(own, 8 * Operand.DIMENSIONS) - 1
     while d >= 0:
@@ -319,7 +319,7 @@ def lies_in_order(own: int) -> int:
 
 
 def lies_turned(own: int) -> int:
-    """Whether matrices lie as the transposes of such in order."""
+    """Whether matrices are stored as transposes of contiguous ones."""
     item = load(own, 8 * Operand.ITEM)
     last = load(own, 8 * Operand.DIMENSIONS) - 1
     rows = load(own, 8 * (Operand.EXTENTS + last - 1))

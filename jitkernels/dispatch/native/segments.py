@@ -1,7 +1,7 @@
-"""The objects that launcher and dispatcher are made of, and what they link to.
+"""The objects (segments) of launcher and dispatcher, and what they link to.
 
-The launcher is what every call passes through. The parts that most calls do without are objects of their own, since
-building them would take most of the first call of a process.
+Every call passes through the launcher. The parts that most calls do not need are objects of their own, since building
+them would take most of the first call of a process.
 """
 
 import ctypes
@@ -9,30 +9,38 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from jitkernels.native import copying, load, moving
-from jitkernels.native.c_api import externals, link
-from jitkernels.native.ir import WordSource
-from jitkernels.native.layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
-from jitkernels.native.source import External
-from jitkernels.states import state_of
+from jitkernels.codegen.ir_source import I64Source
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core.source_hash import state_of
+from jitkernels.runtime import cast_copy, copy_transpose
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
+from jitkernels.runtime.c_api import externals, link
+from jitkernels.runtime.loading import loader
 
 PARTS = {name.lower(): number for name, number in vars(Part).items() if name.isupper()}
 LAUNCHER = ("jk_launch", "jk_everyday")
 VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(PARTS)}
-"""The launcher's own words, so many of each: whether Python serves all everyday calls; the number of the part that a
-call was without, and one; where the parts are."""
+"""The launcher's global words, with their counts.
+
+jk_bypass: whether Python serves all everyday calls. jk_missing: one plus the number of the missing part. jk_parts: the
+addresses of the parts.
+"""
 TOGETHER = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
-"""Which parts are one object."""
-WRITTEN = ("native/parts.py", "native/dispatch", "native/copying.py", "native/moving.py")
-"""The modules of what is translated."""
+"""The parts of each object."""
+WRITTEN = (
+    "dispatch/native",
+    "runtime/cast_copy.py",
+    "runtime/copy_transpose.py",
+)
+"""The modules whose functions are translated."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
-"""A kernel is called with the least of these that is enough: in C a function may be given more than it takes."""
+"""A kernel is called with the smallest sufficient count of these: in C a function may be passed extra arguments."""
 
 
 class Parts:
-    """The launcher, loaded, and the parts of the dispatcher that calls have come to need.
+    """The loaded launcher, and the parts of the dispatcher that calls have needed so far.
 
-    `addresses` is where the launcher's functions and variables are. Raises BuildError when it cannot be had.
+    `addresses` are those of the launcher's functions and variables. Raises BuildError if it cannot be built.
     """
 
     def __init__(self, slot: int) -> None:
@@ -42,27 +50,28 @@ class Parts:
             "SLOT": slot,
             "READABLE": ALIGNED | CONTIGUOUS,
             "WRITABLE": ALIGNED | CONTIGUOUS | WRITEABLE,
-            "HAS_FLOAT16": int(copying.has_float16()),
-            "BOOL": copying.BOOL,
-            "FLOAT16": copying.FLOAT16,
-            "BFLOAT16": copying.BFLOAT16,
-            "FLOAT32": copying.FLOAT32,
-            "FLOAT64": copying.FLOAT64,
-            "SWAPPED": copying.SWAPPED,
-            "LANES": copying.LANES,
-            "NEIGHBOURS": copying.NEIGHBOURS,
-            "SAME": copying.SAME,
-            "LEAST_ROW": moving.LEAST_ROW,
-            "SQUARE": moving.SQUARE,
+            "HAS_FLOAT16": int(cast_copy.has_float16()),
+            "BOOL": cast_copy.BOOL,
+            "FLOAT16": cast_copy.FLOAT16,
+            "BFLOAT16": cast_copy.BFLOAT16,
+            "FLOAT32": cast_copy.FLOAT32,
+            "FLOAT64": cast_copy.FLOAT64,
+            "SWAPPED": cast_copy.SWAPPED,
+            "LANES": cast_copy.LANES,
+            "NEIGHBOURS": cast_copy.NEIGHBOURS,
+            "SAME": cast_copy.SAME,
+            "LEAST_ROW": copy_transpose.LEAST_ROW,
+            "SQUARE": copy_transpose.SQUARE,
             "INFINITY_BITS": 0x7FF << 52,
+            "MAGNITUDE_BITS": (1 << 63) - 1,
             "LEAST_SINGLE_BITS": 1023 - 149 << 52,
         }
-        # The translator's own text is in every key (`jitkernels.native.cache`).
+        # The source of the translator is in every key (`jitkernels.codegen.object_cache`).
         self._written = f"{state_of(*WRITTEN)}\n{self._constants}\n"
         self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
 
     def bring_missing(self) -> bool:
-        """Load the part that a call was without; whether there was one. Raises BuildError when it cannot be had."""
+        """Load the part that a call missed; False if there was none. Raises BuildError if it cannot be built."""
         missing = ctypes.c_int64.from_address(self.addresses["jk_missing"])
         number, missing.value = missing.value - 1, 0
         for title, parts in TOGETHER.items():
@@ -72,15 +81,15 @@ class Parts:
         return False
 
     def bring_all(self) -> None:
-        """Load every part. Raises BuildError when one cannot be had."""
+        """Load every part. Raises BuildError if one cannot be built."""
         for title, parts in TOGETHER.items():
             self._bring(title, parts)
 
     def _bring(self, title: str, parts: Sequence[str]) -> None:
         links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
-        found = self._loaded(title, parts, links)
+        addresses = self._loaded(title, parts, links)
         for name in parts:
-            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * PARTS[name]).value = found[name]
+            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * PARTS[name]).value = addresses[name]
 
     def _loaded(
         self,
@@ -89,11 +98,11 @@ class Parts:
         links: Sequence[External] = (),
         owns: Mapping[str, int] = MappingProxyType({}),
     ) -> dict[str, int]:
-        """Where the exported functions of an object, and the words that it owns, are in this process."""
+        """The addresses of an object's exported functions and variables in this process."""
 
         def ir() -> str:
-            from jitkernels.native import dispatch
-            from jitkernels.native.language.words import translated
+            from jitkernels.codegen.python.i64_functions import translated
+            from jitkernels.dispatch import native
 
             variables = {
                 name: f"@{name} = global [{count} x i64] zeroinitializer\n" for name, count in owns.items()
@@ -101,19 +110,19 @@ class Parts:
             provided = {
                 "called": _called(),
                 "nearest_single": NEAREST_SINGLE,
-                **copying.provided(),
-                **moving.provided(),
+                **cast_copy.provided(),
+                **copy_transpose.provided(),
                 **variables,
             }
-            text = translated(dispatch.FUNCTIONS, exported, self._constants, provided, dispatch.INLINED)
+            text = translated(native.FUNCTIONS, exported, self._constants, provided, native.INLINED)
             return text.replace(f"@{exported[0]}(", "@entry(")
 
-        source = WordSource(name, self._written, ir, (*externals(), *links))
-        return {exported[0]: load.address_of(source), **load.functions_of(source, (*exported[1:], *owns))}
+        source = I64Source(name, self._written, ir, (*externals(), *links))
+        return {exported[0]: loader.address_of(source), **loader.functions_of(source, (*exported[1:], *owns))}
 
 
 def _called() -> str:
-    """``called(entry, words, count)``: the C function with so many words, or more."""
+    """IR of ``called(entry, words, count)``: call the C function with `count` words, or more."""
     most = ARGUMENTS[-1]
     lines = ["define internal i64 @called(i64 %entry, i64 %words, i64 %count) nounwind {"]
     lines += ["  %f = inttoptr i64 %entry to ptr", "  %w = inttoptr i64 %words to ptr"]
@@ -138,4 +147,4 @@ NEAREST_SINGLE = """define internal i64 @nearest_single(i64 %bits) nounwind {
   ret i64 %rounded
 }
 """
-"""The bits of a double, nearest in float32."""
+"""Round the bits of a double to float32."""

@@ -1,12 +1,13 @@
-"""Kernels on rows without gaps: those of the operands themselves, nothing passes through a buffer.
+"""Call kernels on contiguous rows of strided operands in place, without a buffer.
 
-So lie the left columns of a wider array and every second row. For elementwise kernels so do a row for all rows, and
-beside whole arrays a number for all elements, which is written down as often as a row has elements. Calls of a row are
-cheap, as only the places of its operands change.
+Examples are the left columns of a wider array and every second row. Elementwise kernels also accept a broadcast row
+and, beside contiguous arrays, a broadcast scalar, which is materialized to the length of a row. The call of a row is
+cheap, as only the addresses of its operands change.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.native.layout import (
+from jitkernels.codegen.i64_intrinsics import address, load, stack, store
+from jitkernels.runtime.abi_layout import (
     LEAST_ROWS,
     LEAST_STRAIGHT,
     MOST_CALL_WORDS,
@@ -20,11 +21,10 @@ from jitkernels.native.layout import (
     Record,
     Table,
 )
-from jitkernels.native.words import address, load, stack, store
 
 
 def straight(table: int, frame: int, context: int, lead: int, widest: int) -> int:
-    """Call the entry row by row; 0 if it refused, -1 if operands lie otherwise, and nothing was done."""
+    """Call the entry row by row; 0 if it failed, -1 if operands have another layout, and nothing was done."""
     length = length_of_rows(table, frame) if widest == 1 else rows_without_gaps(table, frame, lead)
     if length == 0:
         return -1
@@ -91,7 +91,7 @@ def straight(table: int, frame: int, context: int, lead: int, widest: int) -> in
 
 
 def rows_without_gaps(table: int, frame: int, lead: int) -> int:
-    """How many rows of a kernel lie one behind another in every operand; 0 where some have gaps or are too short."""
+    """How many rows of a kernel are contiguous in every operand; 0 where some are strided or too short."""
     inputs = load(table, 8 * Table.INPUTS)
     length = 0
     widest = 0
@@ -125,14 +125,14 @@ def rows_without_gaps(table: int, frame: int, lead: int) -> int:
 
 
 def is_taken_so(own: int) -> int:
-    """Whether a kernel may read the elements of an operand, or write them, where they are."""
+    """Whether a kernel may read or write the elements of an operand in place."""
     if load(own, 8 * Operand.ALIGNED) == 0:
         return 0
     return load(address("jk_forms"), 8 * load(own, 8 * Operand.PAIR)) & SAME
 
 
 def length_of_rows(table: int, frame: int) -> int:
-    """How many elements the rows of all operands have that are not whole; 0 where some lie otherwise."""
+    """The row length of all strided operands; 0 where some have another layout."""
     inputs = load(table, 8 * Table.INPUTS)
     length = 0
     written = 0
@@ -166,14 +166,14 @@ def length_of_rows(table: int, frame: int) -> int:
     if length == 0:
         length = STRAIGHT >> load(frame, 8 * Frame.WIDE)
     elif moves == 0 and length < STRAIGHT:
-        return 0  # several copies of the one row that all have make longer blocks
+        return 0  # copies of the one broadcast row make longer blocks
     if length < LEAST_STRAIGHT or (written and length > MOST_STRAIGHT):
         return 0
     return length
 
 
 def renew(frame: int, operands: int, row: int, length: int) -> int:
-    """The numbers of a row, where each row has one of its own."""
+    """Materialize the scalars of a row, where each row has its own."""
     for i in range(operands):
         own = operand(frame, i)
         if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.BASE) != 0:

@@ -1,6 +1,7 @@
-"""Attention of a few queries, as in decoding: keys and values are read once, in long runs, as fast as memory is.
+"""Attention for few queries (decode): keys and values are read once, in long runs, at memory bandwidth.
 
-A block of keys at a time: dot products along d, the weights of each query, and the sum of the values' rows in place.
+A block of keys at a time: dot products along d, the softmax weights of each query, and the weighted sum of rows of the
+values, read in place.
 """
 
 from dataclasses import dataclass
@@ -8,42 +9,43 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.loops.attention_many import ir_function_of
-from jitkernels.loops.dot_tile import DotTile
-from jitkernels.loops.matmul_across import rows_across
-from jitkernels.loops.tile import TILE_ARGUMENTS
-from jitkernels.machine import Target
-from jitkernels.maths.exp import exp_float32, exp_float64
-from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.native.source import inlined, offset, written_by
+from jitkernels.codegen.source_protocol import inlined, offset, written_by
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.attention.prefill import ir_function_of
+from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS
+from jitkernels.microkernels.gemm.skinny_direct import rows_across
+from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
+from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 
 FEW = 6
-"""Queries up to which a panel of them would be empty for the most part."""
+"""Up to so many queries, a panel of them would be mostly padding."""
 BLOCK = 256
-"""Keys at a time: their rows are still in the second-level cache when another query wants them."""
+"""Keys per block: their rows are still in the second-level cache for the next query."""
 TOGETHER = 8
-"""Keys that are read at once."""
+"""Keys per dot-product tile."""
 ROOM = FEW * BLOCK + 2 * FEW
-"""Elements of the workspace: the scores of a block, and for each query the largest score and the total."""
+"""Elements of the workspace: the scores of a block, and for each query its maximum and its sum of exponentials."""
 
 
 @dataclass(frozen=True)
-class FewQueries:
+class DecodeQueries:
     """Functions for queries that share keys, whose pointers are to the first row of each.
 
-    ``all_keys(q, k, v, mask, out, keys, d, dv, factor, sees, live, workspace)``, where `sees` is how many keys the
-    first query sees. ``part(q, k, v, mask, out, state, keys, first, last, d, ...)`` sees keys ``first..last`` alone,
-    and leaves the largest score and the total of each query in `state`, by which nothing is divided yet.
+    ``all_keys(q, k, v, mask, out, keys, d, dv, factor, visible, live, workspace)``, where `visible` is the number of
+    keys that the first query attends to. ``part(q, k, v, mask, out, state, keys, first, last, d, ...)`` attends to keys
+    ``first..last`` alone, and stores the maximum and the sum of exponentials of each query in `state`; its result is
+    not normalized.
     """
 
     all_keys: Any
     part: Any
 
 
-def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> FewQueries:
-    """The functions for what a row is."""
+def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> DecodeQueries:
+    """Return the functions for a dtype and a target."""
     lanes, number = target.lanes(dtype), np.dtype(dtype).type
-    zero, one, nothing = number(0), number(1), number(-np.inf)
+    zero, one, minus_infinity = number(0), number(1), number(-np.inf)
     exp = exp_float32 if dtype == "float32" else exp_float64
     row_maximum = row_maximum_float32 if dtype == "float32" else row_maximum_float64
     across = rows_across(dtype, target, 0.0, by_column=False)
@@ -56,25 +58,25 @@ def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> Fe
     together, alone = along(TOGETHER), along(1)
 
     @inlined()
-    def score(q: Any, k: Any, at: int, some: int, d: int, scores: Any) -> None:
+    def score(q: Any, k: Any, at: int, count: int, d: int, scores: Any) -> None:
         j = 0
-        while some - j >= TOGETHER:
+        while count - j >= TOGETHER:
             together(q, 0, d, k, at + j * d, d, scores, j, BLOCK, d, 1, 1, TOGETHER)
             j += TOGETHER
-        while j < some:
+        while j < count:
             alone(q, 0, d, k, at + j * d, d, scores, j, BLOCK, d, 1, 1, 1)
             j += 1
 
     @inlined("reassoc", "contract")
-    def total_of(scores: Any, some: int) -> Any:
+    def total_of(scores: Any, count: int) -> Any:
         total = zero
-        for j in range(some):
+        for j in range(count):
             total += scores[j]
         return total
 
     @inlined("contract")
-    def weigh(scores: Any, some: int, largest: Any) -> None:
-        for j in range(some):
+    def weigh(scores: Any, count: int, largest: Any) -> None:
+        for j in range(count):
             scores[j] = exp(scores[j] - largest)
 
     @inlined("contract")
@@ -83,61 +85,67 @@ def few_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> Fe
             row[r] = row[r] * factor
 
     @inlined("contract")
-    def add(scores: Any, mask: Any, some: int, factor: Any) -> None:
-        for j in range(some):
+    def add(scores: Any, mask: Any, count: int, factor: Any) -> None:
+        for j in range(count):
             scores[j] = scores[j] * factor + mask[j]
 
     @inlined()
-    def settle(scores: Any, shown: int, state: Any, out: Any, kept: int) -> None:
-        """The weights of one query for a block, and what its larger score makes of the sums before."""
-        found = row_maximum(scores, 0, shown)
+    def settle(scores: Any, visible_keys: int, state: Any, out: Any, carried_sums: int) -> None:
+        """Compute the weights of one query for a block, and rescale the running sums by the new maximum."""
+        block_maximum = row_maximum(scores, 0, visible_keys)
         before = state[0]
-        largest = found if found > before else before
-        base = zero if largest == nothing else largest
+        largest = block_maximum if block_maximum > before else before
+        base = zero if largest == minus_infinity else largest
         change = exp(before - base)
-        weigh(scores, shown, base)
+        weigh(scores, visible_keys, base)
         state[0] = largest
-        state[1] = state[1] * change + total_of(scores, shown)
-        scale(out, kept, change)
+        state[1] = state[1] * change + total_of(scores, visible_keys)
+        scale(out, carried_sums, change)
 
     @inlined()
     def part(
         q: Any, k: Any, v: Any, mask: Any, out: Any, state: Any, keys: int, first: int, last: int, d: int, dv: int,
-        factor: Any, sees: int, live: int, workspace: Any,
+        factor: Any, visible: int, live: int, workspace: Any,
     ) -> None:  # fmt: skip
         for i in range(live):
-            state[2 * i] = nothing
+            state[2 * i] = minus_infinity
             state[2 * i + 1] = zero
-        last = min(last, sees + live - 1) if causal else last
+        last = min(last, visible + live - 1) if causal else last
         if last <= first:
             for r in range(live * dv):
                 out[r] = zero
         for key in range(first, last, BLOCK):
-            some = min(BLOCK, last - key)
+            count = min(BLOCK, last - key)
             for i in range(live):
                 scores = offset(workspace, i * BLOCK)
-                score(offset(q, i * d), k, key * d, some, d, scores)
+                score(offset(q, i * d), k, key * d, count, d, scores)
                 if masked:
-                    add(scores, offset(mask, i * keys + key), some, factor)
+                    add(scores, offset(mask, i * keys + key), count, factor)
                 else:
-                    scale(scores, some, factor)
-                shown = min(max(sees + i - key, 0), some) if causal else some
-                if shown > 0:
-                    settle(scores, shown, offset(state, 2 * i), offset(out, i * dv), dv if key > first else 0)
-                for j in range(shown, some):
+                    scale(scores, count, factor)
+                visible_keys = min(max(visible + i - key, 0), count) if causal else count
+                if visible_keys > 0:
+                    settle(
+                        scores,
+                        visible_keys,
+                        offset(state, 2 * i),
+                        offset(out, i * dv),
+                        dv if key > first else 0,
+                    )
+                for j in range(visible_keys, count):
                     scores[j] = zero
             across(
-                workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, some, 1 if key == first else 0, 0, dv
+                workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, count, 1 if key == first else 0, 0, dv
             )
 
     @inlined()
     def few(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, sees: int, live: int,
+        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, visible: int, live: int,
         workspace: Any,
     ) -> None:  # fmt: skip
         state = offset(workspace, FEW * BLOCK)
-        part(q, k, v, mask, out, state, keys, 0, keys, d, dv, factor, sees, live, workspace)
+        part(q, k, v, mask, out, state, keys, 0, keys, d, dv, factor, visible, live, workspace)
         for i in range(live):
             scale(offset(out, i * dv), dv, one / state[2 * i + 1])
 
-    return FewQueries(few, part)
+    return DecodeQueries(few, part)

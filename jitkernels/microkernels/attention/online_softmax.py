@@ -1,16 +1,21 @@
-"""What happens to the scores of a panel of queries between its two products, as LLVM IR text.
+"""Online softmax of the scores of a panel of queries, between the two products of attention, as LLVM IR text.
 
 Vectors run along the queries of the panel: scores are ``[keys, width]``, so that the maximum and the sum over keys are
-those of whole vectors, element by element, and nothing is added up across lanes. For each query the largest score and
-the sum of exponentials relative to it are kept; what was added up before is multiplied by what a larger score makes of
-it (Milakov and Gimelshein 2018).
+elementwise on whole vectors, without horizontal reductions. For each query the code carries the running maximum and the
+sum of exponentials relative to it; a larger maximum rescales the running sums (Milakov and Gimelshein 2018).
 """
 
 from __future__ import annotations
 
-from jitkernels.loops.pack import _Packer, transpose_registers
-from jitkernels.loops.tile import Text, declarations, element_size, element_type, float_literal
-from jitkernels.records import record
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import (
+    Text,
+    declarations,
+    element_size,
+    element_type,
+    float_literal,
+)
+from jitkernels.microkernels.gemm.packing import _Packer, transpose_registers
 
 WEIGH_ARGUMENTS = (
     ("ptr", "scores"), ("i64", "keys"), ("number", "factor"), ("ptr", "state"), ("ptr", "sums"), ("i64", "count"),
@@ -24,7 +29,7 @@ STORE_ARGUMENTS = (
 
 @record
 class Panel:
-    """So many queries side by side, ``vectors`` of ``lanes`` each; the functions about them are named by a prefix."""
+    """A panel of queries: ``vectors`` of ``lanes`` each; a prefix names its functions."""
 
     dtype: str
     lanes: int
@@ -35,27 +40,27 @@ class Panel:
         return self.lanes * self.vectors
 
     def weigh(self, symbol: str) -> str:
-        """IR of: largest and total of `state` go on by the scores times a factor, which become exponentials.
+        """IR that updates maximum and sum in `state` by scaled scores, and replaces the scores by exponentials.
 
-        The first `count` rows of `sums` are multiplied by what the new largest scores make of them.
+        It rescales the first `count` rows of `sums` by the new maxima.
         """
         return _PanelText(self).weigh(symbol)
 
     def hide(self, symbol: str) -> str:
-        """IR of: the score of query w and key i becomes minus infinity where ``w < i + behind``."""
+        """IR of the causal mask: the score of query w and key i becomes minus infinity where ``w < i + behind``."""
         return _PanelText(self).hide(symbol)
 
     def add(self, symbol: str) -> str:
-        """IR of: scores are multiplied by a factor, and a mask of the same layout is added."""
+        """IR that multiplies scores by a factor and adds a mask of the same layout."""
         return _PanelText(self).add(symbol)
 
     def store(self, symbol: str) -> str:
-        """IR of: ``out[w, r] = sums[r, w] / total[w]`` for r < count and w < live."""
+        """IR of ``out[w, r] = sums[r, w] / total[w]`` for r < count and w < live."""
         return _PanelText(self).store(symbol)
 
 
 class _PanelText:
-    """Writes one function."""
+    """Writer of one function."""
 
     def __init__(self, panel: Panel) -> None:
         self.panel, self.lanes, self.out = panel, panel.lanes, Text()
@@ -72,26 +77,26 @@ class _PanelText:
             f"define void @{symbol}({listed}) noinline nounwind {{\n{body}\n}}\n"
         )
 
-    def place(self, base: str, row: str | int, j: int) -> str:
-        """The address of vector j of a row of the width of the panel."""
+    def address_of(self, base: str, row: str | int, j: int) -> str:
+        """Append the address of vector j of a row of the width of the panel."""
         at = self.out.times(self.panel.width, str(row)) if isinstance(row, str) else row * self.panel.width
         return self.out.element(self.kind, self.out.element(self.kind, base, at), j * self.lanes)
 
     def load(self, base: str, row: str | int, j: int) -> str:
-        return self.out.value(f"load {self.vector}, ptr {self.place(base, row, j)}, align {self.size}")
+        return self.out.value(f"load {self.vector}, ptr {self.address_of(base, row, j)}, align {self.size}")
 
     def put(self, value: str, base: str, row: str | int, j: int) -> None:
-        self.out.line(f"store {self.vector} {value}, ptr {self.place(base, row, j)}, align {self.size}")
+        self.out.line(f"store {self.vector} {value}, ptr {self.address_of(base, row, j)}, align {self.size}")
 
     def everywhere(self, value: str, kind: str = "") -> str:
-        """A number in all lanes."""
+        """Append the broadcast of a number."""
         vector = f"<{self.lanes} x {kind or self.kind}>"
-        one = self.out.value(f"insertelement {vector} poison, {kind or self.kind} {value}, i64 0")
+        first_lane = self.out.value(f"insertelement {vector} poison, {kind or self.kind} {value}, i64 0")
         zeros = f"<{self.lanes} x i32> zeroinitializer"
-        return self.out.value(f"shufflevector {vector} {one}, {vector} poison, {zeros}")
+        return self.out.value(f"shufflevector {vector} {first_lane}, {vector} poison, {zeros}")
 
     def rows(self, name: str, before: str, carried: list[str]) -> None:
-        """The head of a loop over rows, one at least, which `next_row` ends; carried: vectors that it begins with."""
+        """Open a loop over rows, closed by `next_row`; carried: initial values of loop-carried vectors."""
         self.out.label(name)
         self.out.lines.append(f"  %i_{name} = phi i64 [ 0, %{before} ], [ %next_{name}, %{name} ]")
         for j, value in enumerate(carried):
@@ -104,8 +109,8 @@ class _PanelText:
         self.out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
 
     def weigh(self, symbol: str) -> str:
-        from jitkernels.maths.exp import exp_float32, exp_float64
-        from jitkernels.native.language.lanes import Library
+        from jitkernels.codegen.python.simd_library import Library
+        from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 
         out, vector, library = self.out, self.vector, Library()
         exp = exp_float32 if self.panel.dtype == "float32" else exp_float64
@@ -123,12 +128,12 @@ class _PanelText:
             out.lines.append(f"  %most{j}_out = select {lanes}, {vector} {score}, {vector} %most{j}")
         self.next_row("most", "%keys", "base")
         out.label("base")
-        nothing = f"splat ({self.kind} {float_literal(float('-inf'), self.panel.dtype)})"
-        changes, bases, starts = [], [], []
+        minus_infinity = f"splat ({self.kind} {float_literal(float('-inf'), self.panel.dtype)})"
+        rescales, bases, starts = [], [], []
         for j in self.numbers:
             none = out.value(
-                f"fcmp oeq {vector} %most{j}_out, {nothing}"
-            )  # of which differences would be NaN
+                f"fcmp oeq {vector} %most{j}_out, {minus_infinity}"
+            )  # whose differences would be NaN
             base = out.value(
                 f"select <{self.lanes} x i1> {none}, {vector} zeroinitializer, {vector} %most{j}_out"
             )
@@ -137,7 +142,7 @@ class _PanelText:
             )
             bases.append(out.value(f"fneg {vector} {base}"))
             starts.append(out.value(f"fmul {vector} {totals[j]}, {change}"))
-            changes.append(change)
+            rescales.append(change)
         out.line("br label %sum")
         self.rows("sum", "base", starts)
         for j in self.numbers:
@@ -157,7 +162,7 @@ class _PanelText:
         out.line("br i1 %some, label %scale, label %done")
         self.rows("scale", "settle", [])
         for j in self.numbers:
-            scaled = out.value(f"fmul {vector} {self.load('%sums', '%i_scale', j)}, {changes[j]}")
+            scaled = out.value(f"fmul {vector} {self.load('%sums', '%i_scale', j)}, {rescales[j]}")
             self.put(scaled, "%sums", "%i_scale", j)
         self.next_row("scale", "%count", "done")
         out.label("done")
@@ -166,7 +171,7 @@ class _PanelText:
 
     def hide(self, symbol: str) -> str:
         out, vector = self.out, self.vector
-        nothing = f"splat ({self.kind} {float_literal(float('-inf'), self.panel.dtype)})"
+        minus_infinity = f"splat ({self.kind} {float_literal(float('-inf'), self.panel.dtype)})"
         out.label("entry")
         out.line("br label %key")
         self.rows("key", "entry", [])
@@ -176,7 +181,7 @@ class _PanelText:
             hidden = out.value(f"icmp slt <{self.lanes} x i64> <{lanes}>, {first}")
             score = self.load("%scores", "%i_key", j)
             self.put(
-                out.value(f"select <{self.lanes} x i1> {hidden}, {vector} {nothing}, {vector} {score}"),
+                out.value(f"select <{self.lanes} x i1> {hidden}, {vector} {minus_infinity}, {vector} {score}"),
                 "%scores", "%i_key", j,
             )  # fmt: skip
         self.next_row("key", "%keys", "done")
@@ -191,9 +196,9 @@ class _PanelText:
         out.line("br label %key")
         self.rows("key", "entry", [])
         for j in self.numbers:
-            score, given = self.load("%scores", "%i_key", j), self.load("%mask", "%i_key", j)
-            found = f"call {vector} @llvm.fmuladd.{self.suffix}({vector} {score}, {vector} {factor}, {vector} {given})"
-            self.put(out.value(found), "%scores", "%i_key", j)
+            score, mask = self.load("%scores", "%i_key", j), self.load("%mask", "%i_key", j)
+            masked = f"call {vector} @llvm.fmuladd.{self.suffix}({vector} {score}, {vector} {factor}, {vector} {mask})"
+            self.put(out.value(masked), "%scores", "%i_key", j)
         self.next_row("key", "%keys", "done")
         out.label("done")
         out.line("ret void")
@@ -212,11 +217,14 @@ class _PanelText:
         out.lines.append("  %left = sub nsw i64 %count, %r")
         inside = make.below(0, "%left")
         last = out.value("add nsw i64 %count, -1")
-        places = [out.value(f"add nsw i64 %r, {i}") for i in range(lanes)]
-        places = [out.value(f"call i64 @llvm.smin.i64(i64 {place}, i64 {last})") for place in places]
+        row_indices = [out.value(f"add nsw i64 %r, {i}") for i in range(lanes)]
+        row_indices = [
+            out.value(f"call i64 @llvm.smin.i64(i64 {row_index}, i64 {last})") for row_index in row_indices
+        ]
         for j in self.numbers:
             rows = [
-                out.value(f"fmul {vector} {self.load('%sums', place, j)}, {shares[j]}") for place in places
+                out.value(f"fmul {vector} {self.load('%sums', row_index, j)}, {shares[j]}")
+                for row_index in row_indices
             ]
             for i, value in enumerate(transpose_registers(make, rows)):
                 query = j * lanes + i

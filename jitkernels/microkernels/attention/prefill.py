@@ -1,34 +1,34 @@
-"""Attention of many queries: a panel of them at a time, turned round so that vectors run along queries.
+"""Attention for many queries (prefill): a panel of queries at a time, transposed so that vectors run along queries.
 
-Scores are the product of keys, read where they lie, with the panel; the sums are that of values, read where they lie,
-with the weights: of all arrays only the queries are copied, and the results turned back. Both products and what happens
-between them stay in the first two levels of caches, a block of keys at a time.
+Scores are the product of keys, read in place, with the panel; the sums are that of values, read in place, with the
+weights: of all arrays the code copies only the queries, and transposes the results back. Both products and the online
+softmax between them stay in the first two cache levels, a block of keys at a time.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
-from jitkernels.loops.attention_panel import (
+from jitkernels.codegen.source_protocol import IRFunction, Written, inlined, offset, written_by
+from jitkernels.core import dtypes
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.attention.online_softmax import (
     ADD_ARGUMENTS,
     HIDE_ARGUMENTS,
     STORE_ARGUMENTS,
     WEIGH_ARGUMENTS,
     Panel,
 )
-from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
-from jitkernels.native.source import IRFunction, Written, inlined, offset, written_by
-from jitkernels.records import record
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 
 DEPTH = 512
-"""Steps along d whose panel is kept, and columns of values whose sums are; more are done after these."""
+"""Block size along d of the panel, and along the columns of values of the sums."""
 
 
 @record
 class Sizes:
-    """Tiles of keys by queries and of values by queries, in registers, and the keys of a block."""
+    """Register tiles of keys by queries and of values by queries, and keys per block."""
 
     vectors: int
     key_rows: int
@@ -38,7 +38,7 @@ class Sizes:
 
 @record
 class Room:
-    """Where the parts of the workspace lie, in elements."""
+    """Offsets of the parts of the workspace, in elements."""
 
     panel: int
     scores: int
@@ -49,7 +49,7 @@ class Room:
 
 
 def room_of(dtype: str, lanes: int, sizes: Sizes, *, masked: bool) -> Room:
-    """Places of the panel of queries, the scores of a block, their mask, the sums, the largest scores and totals."""
+    """Return the offsets of the panel of queries, the scores of a block, their mask, the sums, maxima and totals."""
     width = sizes.vectors * lanes
     slack = -(-packing_slack(lanes, width) // 64) * 64
     panel = 0
@@ -60,26 +60,27 @@ def room_of(dtype: str, lanes: int, sizes: Sizes, *, masked: bool) -> Room:
     return Room(panel, scores, mask, sums, state, state + 2 * width)
 
 
-def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: bool) -> Any:
-    """The function for a panel of queries, or fewer, and a head of keys and values.
+def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: bool) -> Any:
+    """Return the function for a panel of queries, or fewer, and a head of keys and values.
 
-    ``(q, k, v, mask, out, keys, d, dv, factor, sees, live, left, wide, workspace)``: pointers to the first row of each,
-    how many keys the first query sees, how many queries there are, and which columns of the values are meant.
+    ``(q, k, v, mask, out, keys, d, dv, factor, visible, live, first_column, wide, workspace)``: pointers to the first
+    row of each, how many keys the first query attends to (`visible`), how many queries there are (`live`), and the
+    first column of the values and the number of columns.
     """
     number = np.dtype(dtype).type
-    zero, one, nothing = number(0), number(1), number(-np.inf)
+    zero, one, minus_infinity = number(0), number(1), number(-np.inf)
     width, block, key_rows, value_rows = sizes.vectors * lanes, sizes.block, sizes.key_rows, sizes.value_rows
-    room, panel = room_of(dtype, lanes, sizes, masked=masked), Panel(dtype, lanes, sizes.vectors)
+    offsets, panel = room_of(dtype, lanes, sizes, masked=masked), Panel(dtype, lanes, sizes.vectors)
     turn = ir_function_of(
         dtype,
         "attention_turn",
         PACK_ARGUMENTS,
         written_by(transpose_panel, "attention_turn", dtype, lanes, width),
     )
-    weigh = ir_function_of(
+    online_softmax = ir_function_of(
         dtype, "attention_weigh", WEIGH_ARGUMENTS, written_by(Panel.weigh, panel, "attention_weigh")
     )
-    hide = ir_function_of(
+    causal_mask = ir_function_of(
         dtype, "attention_hide", HIDE_ARGUMENTS, written_by(Panel.hide, panel, "attention_hide")
     )
     add = ir_function_of(dtype, "attention_add", ADD_ARGUMENTS, written_by(Panel.add, panel, "attention_add"))
@@ -88,38 +89,38 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
     )
 
     at_panel, at_scores, at_mask, at_sums, at_state = (
-        room.panel,
-        room.scores,
-        room.mask,
-        room.sums,
-        room.state,
+        offsets.panel,
+        offsets.scores,
+        offsets.mask,
+        offsets.sums,
+        offsets.state,
     )
 
     def tiles(name: str, rows: int, by_column: bool) -> tuple[Any, Any]:
-        made = []
+        functions = []
         for symbol, edge in ((f"attention_{name}", False), (f"attention_{name}_edge", True)):
             tile = Tile(
                 symbol, dtype, lanes, rows, sizes.vectors, 0.0, a_by_column=by_column, b_stride=width,
                 guard_rows=edge, clamp_rows=edge,
             )  # fmt: skip
-            made.append(ir_function_of(dtype, symbol, TILE_ARGUMENTS, written_by(Tile.text, tile)))
-        return made[0], made[1]
+            functions.append(ir_function_of(dtype, symbol, TILE_ARGUMENTS, written_by(Tile.text, tile)))
+        return functions[0], functions[1]
 
     key_tile, key_edge = tiles("keys", key_rows, by_column=False)
     value_tile, value_edge = tiles("values", value_rows, by_column=True)
 
     @inlined()
-    def score(k: Any, key: int, some: int, p: int, deep: int, d: int, workspace: Any) -> None:
+    def score(k: Any, key: int, count: int, p: int, deep: int, d: int, workspace: Any) -> None:
         first = 1 if p == 0 else 0
-        for i in range(0, some, key_rows):
+        for i in range(0, count, key_rows):
             at, to = (key + i) * d + p, at_scores + i * width
-            if some - i >= key_rows:
+            if count - i >= key_rows:
                 key_tile(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, key_rows, width)
             else:
-                key_edge(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, some - i, width)
+                key_edge(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, count - i, width)
 
     @inlined()
-    def gather(v: Any, at: int, some: int, dv: int, wide: int, first: int, workspace: Any) -> None:
+    def gather(v: Any, at: int, count: int, dv: int, wide: int, first: int, workspace: Any) -> None:
         for r in range(0, wide, value_rows):
             to = at_sums + r * width
             if wide - r >= value_rows:
@@ -133,7 +134,7 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
                     workspace,
                     to,
                     width,
-                    some,
+                    count,
                     first,
                     value_rows,
                     width,
@@ -149,7 +150,7 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
                     workspace,
                     to,
                     width,
-                    some,
+                    count,
                     first,
                     wide - r,
                     width,
@@ -162,54 +163,58 @@ def many_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: 
 
     @inlined()
     def columns(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, sees: int, live: int,
-        left: int, wide: int, workspace: Any,
+        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, visible: int, live: int,
+        first_column: int, wide: int, workspace: Any,
     ) -> None:  # fmt: skip
         scores, sums, state = (
             offset(workspace, at_scores), offset(workspace, at_sums), offset(workspace, at_state),
         )  # fmt: skip
         for w in range(width):
-            state[w] = nothing
+            state[w] = minus_infinity
         for w in range(width):
             state[width + w] = zero
-        last = min(keys, sees + live - 1) if causal else keys
+        last = min(keys, visible + live - 1) if causal else keys
         if last <= 0:
             for r in range(wide * width):
                 sums[r] = zero
         if d <= DEPTH:
             turn(q, 0, d, workspace, at_panel, live, d)
         for key in range(0, last, block):
-            some = min(block, last - key)
+            count = min(block, last - key)
             for p in range(0, max(d, 1), DEPTH):
                 deep = min(DEPTH, d - p)
                 if d > DEPTH:
                     turn(q, p, d, workspace, at_panel, live, deep)
-                score(k, key, some, p, deep, d, workspace)
+                score(k, key, count, p, deep, d, workspace)
             by = factor
             if masked:
-                turn(mask, key, keys, workspace, at_mask, live, some)
-                add(scores, offset(workspace, at_mask), some, factor)
+                turn(mask, key, keys, workspace, at_mask, live, count)
+                add(scores, offset(workspace, at_mask), count, factor)
                 by = one
             if causal:
-                shown = max(sees - key, 0)
-                if shown < some:
+                visible_keys = max(visible - key, 0)
+                if visible_keys < count:
                     if (
                         not masked
-                    ):  # before they are hidden: what minus infinity becomes hangs on the factor's sign
-                        multiply(scores, some * width, factor)
+                    ):  # before the causal mask: minus infinity times the factor depends on the factor's sign
+                        multiply(scores, count * width, factor)
                         by = one
-                    hide(offset(scores, shown * width), some - shown, key + shown - sees + 1)
-            weigh(scores, some, by, state, sums, wide if key > 0 else 0)
-            gather(v, key * dv + left, some, dv, wide, 1 if key == 0 else 0, workspace)
-        store(offset(workspace, at_sums), state, offset(out, left), dv, live, wide)
+                    causal_mask(
+                        offset(scores, visible_keys * width),
+                        count - visible_keys,
+                        key + visible_keys - visible + 1,
+                    )
+            online_softmax(scores, count, by, state, sums, wide if key > 0 else 0)
+            gather(v, key * dv + first_column, count, dv, wide, 1 if key == 0 else 0, workspace)
+        store(offset(workspace, at_sums), state, offset(out, first_column), dv, live, wide)
 
     return columns
 
 
 def ir_function_of(
-    dtype: str, symbol: str, arguments: tuple[tuple[str, str], ...], made: str | Written
+    dtype: str, symbol: str, arguments: tuple[tuple[str, str], ...], text: str | Written
 ) -> Any:
-    """A function in LLVM IR whose pointers point to, and whose numbers are, of the dtype."""
+    """Make an LLVM IR function whose pointers and numbers have the dtype."""
     number = dtypes.named(dtype).c
     kinds = {"ptr": f"{number}*", "number": number, "i64": "int64"}
-    return IRFunction(symbol, "void", tuple(kinds[kind] for kind, _ in arguments), made)
+    return IRFunction(symbol, "void", tuple(kinds[kind] for kind, _ in arguments), text)

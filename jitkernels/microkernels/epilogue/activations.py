@@ -1,16 +1,16 @@
-"""The activations that products are followed by, as functions of one number."""
+"""Activations of the GEMM epilogue, as scalar functions."""
 
 from typing import Any
 
-from jitkernels import dtypes
-from jitkernels.maths.erfc import erfc_float32, erfc_float64
-from jitkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
-from jitkernels.maths.tanh import tanh_float32, tanh_float64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.core import dtypes
+from jitkernels.microkernels.maths.erfc import erfc_float32, erfc_float64
+from jitkernels.microkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
+from jitkernels.microkernels.maths.tanh import tanh_float32, tanh_float64
 
 
 def activation_of(name: str, dtype: str) -> Any:
-    """A function of one number for loop nests to call."""
+    """Return a scalar function for loop nests to call."""
     number: Any = dtypes.named(dtype).numpy.type
     zero, half, root = number(0), number(0.5), number(-(0.5**0.5))
     narrow = dtype == "float32"

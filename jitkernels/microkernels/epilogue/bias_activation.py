@@ -1,36 +1,35 @@
-"""Bias and activation over rows of a product, and products followed by them while the rows are in the cache."""
+"""GEMM epilogue: bias and activation over rows of a product, applied while the rows are in the cache."""
 
 from typing import Any
 
-from jitkernels import dtypes, machine
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
-from jitkernels.loops.epilogue_rows import ROW_ARGUMENTS, activated_row
-from jitkernels.loops.matmul_any_size import any_size_nest
-from jitkernels.loops.matmul_packed import ir_function
-from jitkernels.machine import Target
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import External, IRFunction, inlined, offset, written_by
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import External, IRFunction, inlined, offset, written_by
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.epilogue.bias_activation_row import ROW_ARGUMENTS, activated_row
+from jitkernels.microkernels.gemm.packed_panels import ir_function
+from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
+from jitkernels.runtime.loading import loader
 
 SHORT = 4
-"""Vectors of a row up to which rows are finished together."""
+"""Up to so many vectors per row, the epilogue processes several rows as one."""
 
 
 def row_of(activation: str, dtype: str, *, biased: bool) -> Any:
-    """A function ``(c, bias, n)`` that makes results of the sums of a row."""
+    """Return a function ``(c, bias, n)`` that applies bias and activation to a row of sums."""
     symbol = f"activated_{activation}_{dtype}{'_biased' if biased else ''}"
-    made = written_by(activated_row, symbol, activation, dtype, machine.target().lanes(dtype), biased)
-    return ir_function(symbol, dtype, ROW_ARGUMENTS, made)
+    text = written_by(activated_row, symbol, activation, dtype, cpu_target.target().lanes(dtype), biased)
+    return ir_function(symbol, dtype, ROW_ARGUMENTS, text)
 
 
 def rows_of(activation: str, dtype: str, *, biased: bool) -> Any:
-    """A function ``(c, bias, n, rows)`` that makes results of the sums of so many rows, one behind the other.
+    """Return a function ``(c, bias, n, rows)`` that applies them to contiguous rows of sums.
 
-    Of short ones a vector of each would be empty for the most part: they get their bias first, and become results
-    as one long row then.
+    Vectors of short rows would be mostly masked: those rows get their bias first, then the activation as one long row.
     """
     finish, unbiased = row_of(activation, dtype, biased=biased), row_of(activation, dtype, biased=False)
-    short = SHORT * machine.target().lanes(dtype)
+    short = SHORT * cpu_target.target().lanes(dtype)
 
     @inlined("contract")
     def finished(c: Any, bias: Any, n: int, rows: int) -> None:
@@ -52,7 +51,7 @@ def rows_of(activation: str, dtype: str, *, biased: bool) -> Any:
 
 
 def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
-    """The loop nest ``(c, bias, m, n)``: the sums of some rows become results."""
+    """Make the loop nest ``(c, bias, m, n)`` that applies the epilogue to some rows."""
     pointer = f"{dtypes.named(dtype).c}*"
     finish = rows_of(activation, dtype, biased=biased)
 
@@ -68,17 +67,17 @@ def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
     )
 
 
-def followed_product(
+def product_with_epilogue(
     attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool
 ) -> tuple[Any, tuple[External, ...]]:
-    """A function ``(a, b, bias, c, m, n, k)`` in LLVM IR, and what it calls.
+    """Return a function ``(a, b, bias, c, m, n, k)`` in LLVM IR, and what it calls.
 
-    The product hands bands of its rows on, which the epilogue finishes on the thread that computed them.
+    The GEMM hands bands of its rows to the epilogue on the thread that computed them.
     """
-    nest = any_size_nest(pair, target, parallel=parallel, followed=True)
-    entry = load.entry_of(nest, nest.arguments)
+    nest = runtime_select_nest(pair, target, parallel=parallel, followed=True)
+    entry = loader.entry_of(nest, nest.arguments)
     epilogue = epilogue_nest(attr.dtype, attr.activation, biased=attr.biased)
-    finish = load.range_of(epilogue, epilogue.arguments)
+    finish = loader.range_of(epilogue, epilogue.arguments)
     pointer = f"{dtypes.named(attr.dtype).c}*"
     text = f"""declare i64 @{entry.symbol}(ptr, ptr, ptr, i64, i64, i64, i64, i64)
 declare i64 @{finish.symbol}(ptr, ptr, i64, i64, i64, i64)
@@ -112,9 +111,9 @@ define i64 @product_followed(ptr %a, ptr %b, ptr %bias, ptr %c, i64 %m, i64 %n, 
     return function, (entry, finish)
 
 
-def followed_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> LoopNest:
-    """``c = activation(op(a) @ op(b) + bias)`` for any sizes."""
-    product, called = followed_product(attr, pair, target, parallel=parallel)
+def gemm_epilogue_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> LoopNest:
+    """Make ``c = activation(op(a) @ op(b) + bias)`` for dynamic shapes."""
+    product, called = product_with_epilogue(attr, pair, target, parallel=parallel)
 
     def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
         return product(a, b, bias, c, m, n, k)
@@ -125,9 +124,9 @@ def followed_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parall
     return _nest(attr, biased if attr.biased else plain, calls=called)
 
 
-def exact_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
-    """The same by code for these sizes, which leaves its result in the first-level cache."""
-    entry = load.entry_of(product, product.arguments)
+def static_gemm_epilogue_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
+    """Make the same for a static shape, whose result stays in the first-level cache."""
+    entry = loader.entry_of(product, product.arguments)
     finish = rows_of(attr.activation, attr.dtype, biased=attr.biased)
 
     def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
@@ -144,7 +143,7 @@ def exact_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
 
 
 def _nest(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> LoopNest:
-    """One part: the product shares out its own work."""
+    """Make a serial nest: the GEMM inside splits its own work."""
     signature = attr.signature()
     options = {"straight": True, **more}
     return LoopNest(

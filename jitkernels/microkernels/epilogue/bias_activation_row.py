@@ -1,16 +1,16 @@
-"""Bias and activation of one row in vectors, as LLVM IR text: what has tables is not for LLVM to make vectors of."""
+"""Bias and activation of one row in vectors, as LLVM IR text: LLVM does not vectorize functions with lookup tables."""
 
 from __future__ import annotations
 
-from jitkernels.loops.activations import activation_of
-from jitkernels.loops.tile import element_size, element_type
+from jitkernels.microkernels.epilogue.activations import activation_of
+from jitkernels.microkernels.gemm.microkernel import element_size, element_type
 
 ROW_ARGUMENTS = (("ptr", "c"), ("ptr", "bias"), ("i64", "n"))
 
 
 def activated_row(symbol: str, activation: str, dtype: str, lanes: int, biased: bool) -> str:
-    """IR of: ``c[j] = activation(c[j] + bias[j])`` for j < n; without a bias nothing is read there."""
-    from jitkernels.native.language.lanes import Library
+    """IR of ``c[j] = activation(c[j] + bias[j])`` for j < n; without a bias, `bias` is not read."""
+    from jitkernels.codegen.python.simd_library import Library
 
     number, size, library = element_type(dtype), element_size(dtype), Library()
     vector, mask, kind = f"<{lanes} x {number}>", f"<{lanes} x i1>", f"v{lanes}f{8 * size}"
@@ -30,11 +30,11 @@ def activated_row(symbol: str, activation: str, dtype: str, lanes: int, biased: 
             else f"%{at}.{name} = load {vector}, ptr %{at}.{name}.at, align {size}"
             for name in read
         ]
-        given = f"%{at}.{read[-1]}"
+        argument = f"%{at}.{read[-1]}"
         if biased:
             lines.append(f"%{at}.sum = fadd {vector} %{at}.c, %{at}.bias")
-            given = f"%{at}.sum"
-        lines.append(f"%{at}.z = call {vector} {function}({vector} {given})")
+            argument = f"%{at}.sum"
+        lines.append(f"%{at}.z = call {vector} {function}({vector} {argument})")
         lines.append(
             f"call void @llvm.masked.store.{kind}.p0({vector} %{at}.z, ptr %{at}.c.at, i32 {size}, {mask} %{at}.on)"
             if is_part

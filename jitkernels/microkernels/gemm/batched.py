@@ -1,32 +1,32 @@
-"""Products of many pairs of matrices: the loop over pairs around what multiplies one."""
+"""Batched matrix multiply: the loop over the pairs of the batch, around the GEMM of one pair."""
 
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.runtime.loading import loader
 
 SHARE = 32**3
-"""Multiply-adds that a thread gets at least."""
+"""Least number of multiply-adds per thread."""
 
 
 def pair_of(attr: MatMulBatchedAttr) -> MatMulAttr:
-    """One product of the batch."""
+    """Return the schema of the GEMM of one pair of the batch."""
     return MatMulAttr(
         m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype
     )
 
 
 def block_of(attr: MatMulBatchedAttr) -> int:
-    """Pairs that a thread gets at least, a power of two so that few objects serve all shapes."""
+    """Return the least number of pairs per thread, a power of two so that few objects serve all shapes."""
     return 1 << max(SHARE // max(attr.m * attr.n * attr.k, 1), 1).bit_length() - 1
 
 
 def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> LoopNest:
-    """Each pair by a call of the nest of one product; threads share out the pairs if it is `parallel`."""
-    product = load.entry_of(pair, pair.arguments)
+    """Make the loop nest that calls the nest of one GEMM for each pair; threads split the pairs if it is `parallel`."""
+    product = loader.entry_of(pair, pair.arguments)
 
     def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> int:
         status = 0

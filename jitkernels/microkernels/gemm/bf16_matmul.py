@@ -1,43 +1,43 @@
-"""MATMUL of bfloat16: tiles of the processor's dot products of pairs, or the product of float32 made of the bits.
+"""MATMUL of bfloat16: register tiles of VDPBF16PS, or the float32 GEMM of operands widened to float32.
 
-A C of one row or column is GEMV's, which reads the long factor where it lies.
+A C of one row or column takes the kernels of GEMV, which read the long operand in place.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.bfloat16_gemv import settling
-from jitkernels.loops.bfloat16_sums import COLUMNS, WIDENED, add_rows, algorithms, row_product
-from jitkernels.loops.matmul_grouped import Narrow, fits, grouped_nest, has_instruction
-from jitkernels.loops.matmul_packed import packed_nest
-from jitkernels.loops.matmul_plan import PARALLEL_WORK, blocking
-from jitkernels.loops.narrow import widened
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant
+from jitkernels.attrs.schema.registry import Variant
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK, blocking
+from jitkernels.microkernels.gemm.packed_panels import packed_nest
+from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
+from jitkernels.microkernels.gemv.bf16_gemv import settling
+from jitkernels.microkernels.gemv.bf16_sums import COLUMNS, WIDENED, add_rows, algorithms, row_product
+from jitkernels.microkernels.narrow_int import widened
+from jitkernels.runtime.loading import loader
 
 TILES = "tiles"
 TOGETHER = 256
-"""Rows of C that are computed in float32 at a time."""
+"""Rows of C that one pass of the float32 GEMM computes."""
 THIN_BLOCK = 64
-"""Rows or columns that a thread gets at least, of a C of one column or row."""
+"""Least number of rows or columns of a one-column or one-row C per thread."""
 
 
 def product_of(attr: MatMulAttr) -> Narrow:
-    """What tiles multiply."""
+    """Return the element types and the layout of B that the tiles multiply."""
     return Narrow("bfloat16", "bfloat16", "bfloat16", attr.trans_a, attr.trans_b, beta=attr.beta)
 
 
 def variants(attr: MatMulAttr) -> list[Variant]:
-    """What there is for a shape, the static choice first."""
+    """List the variants for a shape, the static choice first."""
     work = attr.m * attr.n * attr.k
     if 1 in (attr.m, attr.n):
         names = algorithms() if _lies_along(attr) else (WIDENED,)
-    elif has_instruction("bfloat16", machine.target()) and fits(product_of(attr), attr.k):
+    elif has_instruction("bfloat16", cpu_target.target()) and fits(product_of(attr), attr.k):
         names = (TILES, WIDENED)
     else:
         names = (WIDENED,)
@@ -46,7 +46,7 @@ def variants(attr: MatMulAttr) -> list[Variant]:
 
 
 def _lies_along(attr: MatMulAttr) -> bool:
-    """Whether both factors of a C of one row or column lie along k."""
+    """Return whether both operands of a one-row or one-column C are contiguous along k."""
     return not attr.trans_a if attr.n == 1 else attr.trans_b
 
 
@@ -55,9 +55,9 @@ def bfloat16_nest(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
     if 1 in (attr.m, attr.n):
         return _thin(attr, algorithm, parallel)
     if algorithm == TILES:
-        by_columns = attr.n >= attr.m
+        by_columns = parallel and attr.n >= attr.m
         signature = attr.signature()
-        return grouped_nest(
+        return vnni_nest(
             "matmul_bfloat16", signature.c_arguments, product_of(attr), by_columns=by_columns, parallel=parallel,
             extent=signature.index("n" if by_columns else "m"),
         )  # fmt: skip
@@ -65,8 +65,8 @@ def bfloat16_nest(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
 
 
 def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
-    """One row or column: the other factor's rows against it, or its rows added up; any other C element by element."""
-    of_row, settled = row_product(algorithm), settling(attr.beta)
+    """Make the body for one row or column: dot products of rows, a sum of scaled rows, or single elements of C."""
+    of_row, finished = row_product(algorithm), settling(attr.beta)
     is_column, along, trans_a, trans_b = attr.n == 1, _lies_along(attr), attr.trans_a, attr.trans_b
 
     @inlined("reassoc", "contract")
@@ -77,7 +77,7 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
                 for p in range(k):
                     left = widened(a[p * m + i if trans_a else i * k + p])
                     total += left * widened(b[j * k + p if trans_b else p * n + j])
-                c[i * n + j] = settled(total, c, i * n + j)
+                c[i * n + j] = finished(total, c, i * n + j)
 
     def dots(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         matrix, vector = (a, b) if is_column else (b, a)
@@ -85,9 +85,9 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
             each(a, b, c, m, n, k, begin, end)
             return
         for row in range(begin, end):
-            c[row] = settled(of_row(offset(matrix, row * k), vector, k), c, row)
+            c[row] = finished(of_row(offset(matrix, row * k), vector, k), c, row)
 
-    def sums(a: Any, b: Any, c: Any, m: int, n: int, k: int, found: Any, begin: int, end: int) -> None:
+    def sums(a: Any, b: Any, c: Any, m: int, n: int, k: int, totals: Any, begin: int, end: int) -> None:
         matrix, vector = (a, b) if is_column else (b, a)
         if (n if is_column else m) != 1:
             each(a, b, c, m, n, k, begin, end)
@@ -95,9 +95,9 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
         stride = m if is_column else n
         for left in range(begin, end, COLUMNS):
             count = min(COLUMNS, end - left)
-            add_rows(offset(matrix, left), stride, vector, k, found, count)
+            add_rows(offset(matrix, left), stride, vector, k, totals, count)
             for j in range(count):
-                c[left + j] = settled(found[j], c, left + j)
+                c[left + j] = finished(totals[j], c, left + j)
 
     signature = attr.signature()
     return LoopNest(
@@ -113,14 +113,14 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
 
 
 def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
-    """Both factors as float32, multiplied as such, some rows of C at a time."""
-    target = machine.target()
-    trans_a, settled = attr.trans_a, settling(attr.beta)
+    """Make the body that widens both operands to float32 and multiplies them, some rows of C at a time."""
+    target = cpu_target.target()
+    trans_a, finished = attr.trans_a, settling(attr.beta)
     wide = packed_nest(
         "float32", target.lanes("float32"), blocking("float32", target), trans_a=trans_a, trans_b=attr.trans_b,
         beta=0.0, split="rows", parallel=False,
     )  # fmt: skip
-    product = load.range_of(wide, wide.arguments)
+    product = loader.range_of(wide, wide.arguments)
 
     def needed(m: int, n: int, k: int, begin: int, end: int) -> int:
         return 4 * (k * n + TOGETHER * (k + n))
@@ -142,7 +142,7 @@ def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
             if status != 0:
                 return status
             for i in range(rows * n):
-                c[top * n + i] = settled(sums[i], c, top * n + i)
+                c[top * n + i] = finished(sums[i], c, top * n + i)
         return 0
 
     signature = attr.signature()

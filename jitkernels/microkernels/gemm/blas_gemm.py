@@ -1,7 +1,7 @@
-"""MATMUL around ``cblas_?gemm``, whichever library that comes from: threads take rows or columns of C.
+"""MATMUL around ``cblas_?gemm`` of any library: threads split the rows or columns of C.
 
-A library is called on one thread and on a part of C. That obeys every limit on threads by itself, where the
-libraries' own thread pools each have rules of their own.
+Each thread calls the library single-threaded on its part of C. That obeys every limit on threads, where the libraries'
+own thread pools each have rules of their own.
 """
 
 from typing import Any
@@ -9,33 +9,25 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant
+from jitkernels.attrs.schema.registry import Variant
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
 
 ROW_MAJOR, PLAIN, TRANSPOSED = 101, 111, 112
 BLOCK = 32
-"""Rows or columns of C that a thread gets at least, twice."""
+"""Half of the least number of rows or columns of C per thread."""
 PARALLEL_WORK = 128**3
-"""Products of fewer multiply-adds are done before a second thread has helped."""
+"""A product of fewer multiply-adds ends before a second thread has helped."""
 
 
 def variants(attr: Any) -> list[Variant]:
-    """Serial first; in parallel as well where there is work for two threads."""
+    """List the variants: serial first, parallel as well where there is work for two threads."""
     several = attr.m * attr.n * attr.k >= PARALLEL_WORK and max(attr.m, attr.n) >= 4 * BLOCK
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 
-def gemm_arguments(pointer: str, integer: str) -> tuple[str, ...]:
-    """C types of the arguments of ``cblas_?gemm`` for a pointer type and the library's type of integers."""
-    value = pointer.removesuffix("*")
-    return (
-        *["int32"] * 3, *[integer] * 3, value, pointer, integer, pointer, integer, value, pointer, integer,
-    )  # fmt: skip
-
-
-def of_cblas(gemm: Any) -> Any:
-    """A ``cblas_?gemm`` as what `gemm_nest` calls: it tells of no failure."""
+def adapt_cblas_gemm(gemm: Any) -> Any:
+    """Wrap a ``cblas_?gemm`` for `gemm_nest`: it reports no failure, so the status is 0."""
 
     @inlined()
     def call(
@@ -49,14 +41,15 @@ def of_cblas(gemm: Any) -> Any:
 
 
 def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> LoopNest:
-    """``c = op(a) @ op(b) + beta * c``, the longer side of c cut between threads.
+    """Make the loop nest ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
 
-    `gemm` takes what ``cblas_?gemm`` takes and returns a status.
+    `gemm` takes the arguments of ``cblas_?gemm`` and returns a status. Without threads nothing is split, so the source
+    is the same for all sizes: callers include it in sources of their own, which serve any size.
     """
     number = np.dtype(attr.dtype).type
     one, beta = number(1), number(attr.beta)
     trans_a, trans_b = attr.trans_a, attr.trans_b
-    by_rows = attr.m >= attr.n
+    by_rows = not parallel or attr.m >= attr.n
     turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
 
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:

@@ -1,58 +1,52 @@
-"""MATMUL_INT8 around a library's product of integers: threads take rows or columns of C."""
+"""MATMUL_INT8 around the integer GEMM of a library: threads split the rows or columns of C."""
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.loops.gemm import BLOCK
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.gemm.blas_gemm import BLOCK
 
 LONGEST = 1 << 16
-"""Steps along k whose sum fits into 32 bits whatever the numbers are: what is beyond may wrap or not."""
+"""Steps along k whose sum fits into 32 bits for all operands; the overflow of a longer sum is undefined."""
 ZERO = 64
-"""Bytes in front of the workspace that are 0, the offset of results that libraries read; what follows is aligned."""
+"""Zero bytes at the start of the workspace: the result offset that libraries read. What follows stays aligned."""
 DEPTH, FIRST, SECOND = 4099, 255, 127
-"""Of a product whose sum no float32 is, and of which pairs do not fit into 16 bits."""
+"""Operands of the exactness test: float32 cannot represent the sum, and pairs of products overflow 16 bits."""
 
 
 def refused(attr: MatMulInt8Attr) -> str:
-    """Why a library's product of integers is none of an attr, or nothing."""
+    """Return why the integer GEMM of a library cannot serve `attr`, or None."""
     if attr.scaled:
-        return "the library gives integers, not floats with scales"
+        return "the library returns integers, not floats with scales"
     if attr.k > LONGEST:
-        return f"sums of more than {LONGEST} products may be beyond 32 bits, where it is not known to wrap"
+        return f"sums of more than {LONGEST} products may overflow 32 bits, where the library need not wrap"
     return ""
 
 
 def is_exact(product: Callable[[int, int, int, int], object]) -> bool:
-    """Whether ``product(a, b, c, k)`` of addresses, uint8 by int8, is exact on this processor.
+    """Return whether ``product(a, b, c, k)`` of addresses, uint8 by int8, is exact on this processor.
 
-    Without VNNI libraries add up pairs of products in 16 bits, where those of large numbers do not fit.
+    Without VNNI libraries add pairs of products in 16 bits, where large products overflow.
     """
     a, b, c = np.full(DEPTH, FIRST, np.uint8), np.full(DEPTH, SECOND, np.int8), np.zeros(1, np.int32)
     product(a.ctypes.data, b.ctypes.data, c.ctypes.data, DEPTH)
     return int(c[0]) == DEPTH * FIRST * SECOND
 
 
-def prototype(address: int, *arguments: Any) -> Any:
-    """A function at an address for `is_exact` to call."""
-    return ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(address)
-
-
 def int8_nest(
     attr: MatMulInt8Attr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str, flips: bool
 ) -> LoopNest:
-    """``c = a @ op(b)``, the longer side of c cut between threads.
+    """Make the loop nest ``c = a @ op(b)``, split along the longer side of c; serial nests share one source.
 
-    `gemm` takes (rows, columns, depth, a, b, b_stride, c, c_stride, zero), where zero points to an integer, and returns
-    a status. flips: it wants numbers of int8 in A with 128 more, as uint8.
+    `gemm` takes (rows, columns, depth, a, b, b_stride, c, c_stride, zero), where `zero` points to an integer, and
+    returns a status. flips: the library reads A as uint8, that is int8 values plus 128.
     """
-    trans_b, by_rows = attr.trans_b, attr.m >= attr.n
-    nothing = np.int32(0)
+    trans_b, by_rows = attr.trans_b, not parallel or attr.m >= attr.n
+    zero_sum = np.int32(0)
 
     @inlined()
     def some(a: Any, b: Any, c: Any, m: int, n: int, k: int, zero: Any, begin: int, end: int) -> Any:
@@ -71,25 +65,25 @@ def int8_nest(
 
     @inlined()
     def is_empty(c: Any, m: int, n: int, k: int, begin: int, end: int) -> bool:
-        """Whether there is nothing to multiply; sums of nothing are written."""
+        """Return whether m, n, k or the range is empty; the sums of an empty k are written as zeros."""
         if m == 0 or n == 0:
             return True
         if k == 0:
             for i in range(begin if by_rows else 0, end if by_rows else m):
                 for j in range(0 if by_rows else begin, n if by_rows else end):
-                    c[i * n + j] = nothing
+                    c[i * n + j] = zero_sum
         return k == 0
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, room: Any, begin: int, end: int) -> Any:
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
         if is_empty(c, m, n, k, begin, end):
             return np.int64(0)
         left = offset(a, begin * k if by_rows else 0)
         if not flips:
-            return some(left, b, c, m, n, k, room, begin, end)
-        turned = offset(room, ZERO)
+            return some(left, b, c, m, n, k, workspace, begin, end)
+        flipped = offset(workspace, ZERO)
         for i in range((end - begin if by_rows else m) * k):
-            turned[i] = left[i].view(np.uint8) ^ np.uint8(128)
-        return some(turned, b, c, m, n, k, room, begin, end)
+            flipped[i] = left[i].view(np.uint8) ^ np.uint8(128)
+        return some(flipped, b, c, m, n, k, workspace, begin, end)
 
     @inlined()
     def needed(m: int, n: int, k: int, begin: int, end: int) -> int:

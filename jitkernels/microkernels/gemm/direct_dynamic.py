@@ -1,32 +1,32 @@
-"""Matrix multiply of any small size: operands are read where they lie, and sizes are arguments.
+"""Small GEMM with dynamic shape: operands are read in place, and the extents are arguments.
 
-What is small lies in the first-level cache whatever its strides, so that packing it would cost more than it brings.
-A transposed B is turned round, a panel of some steps along k at a time; rows of a tile beyond the last one of C read
-that one again then, and are not stored.
+A small operand lies in the first-level cache whatever its strides, so that packing would cost more than it saves. A
+transposed B is transposed panel by panel, some steps along k at a time. Tile rows beyond the last row of C read that
+row again and are not stored.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.matmul_across import rows_across
-from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
-from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, written_by
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.microkernels.gemm.skinny_direct import rows_across
 
 DEPTH = 256
-"""Steps along k that are done at once: those of a panel of a transposed B, or of rows of B on pages of their own."""
+"""Steps along k per block: of a panel of a transposed B, or rows of B that lie on pages of their own."""
 TOGETHER = 8
-"""Tiles of rows of C that are done at once, so that these are written while they are in the cache."""
+"""Row tiles of C per block, so that C is written while it is in the cache."""
 PART = 4
-"""Widths of tiles that a thread gets at least, twice."""
+"""Half of the least number of tile widths per thread."""
 
 
-def compact_nest(attr: MatMulAttr, target: Target, *, parallel: bool = False) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; threads share out the columns of C."""
+def direct_dynamic_nest(attr: MatMulAttr, target: Target, *, parallel: bool = False) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns of C."""
     lanes, size = target.lanes(attr.dtype), element_size(attr.dtype)
     rows, width = 8 if target.registers == 32 else 6, 2 * lanes
     workspace = (DEPTH * width + packing_slack(lanes, width)) * size
@@ -45,7 +45,7 @@ def compact_nest(attr: MatMulAttr, target: Target, *, parallel: bool = False) ->
 
 
 def _tiles(attr: MatMulAttr, target: Target, rows: int) -> Any:
-    """A function for the next columns of some rows: a tile of two vectors, of one, or of half of one."""
+    """Make the function for the next columns of some rows: a tile of two vectors, one vector, or half a vector."""
     dtype, lanes, trans_b = attr.dtype, target.lanes(attr.dtype), attr.trans_b
     width, half = 2 * lanes, max(lanes // 2, 1)
 
@@ -64,31 +64,31 @@ def _tiles(attr: MatMulAttr, target: Target, rows: int) -> Any:
     @inlined()
     def tile(
         a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int, c: Any, at: int, c_stride: int,
-        k: int, first: int, high: int, left: int,
+        k: int, first: int, high: int, remaining: int,
     ) -> None:  # fmt: skip
-        if left >= width:
-            wide(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, left)
-        elif left > half:
-            single(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, left)
+        if remaining >= width:
+            wide(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, remaining)
+        elif remaining > half:
+            single(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, remaining)
         else:
-            narrow(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, left)
+            narrow(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, remaining)
 
     return tile
 
 
 def _columns(lanes: int) -> Any:
-    """A function that says how many columns the next tiles have of those that are left."""
+    """Make the function that returns how many of the remaining columns the next tiles cover."""
     width = 2 * lanes
 
     @inlined()
-    def columns(left: int) -> int:
-        return width if left >= width else min(left, lanes)
+    def columns(remaining: int) -> int:
+        return width if remaining >= width else min(remaining, lanes)
 
     return columns
 
 
 def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
-    """Where B lies along k: panels of it are turned round."""
+    """Make the body for a B that is contiguous along k: it transposes B panel by panel."""
     dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, DEPTH
     width, tile, columns = 2 * lanes, _tiles(attr, target, rows), _columns(lanes)
     turn = ir_function(
@@ -101,14 +101,14 @@ def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         stride, step = (m, m) if trans_a else (k, 1)
         for j in range(begin, end, width):
-            here = min(width, end - j)
+            width_of_tile = min(width, end - j)
             for p in range(0, max(k, 1), depth):
                 deep = min(depth, k - p)
                 first = 1 if p == 0 else 0
-                turn(b, j * k + p, k, workspace, 0, here, deep)
+                turn(b, j * k + p, k, workspace, 0, width_of_tile, deep)
                 done = 0
-                while done < here:
-                    several = columns(here - done)
+                while done < width_of_tile:
+                    several = columns(width_of_tile - done)
                     for i in range(0, m, rows):
                         from_a, at = (i if trans_a else i * k) + p * step, i * n + j + done
                         tile(a, from_a, stride, workspace, done, 0, c, at, n, deep, first, m - i, several)
@@ -118,7 +118,7 @@ def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]
 
 
 def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
-    """Where B lies across k. Rows that are left over below whole tiles are those of lower ones."""
+    """Make the body for a B that is contiguous along n. Tiles of fewer rows cover the rows below the whole tiles."""
     lanes, trans_a, depth, together = target.lanes(attr.dtype), attr.trans_a, DEPTH, TOGETHER * rows
     tile, columns = _tiles(attr, target, rows), _columns(lanes)
     across = rows_across(attr.dtype, target, attr.beta, by_column=trans_a)

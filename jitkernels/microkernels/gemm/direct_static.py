@@ -1,8 +1,8 @@
-"""Matrix multiply of one small or thin shape: sizes baked in, operands read where they lie.
+"""GEMM of one small or skinny static shape: extents are compile-time constants, operands are read in place.
 
-With every size a constant the tiles cover C exactly (heights differ by at most one row, columns end in one
-masked panel), all address arithmetic folds into the instructions, and nothing is copied: B's rows are vectors
-already, A's elements are broadcast from memory.  Only a transposed B is first packed into panels.
+With every extent a constant the tiles cover C exactly (heights differ by at most one row, columns end in one masked
+panel), all address arithmetic folds into the instructions, and nothing is copied: B's rows are vectors already, A's
+elements are broadcast from memory.  Only a transposed B is first packed into panels.
 """
 
 from __future__ import annotations
@@ -10,25 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
-from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.loops.tile import Tile, element_size
-from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import written_by
-from jitkernels.records import record
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import written_by
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import Tile, element_size
+from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
+from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 
-#: The rows that are worked on together should stay, of A and C, in half of a common second-level cache.
+#: The rows of one row block, of A and of C, should stay in half of a common second-level cache.
 ROW_BLOCK_BYTES = 512 * 1024
 
 
 @record
 class SmallShape:
-    """Everything that the code of one shape depends on.
+    """The parameters that determine the code of one static shape.
 
-    Tiles have at most ``rows x (vectors * lanes)`` elements; k is cut into blocks of ``depth``.  ``swapped``
-    says that the caller's first array is the right operand.  ``split`` is the side of C that threads share
-    out, or "".
+    Tiles have at most ``rows x (vectors * lanes)`` elements; k is cut into blocks of ``depth``.  ``swapped``: the
+    caller's first array is the right operand.  ``split`` is the side of C that threads split, or "".
     """
 
     dtype: str
@@ -51,10 +50,10 @@ class SmallShape:
         return self.vectors * self.lanes
 
     def heights(self) -> tuple[int, int, int]:
-        """``(tall, tall_rows, short)``: tiles of ``tall`` rows up to ``tall_rows``, of ``short`` rows below.
+        """Return ``(tall, tall_rows, short)``: tiles of ``tall`` rows down to ``tall_rows``, ``short`` ones below.
 
-        Even heights keep every tile efficient, but blocks and the parts of threads begin at multiples of
-        ``tall``: where there are several, all tiles are tall but the last.
+        Even heights keep every tile efficient, but blocks and the parts of threads begin at multiples of ``tall``:
+        where there are several, all tiles are tall but the last.
         """
         pieces = -(-self.m // self.rows)
         tall = -(-self.m // pieces)
@@ -63,19 +62,19 @@ class SmallShape:
         return tall, tall * (pieces - (tall * pieces - self.m)), tall - 1
 
     def block(self) -> int:
-        """Rows or columns of C that parts of the work are multiples of: all of them where it is not split."""
+        """Granularity of the split in rows or columns of C; the whole extent where nothing is split."""
         if self.split == "":
             return max(self.n if self.swapped else self.m, 1)
         return self.heights()[0] if self.split == "rows" else self.width
 
     def row_block(self) -> int:
-        """Rows (whole tall tiles) that are worked on together, to stay in cache for all panels of B."""
+        """Rows (whole tall tiles) per row block, which stay in the cache for all panels of B."""
         tall = -(-self.m // -(-self.m // self.rows))
         fitting = ROW_BLOCK_BYTES // element_size(self.dtype) // (self.k + self.n) // tall * tall
         return max(fitting, 4 * tall)
 
 
-def small_nest(shape: SmallShape) -> LoopNest:
+def direct_static_nest(shape: SmallShape) -> LoopNest:
     """Make the loop nest ``(a, b, c, m, n, k)`` of one shape."""
     size = element_size(shape.dtype)
     panels = -(-shape.n // shape.width)
@@ -122,7 +121,7 @@ def _direct_body(shape: SmallShape) -> Callable[..., None]:
 
 
 def _packing_body(shape: SmallShape) -> Callable[..., None]:
-    """As above, but B is packed first: element (p, j) of a panel lies at ``(j // width * k + p) * width``."""
+    """Make the nest that packs B first: element (p, j) of a panel lies at ``(j // width * k + p) * width``."""
     inner, border = tile_columns(shape)
     by_rows, by_columns = shape.split == "rows", shape.split == "columns"
     width, rows_of_c, columns_of_c, steps = shape.width, shape.m, shape.n, shape.k
@@ -147,8 +146,8 @@ def _packing_body(shape: SmallShape) -> Callable[..., None]:
 
 
 def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
-    """The columns of tiles over a whole panel and over the narrower one at the right border."""
-    made = []
+    """Return the tile columns of a whole panel and of the narrower panel at the right border."""
+    functions = []
     tall, tall_rows, short = shape.heights()
     for name, columns in (("inner", shape.width), ("border", shape.n % shape.width)):
         lanes = narrowed(shape.lanes, columns)
@@ -169,14 +168,14 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
             c_stride=shape.n,
             columns=columns,
         )  # fmt: skip
-        made.append(
+        functions.append(
             ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column))
         )
-    return made[0], made[1]
+    return functions[0], functions[1]
 
 
 def narrowed(lanes: int, columns: int) -> int:
-    """Lanes of the narrowest vector that holds so many columns, if one does: masked ones cost far more (measured)."""
+    """Return the lanes of the narrowest vector that holds `columns`, if any: masked tiles cost far more (measured)."""
     while lanes > 1 and columns <= lanes // 2:
         lanes //= 2
     return lanes

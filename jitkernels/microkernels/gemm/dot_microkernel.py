@@ -1,14 +1,15 @@
-"""The tile of dot products of a generated matrix multiply, as LLVM IR text.
+"""The dot-product register tile of GEMM, as LLVM IR text.
 
-``C[r, j] = sum over p of A[r, p] * B[j, p]`` with ``p`` contiguous in both operands: a matrix times a vector,
-or few rows times a transposed matrix.  Vectors run along ``p``; each of the ``rows * columns`` accumulators
-is summed across once at the end.  Every element of B is read once for ``rows`` rows of A, in ``columns``
-forward streams, and nothing is packed, which is what matters when memory is the limit.
+``C[r, j] = sum over p of A[r, p] * B[j, p]`` with ``p`` contiguous in both operands: a matrix times a vector, or few
+rows times a transposed matrix.  Vectors run along ``p``; each of the ``rows * columns`` accumulators has one horizontal
+sum at the end.  The tile reads every element of B once for ``rows`` rows of A, in ``columns`` forward streams, and
+packs nothing, which matters when memory bandwidth is the limit.
 """
 
 from __future__ import annotations
 
-from jitkernels.loops.tile import (
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import (
     TILE_ARGUMENTS,
     Text,
     declarations,
@@ -16,22 +17,19 @@ from jitkernels.loops.tile import (
     element_type,
     float_literal,
 )
-from jitkernels.records import record
 
-#: How far ahead of its use the long operand is asked for: several long streams at once are more than the
-#: hardware follows well.
+#: Prefetch distance of the long operand: hardware prefetchers do not follow several long streams well.
 PREFETCH_BYTES = 512
 SEVERAL = 4
-"""Accumulators of a tile of a single product, whose sums would wait for one another."""
+"""Accumulators of a tile of one dot product, which break the dependence chain of its sum."""
 
 
 @record
 class DotTile:
     """``C[rows, columns] = A @ B.T + beta * C``; arguments as for any tile.
 
-    ``streams_a``: A is the long operand, which comes from memory and is asked for ahead, and not B.
-    ``turned``: C lies transposed, element (r, j) at ``j * c_stride + r``.  ``squares`` adds up the squares of
-    differences in place of products.
+    ``streams_a``: A, not B, is the long operand, which comes from memory and is prefetched. ``transposed_c``: C is
+    stored transposed, element (r, j) at ``j * c_stride + r``. ``squares`` sums squared differences instead of products.
     """
 
     symbol: str
@@ -41,21 +39,21 @@ class DotTile:
     columns: int
     beta: float
     streams_a: bool
-    turned: bool = False
+    transposed_c: bool = False
     squares: bool = False
 
     def text(self, *, declared: bool = False) -> str:
-        """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
+        """Write the IR of ``symbol``, and the declarations that it needs unless the module has them."""
         return ("" if declared else declarations(self.dtype, self.lanes)) + _DotText(self).build()
 
 
 class _DotText:
-    """Writes one tile, block by block."""
+    """Writer of one tile, block by block."""
 
     def __init__(self, tile: DotTile) -> None:
         self.symbol, self.dtype, self.lanes, self.beta = tile.symbol, tile.dtype, tile.lanes, tile.beta
         self.rows, self.columns, self.streams_a = tile.rows, tile.columns, tile.streams_a
-        self.turned, self.squares = tile.turned, tile.squares
+        self.transposed_c, self.squares = tile.transposed_c, tile.squares
         self.out = Text()
         self.kind, self.align = element_type(tile.dtype), element_size(tile.dtype)
         self.vector = f"<{tile.lanes} x {self.kind}>"
@@ -107,7 +105,7 @@ class _DotText:
         return f"define void @{self.symbol}({arguments}) alwaysinline nounwind {{\n{body}\n}}\n"
 
     def _several(self) -> None:
-        """Of a single product: so many vectors at a time that none waits for the one before it."""
+        """Write the loop of a single dot product, unrolled into independent accumulators."""
         out, step = self.out, SEVERAL * self.lanes
         out.lines.append(f"  %several = and i64 %k, -{step}")
         out.lines.append("  %has_several = icmp ne i64 %several, 0")
@@ -124,7 +122,7 @@ class _DotText:
         sums = [f"{name}_step{i}" for i in range(SEVERAL)]
         while len(sums) > 1:
             pairs = zip(sums[::2], sums[1::2], strict=True)
-            sums = [out.value(f"fadd {self.vector} {one}, {other}") for one, other in pairs]
+            sums = [out.value(f"fadd {self.vector} {a}, {b}") for a, b in pairs]
         out.lines.append(f"  %q_next = add nsw i64 %q, {step}")
         out.lines.append("  %more_several = icmp slt i64 %q_next, %several")
         out.line("br i1 %more_several, label %steps, label %behind")
@@ -134,9 +132,9 @@ class _DotText:
 
     def _mask(self) -> str:
         out, lanes = self.out, self.lanes
-        one = out.value(f"insertelement <{lanes} x i64> poison, i64 %left, i64 0")
+        first_lane = out.value(f"insertelement <{lanes} x i64> poison, i64 %left, i64 0")
         every = out.value(
-            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+            f"shufflevector <{lanes} x i64> {first_lane}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
         )
         numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
         return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
@@ -157,7 +155,7 @@ class _DotText:
         )
 
     def _multiply(self, at: str, mask: str | None, before: str, after: str) -> None:
-        """One vector of every row: ``%acc*_after = %acc*_before + a * b``."""
+        """Emit one vector of every row: ``%acc*_after = %acc*_before + a * b``."""
         a_values = [self._load(row, at, mask) for row in self.a_rows]
         if mask is None:
             for row in self.a_rows if self.streams_a else self.b_rows:
@@ -179,7 +177,7 @@ class _DotText:
         self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
 
     def _finish(self) -> None:
-        """Write C: the first block of k applies beta, the later ones add."""
+        """Write C: the first block of k applies beta, later blocks accumulate."""
         out = self.out
         totals = {cell: total for r in range(self.rows) for cell, total in self._totals_of_row(r)}
         out.lines.append("  %is_first = icmp ne i64 %first, 0")
@@ -191,14 +189,14 @@ class _DotText:
             out.line("ret void")
 
     def _totals_of_row(self, r: int) -> list[tuple[tuple[int, int], str]]:
-        """The sums of the lanes of each accumulator of a row, four at a time where they are that many."""
-        found: list[tuple[tuple[int, int], str]] = []
+        """Emit the horizontal sums of the accumulators of row r, four at a time where there are four."""
+        result: list[tuple[tuple[int, int], str]] = []
         for first in range(0, self.columns, 4):
             cells = [(r, j) for j in range(first, min(first + 4, self.columns))]
             together = len(cells) == 4 and self.lanes >= 4
             totals = self._four_totals(cells) if together else [self._total(*cell) for cell in cells]
-            found += zip(cells, totals, strict=True)
-        return found
+            result += zip(cells, totals, strict=True)
+        return result
 
     def _total(self, r: int, j: int) -> str:
         return self.out.value(
@@ -207,24 +205,24 @@ class _DotText:
         )
 
     def _four_totals(self, cells: list[tuple[int, int]]) -> list[str]:
-        """The sums of four accumulators: these are folded into one, a quarter of which is what is left of each."""
+        """Emit the horizontal sums of four accumulators: fold them into one vector, a quarter of it for each."""
         lanes, quarter = self.lanes, self.lanes // 4
         four = [f"%acc{r}_{j}_total" for r, j in cells]
         halves = [[*range(lanes // 2)], [*range(lanes // 2, lanes)]]
-        low, high = ([*half, *(lanes + one for one in half)] for half in halves)
+        low, high = ([*half, *(lanes + folded for folded in half)] for half in halves)
         two = [self._folded(four[i], four[i + 1], low, high) for i in (0, 2)]
-        even = [one for i in (0, 2) for one in range(i * quarter, (i + 1) * quarter)]
-        low = [*even, *(lanes + one for one in even)]
-        one = self._folded(two[0], two[1], low, [lane + quarter for lane in low])
+        even = [folded for i in (0, 2) for folded in range(i * quarter, (i + 1) * quarter)]
+        low = [*even, *(lanes + folded for folded in even)]
+        folded = self._folded(two[0], two[1], low, [lane + quarter for lane in low])
         while quarter > 1:
             quarter //= 2
-            one = self._folded(one, one, [*range(lanes)], [lane ^ quarter for lane in range(lanes)])
+            folded = self._folded(folded, folded, [*range(lanes)], [lane ^ quarter for lane in range(lanes)])
         return [
-            self.out.value(f"extractelement {self.vector} {one}, i64 {i * (lanes // 4)}") for i in range(4)
+            self.out.value(f"extractelement {self.vector} {folded}, i64 {i * (lanes // 4)}") for i in range(4)
         ]
 
     def _folded(self, left: str, right: str, low: list[int], high: list[int]) -> str:
-        """The sum of two choices from the lanes of two vectors."""
+        """Emit the sum of two shuffles of the lanes of two vectors."""
         parts = [
             self.out.value(
                 f"shufflevector {self.vector} {left}, {self.vector} {right}, "
@@ -236,7 +234,7 @@ class _DotText:
 
     def _store(self, r: int, j: int, total: str, scale: float) -> None:
         out, kind = self.out, self.kind
-        along, across = (j, r) if self.turned else (r, j)
+        along, across = (j, r) if self.transposed_c else (r, j)
         row = out.element(kind, "%c_start", out.times(along, "%c_stride"))
         address = out.element(kind, row, across)
         if scale != 0.0:

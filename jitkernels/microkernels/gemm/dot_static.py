@@ -1,19 +1,19 @@
-"""Matrix multiply by dot products: a matrix times a vector, or few rows times a transposed matrix.
+"""GEMM by dot products, static shape: a matrix times a vector, or few rows times a transposed matrix.
 
-Used where ``k`` is contiguous in both operands and C is thin, so that packing or transposing would cost more
-than the arithmetic.  Sizes are baked in, as in `jitkernels.loops.matmul_small`.
+It serves a skinny C whose operands are both contiguous along ``k``, where packing or transposing would cost more than
+the arithmetic.  The extents are compile-time constants, as in `jitkernels.microkernels.gemm.direct_static`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jitkernels.loops.dot_tile import DotTile
-from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
-from jitkernels.loops.tile import element_size
-from jitkernels.loops.tile_column import COLUMN_ARGUMENTS, TileColumn
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import written_by
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import written_by
+from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.microkernel import element_size
+from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
+from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
 
 
 def dot_nest(
@@ -22,8 +22,8 @@ def dot_nest(
 ) -> LoopNest:  # fmt: skip
     """Make the loop nest ``(a, b, c, m, n, k)``: tiles of ``rows x columns`` sums.
 
-    At most one operand may lie the wrong way round (a transposed A, a B that is not): it is transposed first,
-    which pays where it is the thin one.  Threads share out the longer side of C.
+    At most one operand may have the other layout (a transposed A, a B that is not transposed): the nest transposes it
+    first, which pays where it is the skinny one.  Threads split the longer side of C.
     """
     tall = -(-m // -(-m // rows))
     wide = -(-n // -(-n // columns))
@@ -75,8 +75,8 @@ def dot_nest(
 def _columns(
     dtype: str, lanes: int, m: int, n: int, k: int, tall: int, wide: int, beta: float
 ) -> tuple[Any, Any]:
-    """The columns of tiles over ``wide`` columns of C and over those that are left at the right."""
-    made = []
+    """Return the tile columns of ``wide`` columns of C and of the columns that remain at the right border."""
+    functions = []
     for name, columns in (("inner", wide), ("border", max(n % wide, 1))):
         tiles = [
             DotTile(f"matmul_dot_{name}_{height}", dtype, lanes, height, columns, beta, streams_a=m > n)
@@ -86,5 +86,7 @@ def _columns(
             f"matmul_dot_{name}", tiles[0], tiles[1], m - m % tall,
             a_row=k, a_stride=k, b_stride=k, c_stride=n, columns=columns,
         )  # fmt: skip
-        made.append(ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column)))
-    return made[0], made[1]
+        functions.append(
+            ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column))
+        )
+    return functions[0], functions[1]

@@ -1,7 +1,7 @@
-"""Which tiles and blocks a generated matrix multiply takes for a shape and a vector width.
+"""GEMM heuristics: register tile, blocking and algorithm for a shape and a vector width.
 
-Measured on AVX-512 (Zen 5) and derived for others from the number of registers.  Everything here is
-only a first guess where the tuner may measure; `candidates` lists what is worth measuring.
+Measured on AVX-512 (Zen 5) and derived for other targets from the number of registers.  Everything here is only a first
+guess where the tuner may measure; `candidates` lists what is worth measuring.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jitkernels.loops.matmul_packed import Blocking
-from jitkernels.loops.tile import element_size
-from jitkernels.machine import Target
-from jitkernels.records import record
+from jitkernels.core.cpu_target import Target
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import element_size
+from jitkernels.microkernels.gemm.packed_panels import Blocking
 
-#: Products of fewer multiply-adds than this are done before a second thread has helped.
+#: A product of fewer multiply-adds ends before a second thread has helped.
 PARALLEL_WORK = 160**3
 
-#: Operands up to this many bytes are read in place: their panels live in the second-level cache anyway.
+#: Operands of up to so many bytes are read in place: their panels live in the second-level cache anyway.
 IN_PLACE_BYTES = 4 << 20
 
-#: As above for a transposed B, which has to be packed whole.
+#: The same limit for a transposed B, which has to be packed whole.
 TRANSPOSED_BYTES = 256 << 10
 
-#: Rows so many bytes apart (or a multiple) fall into the same few cache sets, so that a panel evicts itself.
+#: Rows whose stride is a multiple of so many bytes map to the same few cache sets, so that a panel evicts itself.
 CONFLICT_BYTES = 4096
 
 
-#: C this thin leaves too little arithmetic per element of the other operand to pay for packing it.
+#: A C with at most so many rows or columns has too little arithmetic per element of B or A to pay for packing it.
 THIN = 32
 
 
-#: Up to this size nothing has to be packed, so that one object can serve all sizes without.
+#: Up to this extent nothing has to be packed, so that one object can serve all sizes without packing.
 COMPACT = 128
 
 
-#: Fewer columns than this fill so little of a vector that a transposed result is cheaper.
+#: Fewer columns than this fill so little of a vector that computing the transposed result is cheaper.
 NARROW = 8
 
 
@@ -58,12 +58,12 @@ class Product:
 
     @property
     def size(self) -> int:
-        """Bytes of one element."""
+        """Element size in bytes."""
         return element_size(self.dtype)
 
 
 def simplified(product: Product) -> Product:
-    """Drop transposes that move nothing, and turn a narrow ``A.T @ X`` into the flat ``X.T @ A``."""
+    """Drop transposes of vectors, which move nothing, and rewrite a narrow ``A.T @ X`` as the flat ``X.T @ A``."""
     if product.m == 1 or product.k == 1:
         product = replace(product, trans_a=False)
     if product.n == 1 or product.k == 1:
@@ -75,14 +75,14 @@ def simplified(product: Product) -> Product:
 
 
 def tile_shape(product: Product, target: Target) -> tuple[int, int]:
-    """``(rows, vectors)`` of the largest useful tile: it, a row of B and one element of A fill the registers."""
+    """Return ``(rows, vectors)`` of the largest tile whose C, a row of B and one element of A fit in the registers."""
     needed = -(-product.n // target.lanes(product.dtype))
     registers = target.registers
-    most = 24 if registers == 32 else 12
+    max_accumulators = 24 if registers == 32 else 12
     if needed == 1:
         return (min(product.m, 16 if registers == 32 else 12), 1)
     if product.k <= 16 and product.m > 4 and product.m * product.n * product.size > IN_PLACE_BYTES:
-        # Writing C is all that takes time: few rows, each in long runs, are what memory does best.
+        # Writing C takes all the time: few rows, each in long runs, suit memory best.
         few = 2 if product.k <= 2 or registers < 32 else 4
         return few, min(needed, {2: 8, 4: 6}[few] if registers == 32 else 4)
     if product.m <= (4 if registers == 32 else 2):
@@ -90,18 +90,18 @@ def tile_shape(product: Product, target: Target) -> tuple[int, int]:
         return product.m, min(wide, needed)
     alone = _vectors_beside_tail(product, target)
     if alone:
-        return (16 if most == 24 and alone == 1 else most // alone), alone
-    if product.m <= most // 3 or needed == 3:
-        return most // 3, min(3, needed)
+        return (16 if max_accumulators == 24 and alone == 1 else max_accumulators // alone), alone
+    if product.m <= max_accumulators // 3 or needed == 3:
+        return max_accumulators // 3, min(3, needed)
     if needed % 2 and needed > 3 and needed % 3 != 1:
-        return most // 3, 3
+        return max_accumulators // 3, 3
     if needed % 4 == 3 and registers == 32:
-        return most // 4, 4
-    return most // 2, 2
+        return max_accumulators // 4, 4
+    return max_accumulators // 2, 2
 
 
 def _vectors_beside_tail(product: Product, target: Target) -> int:
-    """Vectors of panels that leave the last columns alone, where half a vector holds these; 0 if nothing is won."""
+    """Return the vectors per panel that leave the last columns to half a vector; 0 if that gains nothing."""
     whole, tail = divmod(product.n, target.lanes(product.dtype))
     if not 0 < tail <= target.lanes(product.dtype) // 2 or whole > 6:
         return 0
@@ -109,7 +109,7 @@ def _vectors_beside_tail(product: Product, target: Target) -> int:
 
 
 def blocking(dtype: str, target: Target) -> Blocking:
-    """Blocks of the packed algorithm: the block of A fills half of the second-level cache."""
+    """Return the blocking of the packed algorithm: the block of A fills half of the second-level cache."""
     size = element_size(dtype)
     columns = 8192 // size
     if target.registers == 32:
@@ -124,29 +124,29 @@ def blocking(dtype: str, target: Target) -> Blocking:
 
 
 def uses_dot(product: Product, target: Target) -> bool:
-    """Whether C is so thin that dot products along k beat vectors along n."""
+    """Return whether C is so skinny that dot products along k beat vectors along n."""
     if product.swapped or product.k < 8 or product.trans_a and not product.trans_b:
         return False
     lanes = target.lanes(product.dtype)
-    # Adding up the lanes of a sum, and turning B round, cost as much as so many steps along k (measured).
+    # The horizontal sum of an accumulator, and transposing B, cost as much as so many steps along k (measured).
     few_rows = product.trans_b and product.m <= 24 and 2 * product.k >= product.m * lanes
     if product.trans_a:
         return few_rows and product.k >= 64 and product.n >= 8 * product.m
-    unit = min(lanes, 32 // product.size)  # what CPUs work on at once, even of longer vectors
-    most, steps = (7, 5) if product.trans_b else (6, 8)
+    unit = min(lanes, 32 // product.size)  # bytes per cycle of the execution units, even of longer vectors
+    max_columns, steps = (7, 5) if product.trans_b else (6, 8)
     along = product.k / unit + steps * lanes / unit
-    few_columns = product.n <= most and product.n * along <= 1.5 * -(-product.n // unit) * product.k
+    few_columns = product.n <= max_columns and product.n * along <= 1.5 * -(-product.n // unit) * product.k
     return product.n == 1 or few_rows or few_columns
 
 
 def conflicts(product: Product) -> bool:
-    """Whether the rows of an operand read in place would compete for the same cache sets."""
+    """Return whether the rows of an operand read in place would compete for the same cache sets."""
     strides = [product.n] * (not product.trans_b) + [product.m] * product.trans_a
     return product.k > THIN and any(stride * product.size % CONFLICT_BYTES == 0 for stride in strides)
 
 
 def reads_in_place(product: Product) -> bool:
-    """Whether the operands are best read where they lie."""
+    """Return whether the operands are best read in place."""
     if product.trans_b:
         return product.n * product.k * product.size <= TRANSPOSED_BYTES
     if conflicts(product):
@@ -162,31 +162,31 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
         return [{"algorithm": "packed"}]
     direct, packed = direct_choices(product, target), [{"algorithm": "packed"}]
     if uses_dot(product, target):
-        found = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
+        result = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
     elif product.m == 1 and not product.trans_b or reads_in_place(product):
-        found = direct
+        result = direct
     else:
-        # Where rows compete for cache sets, or an operand is much larger than the cache, what was measured at other
-        # sizes must not speak for reading in place.
+        # Where rows compete for cache sets, or an operand is much larger than the cache, records of other sizes must
+        # not select reading in place.
         large = max(product.m, product.n) * product.k * product.size > 2 * IN_PLACE_BYTES
-        found = packed if large or conflicts(product) else packed + direct[:1]
-    # Whatever is best for exactly this size, there is always what serves every size.
-    anyhow: dict[str, Any] = {"algorithm": "any"}
+        result = packed if large or conflicts(product) else packed + direct[:1]
+    # Whatever is best for exactly this size, the algorithm for every size remains a candidate.
+    universal: dict[str, Any] = {"algorithm": "any"}
     if 1 in (product.m, product.n):
-        anyhow = {"algorithm": "vector"}
+        universal = {"algorithm": "vector"}
     elif max(product.m, product.n, product.k) <= COMPACT:
-        anyhow = {"algorithm": "compact"}
-    elif packed[0] in found:
-        anyhow = packed[0]
-    found = found if anyhow in found else [*found[:2], anyhow]
+        universal = {"algorithm": "compact"}
+    elif packed[0] in result:
+        universal = packed[0]
+    result = result if universal in result else [*result[:2], universal]
     if product.work >= PARALLEL_WORK:
-        # In parallel first: on a busy machine the caller does it all, in the same time.
-        return [{**variant, "parallel": parallel} for variant in found for parallel in (True, False)]
-    return found
+        # Parallel first: on a busy machine the calling thread does all the work, in the same time.
+        return [{**variant, "parallel": parallel} for variant in result for parallel in (True, False)]
+    return result
 
 
 def direct_choices(product: Product, target: Target) -> list[dict[str, Any]]:
-    """Variants that read the operands in place; a depth of 0 means all of k at once."""
+    """List the variants that read the operands in place; a depth of 0 means all of k in one block."""
     rows, vectors = tile_shape(product, target)
     best = {"algorithm": "direct", "rows": rows, "vectors": vectors, "depth": 0}
     if product.m == 1:
@@ -202,7 +202,7 @@ def direct_choices(product: Product, target: Target) -> list[dict[str, Any]]:
 
 
 def dot_choice(product: Product, target: Target) -> dict[str, Any]:
-    """The variant of dot products: a tile whose accumulators and rows of A fit in registers."""
+    """Return the dot-product variant: a tile whose accumulators and rows of A fit in registers."""
     if product.n == 1:
         rows, columns = min(product.m, 8), 1
     elif product.m == 1:

@@ -1,21 +1,21 @@
-"""The register tile of a generated matrix multiply, as LLVM IR text.
+"""The GEMM microkernel (register tile), as LLVM IR text.
 
-A tile is ``C[rows, vectors * lanes] (+)= A[rows, k] @ B[k, vectors * lanes]`` with every element of C held in
-a vector register while ``k`` runs: per step it loads ``vectors`` vectors of B, broadcasts ``rows`` scalars of
-A and issues ``rows * vectors`` fused multiply-adds (Goto & van de Geijn 2008, "Anatomy of High-Performance
-Matrix Multiplication"; BLIS calls it the micro-kernel).  LLVM's vectorisers do not find this form from scalar
-loops, so the text is written here; everything around it is written in Python.
+A tile is ``C[rows, vectors * lanes] (+)= A[rows, k] @ B[k, vectors * lanes]`` with every element of C in a vector
+register while ``k`` runs: per step it loads ``vectors`` vectors of B, broadcasts ``rows`` scalars of A and issues
+``rows * vectors`` fused multiply-adds (Goto & van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication";
+BLIS calls it the micro-kernel).  LLVM's vectorizers do not find this form from scalar loops, so this module writes the
+text; everything around it is written in Python.
 
-The text is made of strings alone: it is built again at each start of a process to compute the cache key of
-the object, so it must not import a compiler.
+Every process builds the text again at its start to compute the cache key of the object, so this module must not import
+a compiler.
 """
 
 from __future__ import annotations
 
 import struct
 
-from jitkernels import dtypes
-from jitkernels.records import record
+from jitkernels.core import dtypes
+from jitkernels.core.frozen_dataclass import record
 
 #: IR arguments of every tile, in order.  Strides and offsets are in elements.
 TILE_ARGUMENTS = (
@@ -27,24 +27,24 @@ TILE_ARGUMENTS = (
 
 
 def element_type(dtype: str) -> str:
-    """The LLVM name of a NumPy floating type."""
+    """Return the LLVM name of a NumPy floating type."""
     return dtypes.named(dtype).llvm
 
 
 def element_size(dtype: str) -> int:
-    """Bytes of one element."""
+    """Return the element size in bytes."""
     return dtypes.named(dtype).size
 
 
 def float_literal(value: float, dtype: str) -> str:
-    """An exact IR literal: LLVM writes float and double constants alike, as the bits of a double."""
+    """Return an exact IR literal: LLVM writes float and double constants alike, as the bits of a double."""
     if dtype == "float32":
         value = struct.unpack("<f", struct.pack("<f", value))[0]
     return "0x" + struct.pack(">d", value).hex().upper()
 
 
 class Text:
-    """Lines of one IR function and a counter for its names."""
+    """Lines of one IR function and a counter for its value names."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -66,11 +66,11 @@ class Text:
         self.lines.append(name + ":")
 
     def element(self, kind: str, base: str, index: str | int) -> str:
-        """The address ``base + index`` in elements of type ``kind``."""
+        """Append the address ``base + index`` in elements of type ``kind``."""
         return base if index == 0 else self.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
     def times(self, factor: int, stride: str) -> str | int:
-        """``factor * stride`` where the stride may be an integer literal or a name."""
+        """Append ``factor * stride``, where the stride may be an integer literal or a name."""
         if factor == 0:
             return 0
         if not stride.startswith("%"):
@@ -80,14 +80,14 @@ class Text:
 
 @record
 class Tile:
-    """What is fixed in one tile function; every other quantity is an argument of the function.
+    """Compile-time parameters of one tile function; every other quantity is an argument of the function.
 
-    ``a_by_column`` says that A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed
-    A) and not at ``r * a_stride + p``.  Strides given here as integers replace the arguments.  ``mask_b`` and
-    ``mask_c`` limit loads and stores to ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows.
-    ``clamp_rows`` reads the last of the live rows in place of those beyond.  ``prefetch`` asks for C before the loop.
-    ``prefetch_beside`` asks for what lies to the right of the rows of B, as many elements as the tile has columns.
-    ``squares`` adds up the squares of differences in place of products: of what is near, no digits are lost.
+    ``a_by_column``: A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed A) and not at ``r
+    * a_stride + p``.  Integer strides here replace the arguments.  ``mask_b`` and ``mask_c`` limit loads and stores to
+    ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows. ``clamp_rows`` reads the last live row in place of
+    rows beyond it.  ``prefetch`` prefetches C before the loop. ``prefetch_beside`` prefetches what lies to the right of
+    the rows of B, as many elements as the tile has columns. ``squares`` sums squared differences instead of products,
+    which lose no digits where the operands are close.
     """
 
     symbol: str
@@ -110,12 +110,12 @@ class Tile:
     squares: bool = False
 
     def text(self, *, declared: bool = False) -> str:
-        """Write the IR of ``symbol``, with the declarations that it needs unless they stand already."""
+        """Write the IR of ``symbol``, and the declarations that it needs unless the module has them."""
         return ("" if declared else declarations(self.dtype, self.lanes)) + _TileText(self).build()
 
 
 class _TileText:
-    """Writes one tile, block by block."""
+    """Writer of one tile, block by block."""
 
     def __init__(self, tile: Tile) -> None:
         self.tile = tile
@@ -162,7 +162,7 @@ class _TileText:
         if tile.mask_b or tile.mask_c:
             self._make_masks()
         if tile.prefetch:
-            # C is touched only after the loop: asking for it now hides the whole miss behind the arithmetic.
+            # Only the code after the loop touches C: prefetching it here hides the whole miss behind the arithmetic.
             for row in self.c_rows:
                 for j in range(0, tile.vectors * tile.lanes * self.align, 64):
                     address = out.element(self.kind, row, j // self.align)
@@ -188,9 +188,9 @@ class _TileText:
     def _make_masks(self) -> None:
         tile, out = self.tile, self.out
         for j in range(tile.vectors):
-            one = out.value(f"insertelement <{tile.lanes} x i64> poison, i64 %live_columns, i64 0")
+            first_lane = out.value(f"insertelement <{tile.lanes} x i64> poison, i64 %live_columns, i64 0")
             every = out.value(
-                f"shufflevector <{tile.lanes} x i64> {one}, <{tile.lanes} x i64> poison, "
+                f"shufflevector <{tile.lanes} x i64> {first_lane}, <{tile.lanes} x i64> poison, "
                 f"<{tile.lanes} x i32> zeroinitializer"
             )
             numbers = ", ".join(f"i64 {j * tile.lanes + lane}" for lane in range(tile.lanes))
@@ -211,7 +211,7 @@ class _TileText:
     def _loop(
         self, name: str, steps: int, before: str, after: str, start: tuple[str, str] | None = None
     ) -> None:
-        """A loop of ``steps`` unrolled steps of k; leaves ``%acc*_name``, ``%a_name`` and ``%b_name``."""
+        """Write a loop of ``steps`` unrolled steps of k; it defines ``%acc*_name``, ``%a_name`` and ``%b_name``."""
         out = self.out
         a_start, b_start = start or ("%a_start", "%b_start")
         initial = "zeroinitializer" if start is None else "%{}_half"
@@ -250,9 +250,9 @@ class _TileText:
         a_step = out.element(self.kind, f"%a_in_{name}", self.a_steps[step])
         for r in range(tile.rows):
             scalar = out.value(f"load {self.kind}, ptr {out.element(self.kind, a_step, self.a_rows[r])}")
-            one = out.value(f"insertelement {self.vector} poison, {self.kind} {scalar}, i64 0")
+            first_lane = out.value(f"insertelement {self.vector} poison, {self.kind} {scalar}, i64 0")
             every = out.value(
-                f"shufflevector {self.vector} {one}, {self.vector} poison, "
+                f"shufflevector {self.vector} {first_lane}, {self.vector} poison, "
                 f"<{tile.lanes} x i32> zeroinitializer"
             )
             for j in range(tile.vectors):
@@ -270,7 +270,7 @@ class _TileText:
                     current[r, j] = out.value(expression)
 
     def _finish(self) -> None:
-        """Write C: the first block of k applies beta, the later ones add."""
+        """Write C: the first block of k applies beta, later blocks accumulate."""
         tile, out = self.tile, self.out
         out.lines.append("  %is_first = icmp ne i64 %first, 0")
         if tile.beta == 1.0:
@@ -329,7 +329,7 @@ class _TileText:
 
 
 def declarations(dtype: str, lanes: int) -> str:
-    """Declarations of the intrinsics that tiles and packing use; one module of IR each."""
+    """Declare the intrinsics that tiles and packing use; one module of IR needs each once."""
     kind = element_type(dtype)
     vector = f"<{lanes} x {kind}>"
     suffix = f"v{lanes}f{8 * element_size(dtype)}"

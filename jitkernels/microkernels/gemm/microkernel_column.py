@@ -6,9 +6,9 @@ literals, and the tiles are inlined, so that every address in them is one regist
 
 from __future__ import annotations
 
-from jitkernels.loops.dot_tile import DotTile
-from jitkernels.loops.tile import Tile, declarations
-from jitkernels.records import record
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.microkernel import Tile, declarations
 
 #: IR arguments of a column of tiles.  It covers the rows ``high`` to ``low`` of C; ``high`` starts a tile.
 COLUMN_ARGUMENTS = (

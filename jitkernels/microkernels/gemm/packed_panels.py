@@ -1,11 +1,11 @@
-"""Matrix multiply over packed panels: one object for every large size (Goto & van de Geijn 2008; BLIS).
+"""Packed GEMM: one object for every large size (Goto & van de Geijn 2008; BLIS).
 
-Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  A block of
-B (``depth x columns``) and a block of A (``rows x depth``) are copied into panels that the register tile
-reads in order: no cache set is fought over whatever the strides of the caller, every load hits a page that is
-in the TLB, and transposed operands cost the same as plain ones.
+Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  The nest packs a
+block of B (``depth x columns``) and a block of A (``rows x depth``) into panels that the register tile reads in order:
+no strides of the caller cause cache-set conflicts, every load hits a page in the TLB, and transposed operands cost the
+same as others.
 
-A matrix times its own transpose is symmetric: tiles above the diagonal are copied from those below.
+A matrix times its own transpose is symmetric: the nest mirrors tiles below the diagonal to those above.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels import dtypes
-from jitkernels.loops.followed import FOLLOWED, call_after
-from jitkernels.loops.pack import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
-from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction, Written, inlined, written_by
-from jitkernels.records import record
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import IRFunction, Written, inlined, written_by
+from jitkernels.core import dtypes
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.epilogue.tile_consumer import FOLLOWED, call_consumer
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
 
 LONG = 32
-"""Steps along k from which on it takes longer to compute a tile than to copy it to the other side of the diagonal."""
+"""From so many steps along k on, computing a tile takes longer than mirroring it across the diagonal."""
 BAND = 1 << 17
-"""Bytes of C, about, that are handed on at a time: an eighth of a second-level cache."""
+"""Approximate bytes of C per band handed to the consumer: an eighth of a second-level cache."""
 
 
 is_same = IRFunction(
@@ -38,12 +38,12 @@ is_same = IRFunction(
 }
 """,
 )
-"""Whether two arrays begin at the same place."""
+"""Whether two arrays have the same address."""
 
 
 @record
 class Blocking:
-    """Sizes of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
+    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
 
     rows: int
     vectors: int
@@ -52,18 +52,18 @@ class Blocking:
     block_columns: int
 
 
-def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], made: str | Written) -> Any:
-    """Make an IR function whose pointers point to ``dtype``; loop nests call it as if it were Python."""
+def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str | Written) -> Any:
+    """Make an IR function whose pointers point to ``dtype``; loop nests call it as a Python function."""
     pointer = f"{dtypes.named(dtype).c}*"
     return IRFunction(
-        symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), made
+        symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text
     )
 
 
 def matmul_arguments(dtype: str, *, followed: bool = False) -> tuple[str, ...]:
-    """C types of the arguments ``(a, b, c, m, n, k)`` of the row, and of those of a nest that is followed."""
+    """Return the C types of ``(a, b, c, m, n, k)``, and of the consumer's arguments if the nest is followed by one."""
     pointer = f"{dtypes.named(dtype).c}*"
-    if followed:  # by what reads C
+    if followed:  # the consumer reads C
         return (pointer,) * 3 + ("int64",) * 3 + FOLLOWED
     return (f"{pointer} restrict",) * 3 + ("int64",) * 3
 
@@ -74,17 +74,18 @@ def packed_nest(
 ) -> LoopNest:  # fmt: skip
     """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says.
 
-    One that is `followed` takes two more integers, see `jitkernels.loops.followed`, and is split by rows.
+    A nest that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`, and is
+    split by rows.
     """
     width = blocking.vectors * lanes
     slack = packing_slack(lanes, max(width, blocking.rows))
     columns_of_a_panel = blocking.block_rows * blocking.depth + slack
     aligned = -(-columns_of_a_panel // 64) * 64
-    plain, handed = _bodies(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
+    plain, with_consumer = _bodies(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
     return LoopNest(
         name="matmul_packed_followed" if followed else "matmul_packed",
         arguments=matmul_arguments(dtype, followed=followed),
-        body=handed if followed else plain,
+        body=with_consumer if followed else plain,
         extent=4 if split == "columns" else 3,
         block=width if split == "columns" else blocking.rows,
         parallel=parallel,
@@ -126,7 +127,7 @@ def _bodies(
 
     @inlined()
     def mirror(c: Any, n: int, top: int, high: int, left: int, columns: int) -> None:
-        """What is above the diagonal of a block of C: elements of tiles that are nobody's."""
+        """Mirror the elements above the diagonal of a block of C that no tile computes."""
         for i in range(top, top + high):
             first = i // width * width // rows * rows
             for j in range(left, min(left + columns, first)):
@@ -152,12 +153,12 @@ def _bodies(
         last_column = end if by_columns else n
         a_stride = m if trans_a else k
         b_stride = k if trans_b else n
-        # Equal blocks of k: a last block of a few steps would read and write all of C for nothing.
+        # Equal blocks of k: a short last block would read and write all of C for a few steps.
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((k + k_blocks - 1) // k_blocks, 1)
         mirrors = may_mirror and m == n and after == 0 and k >= LONG and is_same(a, b) != 0
         if n == 0 and after != 0:
-            call_after(after, context, first_row, last_row)
+            call_consumer(after, context, first_row, last_row)
         block_high = block_rows
         if after != 0:
             block_high = min(block_rows, max(band // max(n, 1) // rows, 1) * rows)
@@ -177,30 +178,30 @@ def _bodies(
                         pack_rows(a, start, a_stride, workspace, i * deep, high - i, deep)
                     for j in range(0, columns, width):
                         from_b = panels_of_b + j * deep
-                        left = columns - j
+                        remaining = columns - j
                         for i in range(0, high, rows):
                             at = (ic + i) * n + jc + j
                             if mirrors and jc + j >= ic + i + rows:
                                 continue
-                            if left >= width and high - i >= rows:
+                            if remaining >= width and high - i >= rows:
                                 inner(
                                     workspace, i * deep, 0, workspace, from_b, 0,
                                     c, at, n, deep, first, rows, width,
                                 )  # fmt: skip
-                            elif left <= lanes:
+                            elif remaining <= lanes:
                                 narrow(
                                     workspace, i * deep, 0, workspace, from_b, 0,
-                                    c, at, n, deep, first, high - i, left,
+                                    c, at, n, deep, first, high - i, remaining,
                                 )  # fmt: skip
                             else:
                                 edge(
                                     workspace, i * deep, 0, workspace, from_b, 0,
-                                    c, at, n, deep, first, high - i, left,
+                                    c, at, n, deep, first, high - i, remaining,
                                 )  # fmt: skip
                     if mirrors and block == k_blocks - 1:
                         mirror(c, n, ic, high, jc, columns)
                     if after != 0 and block == k_blocks - 1 and jc + block_columns >= last_column:
-                        call_after(after, context, ic, ic + high)
+                        call_consumer(after, context, ic, ic + high)
 
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         computed(a, b, c, m, n, k, 0, 0, workspace, begin, end)

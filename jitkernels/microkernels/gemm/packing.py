@@ -1,19 +1,19 @@
-"""Packing of matrix panels for a generated matrix multiply, as LLVM IR text.
+"""Packing of GEMM operands into panels, as LLVM IR text.
 
 A panel is ``count`` steps of ``width`` consecutive elements: the layout in which the register tile of
-``jitkernels.loops.tile`` reads both operands (Goto & van de Geijn 2008).  Two functions make it: one copies
-where the source already holds the ``width`` elements side by side, one transposes blocks of ``lanes x lanes``
-in registers where they lie ``source_stride`` apart.  Missing elements (``live < width``) become zeros and are
-never read, so that no load leaves the matrix.
+``jitkernels.microkernels.gemm.microkernel`` reads both operands (Goto & van de Geijn 2008).  Two functions pack it: one
+copies where the source already holds the ``width`` elements side by side, one transposes blocks of ``lanes x lanes`` in
+registers where they lie ``source_stride`` apart.  Missing elements (``live < width``) become zeros and are never read,
+so that no load leaves the matrix.
 
-Stores are whole vectors even where ``width`` is no multiple of ``lanes``: the surplus falls on the next step
-or the next panel, which is written later.  Panels must therefore be packed in ascending order, into a buffer
-with ``packing_slack`` spare elements behind the last one.
+Stores are whole vectors even where ``width`` is no multiple of ``lanes``: the surplus lands in the next step or the
+next panel, which is written later.  Panels must therefore be packed in ascending order, into a buffer with
+``packing_slack`` spare elements behind the last one.
 """
 
 from __future__ import annotations
 
-from jitkernels.loops.tile import Text, declarations, element_size, element_type
+from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
 
 #: IR arguments of both functions, in order.  Strides, offsets and counts are in elements.
 PACK_ARGUMENTS = (
@@ -22,18 +22,18 @@ PACK_ARGUMENTS = (
 )  # fmt: skip
 
 
-APART_ARGUMENTS = (
+TRANSPOSE_ARGUMENTS = (
     ("ptr", "source"),
     ("i64", "source_offset"),
     ("ptr", "target"),
     ("i64", "depth"),
     ("i64", "whole"),
 )
-"""IR arguments of `columns_apart`."""
+"""IR arguments of `transpose_columns`."""
 
 
 def packing_slack(lanes: int, width: int) -> int:
-    """Elements behind the last panel that packing may overwrite."""
+    """Return how many elements behind the last panel packing may overwrite."""
     return lanes * (width + lanes)
 
 
@@ -45,7 +45,7 @@ def _header(symbol: str, dtype: str, lanes: int) -> str:
 
 
 class _Packer:
-    """What both packing functions share: names of types, masks, masked loads."""
+    """The code that both packing functions share: names of types, masks, masked loads."""
 
     def __init__(self, dtype: str, lanes: int, width: int, pitch: int | None = None) -> None:
         self.lanes, self.width, self.pitch = lanes, width, pitch or width
@@ -57,17 +57,17 @@ class _Packer:
         self.out = Text()
 
     def below(self, first: int, limit: str) -> str:
-        """The mask of lanes whose number, counted from ``first``, is below the i64 ``limit``."""
+        """Append the mask of lanes whose index, counted from ``first``, is below the i64 ``limit``."""
         lanes = self.lanes
-        one = self.out.value(f"insertelement <{lanes} x i64> poison, i64 {limit}, i64 0")
+        first_lane = self.out.value(f"insertelement <{lanes} x i64> poison, i64 {limit}, i64 0")
         every = self.out.value(
-            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+            f"shufflevector <{lanes} x i64> {first_lane}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
         )
         numbers = ", ".join(f"i64 {first + lane}" for lane in range(lanes))
         return self.out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
 
     def load(self, address: str, mask: str | None) -> str:
-        """A vector, or the lanes of it that the mask names and zeros elsewhere."""
+        """Append a load of a vector; lanes outside the mask are zeros."""
         if mask is None:
             return self.out.value(f"load {self.vector}, ptr {address}, align {self.align}")
         return self.out.value(
@@ -76,11 +76,11 @@ class _Packer:
         )
 
     def store(self, value: str, address: str) -> None:
-        """A whole vector."""
+        """Append a store of a whole vector."""
         self.out.line(f"store {self.vector} {value}, ptr {address}, align {self.align}")
 
     def shuffle(self, left: str, right: str, picks: list[int]) -> str:
-        """``shufflevector`` of two vectors of this type."""
+        """Append a ``shufflevector`` of two vectors of this type."""
         numbers = ", ".join(f"i32 {pick}" for pick in picks)
         return self.out.value(
             f"shufflevector {self.vector} {left}, {self.vector} {right}, <{self.lanes} x i32> <{numbers}>"
@@ -132,7 +132,7 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
 def transpose_panel(symbol: str, dtype: str, lanes: int, width: int, pitch: int | None = None) -> str:
     """IR of ``target[p * pitch + w] = source[w * source_stride + p] if w < live else 0`` for ``p < count``.
 
-    `pitch` is the width, unless several panels are to lie side by side.
+    `pitch` is the width, unless several panels lie side by side.
     """
     make = _Packer(dtype, lanes, width, pitch)
     out = make.out
@@ -154,7 +154,7 @@ def transpose_panel(symbol: str, dtype: str, lanes: int, width: int, pitch: int 
     for name in ("fast", "slow"):
         out.label(name)
         mask = make.below(0, "%left") if name == "slow" else None
-        # Highest rows first: their surplus lanes fall where lower rows of the next step are written after.
+        # Highest rows first: their surplus lanes land where lower rows of the next step are written later.
         for group in reversed(make.groups):
             _transpose_block(make, group, mask)
         out.line("br label %join")
@@ -177,8 +177,8 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
             continue
         distance, row_mask = out.times(row, "%source_stride"), None
         if mask is not None:
-            # No lane of a missing row is read, but where nothing is mapped at its address, that takes processors
-            # hundreds of cycles: it is given another row's.
+            # No lane of a missing row is read, but a masked load from an unmapped page takes hundreds of cycles: load
+            # from another row's address instead.
             live = out.value(f"icmp slt i64 {row}, %live")
             row_mask = out.value(f"select i1 {live}, <{lanes} x i1> {mask}, <{lanes} x i1> zeroinitializer")
             distance = out.value(f"select i1 {live}, i64 {distance}, i64 0")
@@ -188,11 +188,11 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
 
 
 def transpose_registers(make: _Packer, rows: list[str]) -> list[str]:
-    """Transpose ``lanes`` vectors: unpack inside 128-bit parts, then exchange the parts."""
+    """Transpose ``lanes`` vectors: unpack within 128-bit parts, then exchange the parts."""
     lanes = make.lanes
     part = 16 // make.align
-    # Inside the 128-bit parts: afterwards vector q + i holds, in its part number L, column L * part + i of
-    # the rows q .. q + part.
+    # Within the 128-bit lanes: afterwards vector q + i holds, in its part L, column L * part + i of the rows q .. q +
+    # part.
     unit = 1
     while unit < part:
         result = list(rows)
@@ -232,7 +232,7 @@ def transpose_registers(make: _Packer, rows: list[str]) -> list[str]:
 
 
 def _unpack(begin: int, unit: int, part: int, lanes: int, odd: int) -> list[int]:
-    """Picks of one 128-bit part: runs of ``unit`` elements in turn from both vectors, low or high half."""
+    """Return the shuffle mask of one 128-bit part: alternating runs of ``unit`` elements, low or high half."""
     picks: list[int] = []
     half = part // 2
     for run in range(begin + odd * half, begin + odd * half + half, unit):
@@ -240,7 +240,7 @@ def _unpack(begin: int, unit: int, part: int, lanes: int, odd: int) -> list[int]
     return picks
 
 
-def columns_apart(symbol: str, dtype: str, lanes: int, few: int) -> str:
+def transpose_columns(symbol: str, dtype: str, lanes: int, few: int) -> str:
     """IR of ``target[r * depth + q] = source[q * few + r]`` for ``r < few`` and ``q < whole * lanes``."""
     make = _Packer(dtype, lanes, lanes)
     out, kind = make.out, make.kind
@@ -266,5 +266,5 @@ def columns_apart(symbol: str, dtype: str, lanes: int, few: int) -> str:
     out.line("br i1 %more, label %step, label %done")
     out.label("done")
     out.line("ret void")
-    arguments = ", ".join(f"{kind} %{name}" for kind, name in APART_ARGUMENTS)
+    arguments = ", ".join(f"{kind} %{name}" for kind, name in TRANSPOSE_ARGUMENTS)
     return f"define void @{symbol}({arguments}) alwaysinline nounwind {{\n" + "\n".join(out.lines) + "\n}\n"

@@ -1,32 +1,33 @@
-"""Matrix multiply of a C with few rows or few columns, of any size: the long factor is read once, where it lies.
+"""Skinny GEMM, dynamic shape: a C with few rows or few columns; the long operand is read once, in place.
 
-A C of few columns is the transpose of one of few rows, with the factors in each other's place: all is said for few
-rows. Where the long factor lies along k, elements of C are dot products; otherwise vectors run along the rows of C.
+A C of few columns is the transpose of a C of few rows, with the operands exchanged, so the text speaks of few rows
+only. Where the long operand is contiguous along k, elements of C are dot products; otherwise vectors run along the rows
+of C.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels import dtypes
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.dot_tile import DotTile
-from jitkernels.loops.matmul_across import rows_across
-from jitkernels.loops.matmul_packed import ir_function, matmul_arguments
-from jitkernels.loops.pack import APART_ARGUMENTS, columns_apart
-from jitkernels.loops.tile import TILE_ARGUMENTS, element_size
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, written_by
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.core import dtypes
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
+from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
+from jitkernels.microkernels.gemm.packing import TRANSPOSE_ARGUMENTS, transpose_columns
+from jitkernels.microkernels.gemm.skinny_direct import rows_across
 
 TURNED_BYTES = 16384
-"""Of the short factor, where it has to be turned round to lie along k: half of a first-level cache."""
+"""Bytes of the short operand that is transposed to be contiguous along k: half of a first-level cache."""
 TOGETHER = 32
-"""Rows of it at a time."""
+"""Rows of it per pass."""
 BLOCK = 64
-"""Rows or columns of C that a thread gets at least, twice."""
+"""Half of the least number of rows or columns of C per thread."""
 
 
-def thin_nest(
+def skinny_nest(
     attr: MatMulAttr, target: Target, *, columns: bool, parallel: bool = False
 ) -> LoopNest:  # fmt: skip
     """Make the loop nest ``(a, b, c, m, n, k)`` for a C of few rows, or of few `columns`."""
@@ -50,19 +51,21 @@ def thin_nest(
 
 
 def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tuple[Callable[..., None], int]:
-    """The body where the long factor lies along k, as the short one does once it is turned round."""
+    """Make the body for a long operand that is contiguous along k, as the short one is once it is transposed."""
     dtype, lanes = attr.dtype, target.lanes(attr.dtype)
-    most, swapped = (4 if target.registers == 32 else 2), columns
+    max_rows, swapped = (4 if target.registers == 32 else 2), columns
     together = TOGETHER
-    room = TURNED_BYTES // element_size(dtype) if trans_a else 0
+    scratch_elements = TURNED_BYTES // element_size(dtype) if trans_a else 0
 
     def tile(rows: int, columns: int) -> Any:
         symbol = f"matmul_dot{rows}_{columns}"
-        made = DotTile(symbol, dtype, lanes, rows, columns, attr.beta, streams_a=False, turned=swapped)
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, made))
+        tile_text = DotTile(
+            symbol, dtype, lanes, rows, columns, attr.beta, streams_a=False, transposed_c=swapped
+        )
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile_text))
 
-    four = [tile(rows, 4) for rows in range(1, most + 1)]
-    single = [tile(rows, 1) for rows in range(1, most + 1)]
+    four = [tile(rows, 4) for rows in range(1, max_rows + 1)]
+    single = [tile(rows, 1) for rows in range(1, max_rows + 1)]
 
     def chosen(tiles: list[Any]) -> Any:
         one, two, three, whole = tiles[0], tiles[1], tiles[-2], tiles[-1]
@@ -72,7 +75,7 @@ def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tup
             a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int,
             c: Any, at: int, c_stride: int, k: int, first: int, high: int,
         ) -> None:  # fmt: skip
-            if high >= most:
+            if high >= max_rows:
                 whole(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, 0, 0)
             elif high == 3:
                 three(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, 0, 0)
@@ -83,18 +86,18 @@ def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tup
 
         return of_rows
 
-    of_four, of_one, turn = chosen(four), chosen(single), turned(dtype, lanes)
+    of_four, of_one, turn = chosen(four), chosen(single), transpose_few_columns(dtype, lanes)
 
     @inlined()
     def block(
         a: Any, a_stride: int, b: Any, p: int, c: Any, c_stride: int,
         top: int, bottom: int, k: int, deep: int, first: int, begin: int, end: int,
     ) -> None:  # fmt: skip
-        """Rows `top` to `bottom` of those in C; A begins with the first of them."""
+        """Compute rows `top` to `bottom` of the rows in C; A begins with the first of them."""
         j = begin
         while j < end:
             wide = 4 if end - j >= 4 else 1
-            for r in range(top, bottom, most):
+            for r in range(top, bottom, max_rows):
                 at = j * c_stride + r if swapped else r * c_stride + j
                 row = (r - top) * a_stride
                 if wide == 4:
@@ -113,7 +116,7 @@ def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tup
         left, right = (b, a) if swapped else (a, b)
         for top in range(0, few, together):
             rows = min(together, few - top)
-            depth = room // rows // lanes * lanes
+            depth = scratch_elements // rows // lanes * lanes
             for p in range(0, max(k, 1), depth):
                 deep = min(depth, k - p)
                 turn(left, p * few + top, few, workspace, depth, rows, deep)
@@ -123,18 +126,18 @@ def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tup
                     k, deep, first, begin, end,
                 )  # fmt: skip
 
-    return (turning if trans_a else plain), room
+    return (turning if trans_a else plain), scratch_elements
 
 
-def turned(dtype: str, lanes: int) -> Any:
-    """A function that writes the few columns of some rows of a factor as rows; see its code."""
+def transpose_few_columns(dtype: str, lanes: int) -> Any:
+    """Make the function that writes the few columns of some rows of an operand as rows, that is transposed."""
 
     def apart(few: int) -> Any:
         return ir_function(
             f"matmul_apart{few}",
             dtype,
-            APART_ARGUMENTS,
-            written_by(columns_apart, f"matmul_apart{few}", dtype, lanes, few),
+            TRANSPOSE_ARGUMENTS,
+            written_by(transpose_columns, f"matmul_apart{few}", dtype, lanes, few),
         )
 
     of_two, of_three, of_four = apart(2), apart(3), apart(4)
@@ -165,7 +168,7 @@ def turned(dtype: str, lanes: int) -> Any:
 def _across(
     attr: MatMulAttr, target: Target, trans_a: bool, columns: bool
 ) -> tuple[Callable[..., None], int]:
-    """The body where the long factor lies across k: vectors of it are rows of C, or of its transpose."""
+    """Make the body for a long operand that is strided along k: vectors of it are rows of C, or of its transpose."""
     dtype, beta = attr.dtype, attr.beta
     across = rows_across(dtype, target, 0.0 if columns else beta, by_column=trans_a)
     number: Any = dtypes.named(dtype).numpy.type

@@ -1,32 +1,32 @@
-"""Tiles for a C of few rows whose right factor is read where it lies, as LLVM IR text and the loops around it."""
+"""Tiles for a skinny C of few rows whose right operand is read in place, as LLVM IR text, and the loops around them."""
 
 from typing import Any
 
-from jitkernels.loops.matmul_packed import ir_function
-from jitkernels.loops.tile import TILE_ARGUMENTS, Tile
-from jitkernels.machine import Target
-from jitkernels.native.source import inlined, written_by
+from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
+from jitkernels.microkernels.gemm.packed_panels import ir_function
 
 
 def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> Any:
-    """A function for some columns of a C of few rows, where vectors of B, read where they lie, run along them.
+    """Make the function for some columns of a C of few rows, with vectors of B, read in place, along them.
 
-    Tiles are long and low, so that each row of B is read in long runs: of four rows, or of two.
+    Tiles are wide and low, two or four rows high, so that each row of B is read in long runs.
     """
     lanes = target.lanes(dtype)
     many, twice = ((4, 6), (2, 8)) if target.registers == 32 else ((4, 2), (2, 4))
 
-    def tiles(rows: int, most: int) -> tuple[Any, Any, Any]:
-        made = []
-        for vectors in (most, 2, 1):
+    def tiles(rows: int, max_vectors: int) -> tuple[Any, Any, Any]:
+        functions = []
+        for vectors in (max_vectors, 2, 1):
             symbol, edge = f"matmul_across{rows}_{vectors}", vectors == 1
             tile = Tile(
                 symbol, dtype, lanes, rows, vectors, beta, a_by_column=by_column,
                 mask_b=edge, mask_c=edge, guard_rows=True, clamp_rows=True, inline=True,
                 unroll=2 if vectors > 2 else 1, prefetch_beside=vectors > 2,
             )  # fmt: skip
-            made.append(ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile)))
-        return made[0], made[1], made[2]
+            functions.append(ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile)))
+        return functions[0], functions[1], functions[2]
 
     def strip(rows: int, vectors: int) -> Any:
         wide, double, edge = tiles(rows, vectors)

@@ -1,7 +1,7 @@
-"""Matrix multiply by the transposed product: ``C.T = op(B).T @ A`` for a transposed A and a narrow C.
+"""GEMM by the transposed result: ``C.T = op(B).T @ A`` for a transposed A and a narrow C.
 
-A lies as [k, m], so vectors of it run along the long side of C, where a vector along n would be mostly empty.  The
-transposed result goes to a scratch area, and from there, with beta, to C.
+A is stored as [k, m], so vectors of it run along the long side of C, where a vector along n would be mostly empty. The
+tile writes the transposed result to the workspace, from where it is added, with beta, to C.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.loops.matmul_packed import matmul_arguments
-from jitkernels.loops.matmul_small import SmallShape, tile_columns
-from jitkernels.loops.tile import element_size
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.gemm.direct_static import SmallShape, tile_columns
+from jitkernels.microkernels.gemm.microkernel import element_size
+from jitkernels.microkernels.gemm.packed_panels import matmul_arguments
 
 
-def turned_nest(shape: SmallShape) -> LoopNest:
+def transposed_result_nest(shape: SmallShape) -> LoopNest:
     """Make the loop nest ``(a, b, c, m, n, k)``; ``shape`` describes the transposed product."""
     inner, border = tile_columns(replace(shape, beta=0.0))
     narrow, long, steps, depth, width = shape.m, shape.n, shape.k, shape.depth, shape.width

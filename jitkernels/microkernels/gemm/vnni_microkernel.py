@@ -1,36 +1,36 @@
-"""The register tile of a product of narrow numbers, as LLVM IR text: several steps along k at a time.
+"""The register tile of an int8 or bfloat16 GEMM, as LLVM IR text: several steps along k per instruction.
 
-Four int8 numbers (two of bfloat16) that follow one another along k are one word of 32 bits. A step takes a word of
-each row of A and a word of each column of B and adds their dot products to the tile, which is one instruction for a
-vector of columns: VPDPBUSD, VDPBF16PS. What is made of the sums happens before they leave their registers.
+Four int8 numbers (two of bfloat16) that are adjacent along k form one word of 32 bits. A step takes a word of each row
+of A and a word of each column of B and adds their dot products to the tile, one instruction for a vector of columns:
+VPDPBUSD, VDPBF16PS. The epilogue scales and converts the sums before they leave their registers.
 
-The text is made of strings alone, as that of `jitkernels.loops.tile` is.
+The text is made of strings alone, as that of `jitkernels.microkernels.gemm.microkernel` is.
 """
 
 import struct
 
 import numpy as np
 
-from jitkernels.loops.tile import Text
-from jitkernels.records import record
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import Text
 
 ARGUMENTS = (
     ("ptr", "a"), ("ptr", "b"), ("ptr", "start"), ("ptr", "row_scale"), ("ptr", "column_scale"), ("ptr", "c"),
     ("i64", "c_stride"), ("i64", "steps"), ("i64", "live_rows"), ("i64", "live_columns"),
 )  # fmt: skip
 C_ARGUMENTS = tuple("void*" if kind == "ptr" else "int64" for kind, _ in ARGUMENTS)
-"""Of the function in C: panels of words of A and B, int32 numbers that sums begin with, scales, and C."""
+"""C types of the arguments: panels of words of A and B, initial int32 values of the sums, scales, and C."""
 LANES = 16
 """Columns of a vector."""
 
 
 @record
-class GroupedTile:
+class VnniTile:
     """``rows x (vectors * 16)`` sums.
 
-    dots: "vpdpbusd" (A without signs, B with) or "vdpbf16ps". result: the LLVM type of elements of C. starts: sums
-    begin with numbers of their columns. scaled: they are multiplied by a number of their row and one of their column,
-    both of the type of C. edge: only some columns are there. beta: sums of floats get so many times the old C.
+    dots: "vpdpbusd" (unsigned A, signed B) or "vdpbf16ps". result: the LLVM type of elements of C. starts: sums begin
+    with initial values of their columns. scaled: the epilogue multiplies sums by a scale of their row and one of their
+    column, both of the type of C. edge: the last columns are masked. beta: the factor of the old C in sums of floats.
     """
 
     symbol: str
@@ -48,12 +48,12 @@ class GroupedTile:
         return LANES * self.vectors
 
     def text(self) -> str:
-        """LLVM IR of the function and of what it needs."""
-        return _Writer(self).build()
+        """Write the LLVM IR of the function and of what it calls."""
+        return _VnniWriter(self).build()
 
 
-class _Writer:
-    def __init__(self, tile: GroupedTile) -> None:
+class _VnniWriter:
+    def __init__(self, tile: VnniTile) -> None:
         self.tile = tile
         self.out = Text()
         self.whole = tile.dots == "vpdpbusd"
@@ -119,9 +119,9 @@ class _Writer:
             columns.append(out.value(f"bitcast {self.words} {words} to {self.packed}"))
         for r in range(tile.rows):
             word = out.value(f"load i32, ptr {out.element('i32', a_row, r)}, align 4")
-            one = out.value(f"insertelement {self.words} poison, i32 {word}, i64 0")
+            first_lane = out.value(f"insertelement {self.words} poison, i32 {word}, i64 0")
             every = out.value(
-                f"shufflevector {self.words} {one}, {self.words} poison, <{LANES} x i32> zeroinitializer"
+                f"shufflevector {self.words} {first_lane}, {self.words} poison, <{LANES} x i32> zeroinitializer"
             )
             row = out.value(f"bitcast {self.words} {every} to {self.packed}")
             for j in range(tile.vectors):
@@ -159,7 +159,7 @@ class _Writer:
         out.line("ret void")
 
     def _added(self, total: str, address: str, mask: str) -> str:
-        """The sum and so many times what C holds."""
+        """Append ``total + beta * C``."""
         out, bits = self.out, struct.unpack("<Q", struct.pack("<d", float(np.float32(self.tile.beta))))[0]
         old = self._loaded(address, mask)
         wide = out.value(f"fpext {self.element} {old} to {self.sum}")
@@ -169,7 +169,7 @@ class _Writer:
         )
 
     def _loaded(self, address: str, mask: str) -> str:
-        """Numbers of the type of C; zeros behind a mask."""
+        """Append a load of elements of C; masked lanes are zeros."""
         kind = self.tile.result
         if not mask:
             return self.out.value(f"load {self.element}, ptr {address}, align {self.size}")
@@ -180,9 +180,9 @@ class _Writer:
 
     def _mask(self, j: int) -> str:
         out = self.out
-        one = out.value(f"insertelement <{LANES} x i64> poison, i64 %live_columns, i64 0")
+        first_lane = out.value(f"insertelement <{LANES} x i64> poison, i64 %live_columns, i64 0")
         every = out.value(
-            f"shufflevector <{LANES} x i64> {one}, <{LANES} x i64> poison, <{LANES} x i32> zeroinitializer"
+            f"shufflevector <{LANES} x i64> {first_lane}, <{LANES} x i64> poison, <{LANES} x i32> zeroinitializer"
         )
         numbers = ", ".join(f"i64 {LANES * j + lane}" for lane in range(LANES))
         return out.value(f"icmp slt <{LANES} x i64> <{numbers}>, {every}")
@@ -195,9 +195,9 @@ class _Writer:
     def _row_scale(self, r: int) -> str:
         out, kind = self.out, self.tile.result
         number = out.value(f"load {kind}, ptr {out.element(kind, '%row_scale', r)}, align {self.size}")
-        one = out.value(f"insertelement {self.element} poison, {kind} {number}, i64 0")
+        first_lane = out.value(f"insertelement {self.element} poison, {kind} {number}, i64 0")
         return out.value(
-            f"shufflevector {self.element} {one}, {self.element} poison, <{LANES} x i32> zeroinitializer"
+            f"shufflevector {self.element} {first_lane}, {self.element} poison, <{LANES} x i32> zeroinitializer"
         )
 
     def _result(self, total: str, row: str, column: str) -> str:

@@ -1,9 +1,9 @@
-"""Matrix multiply of int8 or bfloat16 over panels of words, each of which holds what several steps along k need.
+"""Packed GEMM of int8 or bfloat16: panels of words, each of which holds several steps along k.
 
-A block of B, all of k deep, is packed into panels of 32 columns, a block of A into panels of 12 rows; sums stay in
-registers until they are whole (see `jitkernels.loops.grouped_tile`), so that nothing is kept between blocks of k. int8
-numbers of A get 128 more, as the instruction wants them without signs, and sums begin with 128 times the sums of their
-columns of B less.
+The nest packs a block of B, all of k deep, into panels of 32 columns, and a block of A into panels of 12 rows. Sums
+stay in registers over all of k (see `jitkernels.microkernels.gemm.vnni_microkernel`), so that no partial sum is stored.
+VPDPBUSD reads A without signs: packing adds 128 to int8 numbers of A, and sums start at minus 128 times the column sums
+of B.
 """
 
 from collections.abc import Callable
@@ -11,30 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import dtypes
-from jitkernels.loops.grouped_tile import C_ARGUMENTS, LANES, GroupedTile
-from jitkernels.loops.narrow import word_at, words_add_up
-from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import IRFunction, inlined, offset
-from jitkernels.records import record
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
+from jitkernels.core import dtypes
+from jitkernels.core.cpu_target import Target
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.microkernels.gemm.vnni_microkernel import C_ARGUMENTS, LANES, VnniTile
+from jitkernels.microkernels.narrow_int import column_byte_sums, word_at
 
 ROWS, VECTORS = 12, 2
 WIDTH = LANES * VECTORS
 MOST_WORDS = 1 << 15
-"""Words along k that a panel may have; `fits` says it."""
+"""Largest number of words along k of a panel; `fits` checks it."""
 PANEL_WORDS = WIDTH * MOST_WORDS
-"""Of the block of B: 4 MB."""
+"""Words of the block of B: 4 MB."""
 ROW_WORDS = ROWS * MOST_WORDS
-"""Room for the block of A, of which the second-level cache should hold what is used."""
+"""Words of the block of A; the part in use should fit in the second-level cache."""
 CACHED_WORDS = 1 << 17
 MOST_COLUMNS = 2048
 
 
 @record
 class Narrow:
-    """What is multiplied: the element types of A, B and C as rows name them, and how B lies."""
+    """The element types of A, B and C as the schemas name them, and the layout of B."""
 
     a: str
     b: str
@@ -46,7 +46,7 @@ class Narrow:
 
     @property
     def group(self) -> int:
-        """Steps along k of a word."""
+        """Steps along k per word."""
         return 2 if self.a == "bfloat16" else 4
 
     @property
@@ -59,17 +59,17 @@ class Narrow:
 
 
 def has_instruction(narrow: str, target: Target) -> bool:
-    """Whether the processor has dot products of these numbers."""
+    """Return whether the processor has a dot-product instruction for these types."""
     feature = "avx512bf16" if narrow == "bfloat16" else "avx512vnni"
     return target.is_x86 and target.vector_bytes == 64 and {feature, "avx512bw"} <= target.features
 
 
 def fits(product: Narrow, k: int) -> bool:
-    """Whether panels are long enough for all of k."""
+    """Return whether a panel can hold all of k."""
     return k <= MOST_WORDS * product.group
 
 
-def grouped_nest(
+def vnni_nest(
     name: str, arguments: tuple[str, ...], product: Narrow, *, by_columns: bool, parallel: bool, extent: int
 ) -> LoopNest:
     """Make the loop nest ``(a, b, [a_scale, b_scale,] c, m, n, k)``; threads split columns or rows of C."""
@@ -88,20 +88,20 @@ def grouped_nest(
 
 
 def _tiles(product: Narrow) -> tuple[Any, Any]:
-    made = []
+    functions = []
     for edge in (False, True):
         symbol = "grouped_edge" if edge else "grouped_tile"
-        tile = GroupedTile(
+        tile = VnniTile(
             symbol, product.dots, ROWS, VECTORS, dtypes.named(product.c).llvm,
             starts=product.needs_starts, scaled=product.scaled, edge=edge,
             beta=product.beta,
         )  # fmt: skip
-        made.append(IRFunction(symbol, "void", C_ARGUMENTS, tile.text()))
-    return made[0], made[1]
+        functions.append(IRFunction(symbol, "void", C_ARGUMENTS, tile.text()))
+    return functions[0], functions[1]
 
 
 def _packing(product: Narrow) -> tuple[Any, Any]:
-    """Functions that pack a panel of A and one of B, with zeros where there is nothing."""
+    """Make the functions that pack a panel of A and one of B, padded with zeros."""
     group, is_bytes, flips = product.group, product.group == 4, product.needs_starts
     arguments = tuple("void*" if kind == "ptr" else "int64" for kind, _ in PACK_ARGUMENTS)
     text = transpose_panel("grouped_turn_a", "float32", LANES, ROWS)
@@ -112,7 +112,7 @@ def _packing(product: Narrow) -> tuple[Any, Any]:
     number = np.int32
 
     def along(turn: Any, width: int) -> Any:
-        """Where what follows one another along k does so in memory."""
+        """Make the packing function for an operand that is contiguous along k."""
 
         @inlined()
         def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
@@ -123,47 +123,47 @@ def _packing(product: Narrow) -> tuple[Any, Any]:
                 turn(source, first // group, stride // group, to, 0, live, whole)
                 done = whole
             for q in range(done, words):
-                left = min(group, k - q * group)
+                live_steps = min(group, k - q * group)
                 for r in range(width):
                     to[q * width + r] = 0
                 for r in range(min(live, width)):
                     at = first + r * stride + q * group
-                    if left == group:
+                    if live_steps == group:
                         to[q * width + r] = word_at(source, at * bits // 8)
                     else:
                         word = 0
-                        for p in range(left):
+                        for p in range(live_steps):
                             word = word | (int(source[at + p]) & mask) << bits * p
                         to[q * width + r] = word_of(word)
 
         return pack
 
     def across(width: int) -> Any:
-        """Where rows (columns) follow one another in memory."""
+        """Make the packing function for an operand whose rows (columns) are contiguous."""
 
         @inlined()
-        def words_of(source: Any, at: int, stride: int, j: int, left: int) -> Any:
+        def words_of(source: Any, at: int, stride: int, j: int, live_steps: int) -> Any:
             word = number(source[at + j]) & mask
-            if left > 1:
+            if live_steps > 1:
                 word = word | (number(source[at + stride + j]) & mask) << bits
-            if is_bytes and left > 2:
+            if is_bytes and live_steps > 2:
                 word = word | (number(source[at + 2 * stride + j]) & mask) << 16
-            if is_bytes and left > 3:
+            if is_bytes and live_steps > 3:
                 word = word | (number(source[at + 3 * stride + j]) & mask) << 24
             return word
 
         @inlined()
         def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
             for q in range((k + group - 1) // group):
-                at, left = first + q * group * stride, min(group, k - q * group)
-                if live >= width and left == group:
+                at, live_steps = first + q * group * stride, min(group, k - q * group)
+                if live >= width and live_steps == group:
                     for j in range(width):
                         to[q * width + j] = words_of(source, at, stride, j, group)
                 else:
                     for j in range(width):
                         to[q * width + j] = 0
                     for j in range(min(live, width)):
-                        to[q * width + j] = words_of(source, at, stride, j, left)
+                        to[q * width + j] = words_of(source, at, stride, j, live_steps)
 
         return pack
 
@@ -210,7 +210,7 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
                 panel = offset(workspace, panels_of_b + j * words)
                 pack_b(b, first, b_stride, panel, columns - j, k)
                 if starts:
-                    words_add_up(panel, offset(workspace, first_starts + j), words)
+                    column_byte_sums(panel, offset(workspace, first_starts + j), words)
             for ic in range(top, bottom, high):
                 rows = min(high, bottom - ic)
                 for i in range(0, rows, ROWS):

@@ -1,19 +1,19 @@
-"""Dot products of bfloat16 numbers as LLVM IR text: VDPBF16PS, which adds products of pairs to float32 sums.
+"""Dot product of bfloat16 vectors by VDPBF16PS, which adds products of pairs to float32 sums, as LLVM IR text.
 
-Parts of a vector that are added up in registers are joined in double, so that long ones lose no more than short ones.
-The instruction takes subnormal numbers, and gives sums that are such, as zeros, and rounds to nearest.
+Float32 sums of parts of a vector are added in double, so that long vectors lose no more than short ones. The
+instruction flushes subnormal inputs and sums to zero, and rounds to nearest.
 """
 
-from jitkernels.loops.tile import Text
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.microkernels.gemm.microkernel import Text
 
 LANES = 16
 GROUP = 2 * LANES
-"""Numbers of a vector."""
+"""Elements per vector."""
 CHAINS = 4
-"""Sums at a time, so that none waits for the one before."""
+"""Independent accumulators, which hide the latency of the instruction."""
 PART = 4096
-"""Numbers that are added up before they are joined in double: every chain has 32 of them."""
+"""Elements per float32 sum before it is added in double: 32 steps of every accumulator."""
 _SUM, _NUMBERS, _WIDE = f"<{LANES} x float>", f"<{GROUP} x bfloat>", f"<{LANES} x double>"
 _DOT = "@llvm.x86.avx512bf16.dpbf16ps.512"
 _MASKED = f"@llvm.masked.load.v{GROUP}i16.p0"
@@ -21,11 +21,11 @@ _MASKED = f"@llvm.masked.load.v{GROUP}i16.p0"
 
 def dot(symbol: str = "bfloat16_dot") -> IRFunction:
     """``float(x, y, n)``: the sum over i < n of x[i] * y[i]."""
-    return IRFunction(symbol, "float", ("void*", "void*", "int64"), _Writer(symbol).text())
+    return IRFunction(symbol, "float", ("void*", "void*", "int64"), _DotWriter(symbol).text())
 
 
-class _Writer:
-    """Writes the function."""
+class _DotWriter:
+    """Writer of the function."""
 
     def __init__(self, symbol: str) -> None:
         self.symbol, self.out = symbol, Text()
@@ -47,7 +47,7 @@ class _Writer:
         return f"{declared}define float @{self.symbol}(ptr %x, ptr %y, i64 %n) noinline nounwind {{\n{body}\n}}\n"
 
     def _parts(self) -> None:
-        """Long vectors: whole parts, each with all chains, joined in double; then what is left in one part."""
+        """Write the loop over whole parts, each with all accumulators, added in double; then over the last part."""
         out, step = self.out, CHAINS * GROUP
         out.label("entry")
         out.line("%many = and i64 %n, -" + str(step))
@@ -78,7 +78,7 @@ class _Writer:
         out.line("br i1 %again, label %part, label %start")
 
     def _vectors(self) -> None:
-        """Whole vectors that are left, fewer than there are chains."""
+        """Write the remaining whole vectors, fewer than there are accumulators."""
         out = self.out
         out.label("start")
         out.line("%so_far = phi i64 [ 0, %entry ], [ %many, %joined ]")
@@ -95,7 +95,7 @@ class _Writer:
         out.line("br i1 %j_more, label %single, label %tail")
 
     def _rest(self) -> None:
-        """What no whole vector has, behind a mask; then all sums as one."""
+        """Write the tail behind a mask; then add all accumulators."""
         out = self.out
         out.label("tail")
         out.line(f"%half = phi {_SUM} [ zeroinitializer, %start ], [ %few, %single ]")
@@ -103,10 +103,10 @@ class _Writer:
         out.line("%has_left = icmp ne i64 %left, 0")
         out.line("br i1 %has_left, label %rest, label %done")
         out.label("rest")
-        one = out.value("trunc i64 %left to i16")
-        one = out.value(f"insertelement <{GROUP} x i16> poison, i16 {one}, i64 0")
+        count = out.value("trunc i64 %left to i16")
+        count = out.value(f"insertelement <{GROUP} x i16> poison, i16 {count}, i64 0")
         every = out.value(
-            f"shufflevector <{GROUP} x i16> {one}, <{GROUP} x i16> poison, <{GROUP} x i32> zeroinitializer"
+            f"shufflevector <{GROUP} x i16> {count}, <{GROUP} x i16> poison, <{GROUP} x i32> zeroinitializer"
         )
         numbers = ", ".join(f"i16 {lane}" for lane in range(GROUP))
         mask = out.value(f"icmp slt <{GROUP} x i16> <{numbers}>, {every}")

@@ -1,4 +1,4 @@
-"""GEMV of bfloat16: dot products of rows, or rows of a transposed matrix added up; each element is read once."""
+"""GEMV of bfloat16: dot products of rows, or a sum of scaled rows of a transposed matrix; each element is read once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.loops.bfloat16_sums import COLUMNS, add_rows, row_product
-from jitkernels.loops.gemv_columns import SUM_BYTES, adding_rows
-from jitkernels.loops.gemv_rows import ABREAST
-from jitkernels.loops.matmul_thin import BLOCK
-from jitkernels.loops.narrow import narrowed, widened
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.gemm.skinny import BLOCK
+from jitkernels.microkernels.gemv.bf16_sums import COLUMNS, add_rows, row_product
+from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST
+from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES, add_scaled_rows
+from jitkernels.microkernels.narrow_int import narrowed, widened
 
 
 def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
@@ -31,7 +31,7 @@ def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
 
 
 def settling(beta: float) -> Any:
-    """``(sum, old)``: the bits of ``sum + beta * old``; with a beta of 0 nothing is read."""
+    """Make the function ``(sum, old)``: the bits of ``sum + beta * old``; a beta of 0 reads nothing."""
     keeps, scale = beta != 0, np.float32(beta)
 
     @inlined("contract")
@@ -42,38 +42,38 @@ def settling(beta: float) -> Any:
 
 
 def _along(beta: float, algorithm: str) -> Callable[..., None]:
-    of_row, settled = row_product(algorithm), settling(beta)
+    of_row, finished = row_product(algorithm), settling(beta)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
         if n == 1:
             factor = widened(x[0])
             for row in range(begin, end):
-                y[row] = settled(widened(a[row]) * factor, y, row)
+                y[row] = finished(widened(a[row]) * factor, y, row)
             return
         for row in range(begin, end):
-            y[row] = settled(of_row(offset(a, row * n), x, n), y, row)
+            y[row] = finished(of_row(offset(a, row * n), x, n), y, row)
 
     return body
 
 
 def _across(beta: float, algorithm: str) -> Callable[..., None]:
-    of_row, settled = row_product(algorithm), settling(beta)
-    abreast = algorithm == ABREAST
-    columns, add_four = SUM_BYTES // 4 if abreast else COLUMNS, adding_rows(2, widened)
+    of_row, finished = row_product(algorithm), settling(beta)
+    streaming = algorithm == ABREAST
+    columns, add_four = SUM_BYTES // 4 if streaming else COLUMNS, add_scaled_rows(2, widened)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, sums: Any, begin: int, end: int) -> None:
         if m == 1:
-            y[0] = settled(of_row(a, x, n), y, 0)
+            y[0] = finished(of_row(a, x, n), y, 0)
             return
         for left in range(begin, end, columns):
             count = min(columns, end - left)
-            if abreast:
+            if streaming:
                 for j in range(count):
                     sums[j] = np.float32(0)
                 add_four(offset(a, left), m, x, n, sums, count)
             else:
                 add_rows(offset(a, left), m, x, n, sums, count)
             for j in range(count):
-                y[left + j] = settled(sums[j], y, left + j)
+                y[left + j] = finished(sums[j], y, left + j)
 
     return body

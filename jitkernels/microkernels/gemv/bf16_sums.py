@@ -4,33 +4,33 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import machine
-from jitkernels.loops.bfloat16_dot import dot
-from jitkernels.loops.matmul_grouped import has_instruction
-from jitkernels.loops.narrow import widened
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.gemm.vnni_packed import has_instruction
+from jitkernels.microkernels.gemv.bf16_dot import dot
+from jitkernels.microkernels.narrow_int import widened
 
 PART = 512
-"""Products that are added up in float32 before they are joined in double."""
+"""Products per float32 sum before it is added in double."""
 PAIRS, WIDENED = "pairs", "widened"
-"""By the processor's dot products of pairs; as float32 made of the bits, with fused products."""
+"""The algorithms: VDPBF16PS, or operands widened to float32 by a shift, with fused multiply-adds."""
 COLUMNS = 4096
-"""Sums that are kept at a time: they stay in the first-level cache."""
+"""Accumulators in memory at a time: they stay in the first-level cache."""
 
 
 def algorithms() -> tuple[str, ...]:
-    """What there is here, the static choice first."""
-    return (PAIRS, WIDENED) if has_instruction("bfloat16", machine.target()) else (WIDENED,)
+    """List the algorithms of this machine, the static choice first."""
+    return (PAIRS, WIDENED) if has_instruction("bfloat16", cpu_target.target()) else (WIDENED,)
 
 
 def row_product(algorithm: str) -> Any:
-    """``(x, y, n)``: the sum over i < n of x[i] * y[i]."""
+    """Return the function ``(x, y, n)``: the sum over i < n of x[i] * y[i]."""
     return dot() if algorithm == PAIRS else widened_dot
 
 
 @inlined("reassoc", "contract")
 def widened_dot(x: Any, y: Any, n: int) -> Any:
-    """The same without an instruction for it."""
+    """Return the same sum without VDPBF16PS."""
     total = np.float64(0)
     for first in range(0, n, PART):
         part = np.float32(0)

@@ -1,46 +1,27 @@
-"""GEMV around ``cblas_?gemv``, whichever library that comes from: threads take rows of op(a), on one thread each."""
+"""GEMV around ``cblas_?gemv`` of any library: threads split the rows of op(a), each in a single-threaded call."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.loops.gemm import BLOCK, PLAIN, ROW_MAJOR, TRANSPOSED
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant
+from jitkernels.attrs.schema.registry import Variant
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.gemm.blas_gemm import BLOCK, PLAIN, ROW_MAJOR, TRANSPOSED
 
 PARALLEL_WORK = 1 << 17
-"""Matrices of fewer elements are done before a second thread has helped."""
+"""A matrix of fewer elements ends before a second thread has helped."""
 
 
 def variants(attr: GEMVAttr) -> list[Variant]:
-    """Serial first; in parallel as well where there is work for two threads."""
+    """List the variants: serial first, parallel as well where there is work for two threads."""
     several = attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 
-def gemv_arguments(pointer: str, integer: str) -> tuple[str, ...]:
-    """C types of the arguments of ``cblas_?gemv`` for a pointer type and the library's type of integers."""
-    value = pointer.removesuffix("*")
-    return (
-        "int32",
-        "int32",
-        integer,
-        integer,
-        value,
-        pointer,
-        integer,
-        pointer,
-        integer,
-        value,
-        pointer,
-        integer,
-    )
-
-
 def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool) -> LoopNest:
-    """``y = op(a) @ x + beta * y``, the rows of op(a) cut between threads."""
+    """Make the loop nest ``y = op(a) @ x + beta * y``, which threads split along the rows of op(a)."""
     number = np.dtype(attr.dtype).type
     one, beta, zero = number(1), number(attr.beta), number(0)
     trans, keeps = attr.trans, attr.beta != 0

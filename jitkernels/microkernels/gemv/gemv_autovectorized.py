@@ -1,18 +1,18 @@
-"""A matrix times a vector, of any size: every element of the matrix is read once and in order, nothing is packed.
+"""GEMV of any size by loops that LLVM vectorizes: every element of the matrix is read once, in order, unpacked.
 
-Where the rows of the matrix lie along k, each element of the result is a dot product. Where they lie across it, four
+Where the matrix is contiguous along k, each element of the result is a dot product. Where it is strided along k, four
 rows at a time are added to the result, which stays in the first-level cache meanwhile.
 """
 
 from typing import Any
 
-from jitkernels import dtypes
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.core import dtypes
 
 
-def vector_nest(attr: MatMulAttr) -> LoopNest:
+def autovectorized_nest(attr: MatMulAttr) -> LoopNest:
     """``C = op(A) @ op(B) + beta * C`` for a C of one column or one row."""
     number: Any = dtypes.named(attr.dtype).numpy.type
     beta, column = number(attr.beta), attr.n == 1
@@ -20,8 +20,8 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
     along = (not trans_a or attr.m == 1) if column else trans_b
 
     @inlined("reassoc", "contract")
-    def anyhow(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
-        """For sizes that nobody asks this code for, but which it must get right: as nothing where a size is 0."""
+    def general(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        """Handle sizes that no caller selects this code for but that must be right, such as empty ones."""
         top, bottom = (begin, end) if column else (0, m)
         left, right = (0, n) if column else (begin, end)
         for i in range(top, bottom):
@@ -33,7 +33,7 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
 
     def dots(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         if (n if column else m) != 1:
-            anyhow(a, b, c, m, n, k, begin, end)
+            general(a, b, c, m, n, k, begin, end)
             return
         matrix, vector = (a, b) if column else (b, a)
         if k == 1:
@@ -49,7 +49,7 @@ def vector_nest(attr: MatMulAttr) -> LoopNest:
 
     def rows(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
         if (n if column else m) != 1:
-            anyhow(a, b, c, m, n, k, begin, end)
+            general(a, b, c, m, n, k, begin, end)
             return
         matrix, vector = (a, b) if column else (b, a)
         width = m if column else n

@@ -1,27 +1,28 @@
-"""A matrix from memory times a vector, four rows at a time, while the next four are asked for in the order they lie.
+"""GEMV of a matrix from memory: four rows at a time, with software prefetch of the next four in memory order.
 
-Four sums use what is loaded of the vector four times; but four rows side by side are four streams, of which a processor
-foresees less than of one. So one is asked for, into the second-level cache: that of all that comes behind these rows.
+Four sums use each load of the vector four times; but four rows side by side are four streams, which hardware
+prefetchers follow worse than one. So the code prefetches one stream into the second-level cache: what lies behind these
+rows.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels import dtypes
-from jitkernels.machine import Target
-from jitkernels.native.source import IRFunction, inlined, offset
+from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
+from jitkernels.core import dtypes
+from jitkernels.core.cpu_target import Target
 
 ABREAST = "abreast"
-"""What it is called among the algorithms."""
+"""Name of the algorithm."""
 ROWS, CHAINS = 4, 2
-"""Rows at a time, and vectors of each."""
+"""Rows per pass, and accumulators per row."""
 AHEAD = 4096
-"""Bytes further than the next rows: what memory sends while it answers once."""
+"""Prefetch distance in bytes beyond the next rows: about what memory delivers in one latency."""
 LINE = 64
 
 
 def four_rows(dtype: str, scale: float, target: Target) -> Callable[..., None]:
-    """The body ``y = a @ x + scale * y`` with a workspace of ROWS numbers; with a scale of 0 nothing is read there."""
+    """Make the body ``y = a @ x + scale * y`` with a workspace of ROWS numbers; a scale of 0 does not read y."""
     number: Any = dtypes.named(dtype).numpy.type
     keeps, beta = scale != 0, number(scale)
     lanes = target.lanes(dtype)
@@ -34,14 +35,14 @@ def four_rows(dtype: str, scale: float, target: Target) -> Callable[..., None]:
             total += a[i] * x[i]
         return total
 
-    def body(a: Any, x: Any, y: Any, m: int, n: int, found: Any, begin: int, end: int) -> None:
+    def body(a: Any, x: Any, y: Any, m: int, n: int, row_sums: Any, begin: int, end: int) -> None:
         whole = n - n % step
         last = end - (end - begin) % ROWS
         for first in range(begin, last, ROWS):
-            sums(offset(a, first * n), x, found, n, whole)
+            sums(offset(a, first * n), x, row_sums, n, whole)
             for r in range(ROWS):
                 row = first + r
-                total = found[r] + product(offset(a, row * n), x, whole, n)
+                total = row_sums[r] + product(offset(a, row * n), x, whole, n)
                 y[row] = total + beta * y[row] if keeps else total
         for row in range(last, end):
             total = product(offset(a, row * n), x, 0, n)
@@ -51,7 +52,7 @@ def four_rows(dtype: str, scale: float, target: Target) -> Callable[..., None]:
 
 
 def _sums(dtype: str, lanes: int) -> Any:
-    """``(a, x, found, n, whole)``: products of ROWS rows of n and x, of the first `whole`, several vectors of each."""
+    """Make ``(a, x, sums, n, whole)``: products of ROWS rows of n and x, over the first `whole` elements."""
     element = dtypes.named(dtype)
     number, size = element.llvm, element.size
     vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
@@ -64,7 +65,7 @@ def _sums(dtype: str, lanes: int) -> Any:
     carried = "".join(
         f"  %s{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both
     )
-    asked = "".join(
+    prefetches = "".join(
         f"  %line{at} = getelementptr i8, ptr %next, i64 {at}\n"
         f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
         for at in range(0, ROWS * step * size, LINE)
@@ -74,7 +75,7 @@ def _sums(dtype: str, lanes: int) -> Any:
         f"  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"
         for c in range(CHAINS)
     )
-    places = "".join(f"  %i{c} = add nuw nsw i64 %i, {c * lanes}\n" for c in range(CHAINS))
+    indices = "".join(f"  %i{c} = add nuw nsw i64 %i, {c * lanes}\n" for c in range(CHAINS))
     products = "".join(
         f"  %a{r}.{c}.at = getelementptr {number}, ptr %row{r}, i64 %i{c}\n"
         f"  %a{r}.{c} = load {vector}, ptr %a{r}.{c}.at, align {size}\n"
@@ -87,14 +88,14 @@ def _sums(dtype: str, lanes: int) -> Any:
     results = "".join(
         f"  %both{r} = fadd {vector} %u{r}.0, %u{r}.1\n"
         f"  %sum{r} = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} 0.0, {vector} %both{r})\n"
-        f"  %to{r} = getelementptr {number}, ptr %found, i64 {r}\n"
+        f"  %to{r} = getelementptr {number}, ptr %sums, i64 {r}\n"
         f"  store {number} %sum{r}, ptr %to{r}, align {size}\n"
         for r in range(ROWS)
     )
     text = f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare {vector} @llvm.fmuladd.{kind}({vector}, {vector}, {vector})
 declare {number} @llvm.vector.reduce.fadd.{kind}({number}, {vector})
-define void @{symbol}(ptr %a, ptr %x, ptr %found, i64 %n, i64 %whole) noinline nounwind {{
+define void @{symbol}(ptr %a, ptr %x, ptr %sums, i64 %n, i64 %whole) noinline nounwind {{
 start:
 {rows}  %rows = mul nsw i64 %n, {ROWS * size}
   %behind = add nsw i64 %rows, {AHEAD}
@@ -105,7 +106,7 @@ loop:
 {carried}  %taken = mul nsw i64 %i, {ROWS * size}
   %place = add nsw i64 %behind, %taken
   %next = getelementptr i8, ptr %a, i64 %place
-{asked}{places}{factors}{products}  %further = add nuw nsw i64 %i, {step}
+{prefetches}{indices}{factors}{products}  %further = add nuw nsw i64 %i, {step}
   %more = icmp slt i64 %further, %whole
   br i1 %more, label %loop, label %done, !llvm.loop !0
 done:

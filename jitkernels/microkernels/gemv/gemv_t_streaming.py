@@ -1,29 +1,29 @@
-"""A transposed matrix from memory times a vector, four rows of it at a time, while the next four are asked for.
+"""GEMV of a transposed matrix from memory: four rows at a time, with software prefetch of the next four.
 
-Four rows share the sums that they are added to; but four rows side by side are four streams, of which a processor
-foresees less than of one. So one is asked for, into the second-level cache: all that comes behind these rows, or, of
-rows that are taken in part, one of the next four while a quarter of these goes by.
+Four rows share the loads and stores of their sums; but four rows side by side are four streams, which hardware
+prefetchers follow worse than one. So the code prefetches one stream into the second-level cache: all that lies behind
+these rows, or, where rows are taken in part, one of the next four rows during a quarter of these.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels import dtypes
-from jitkernels.loops.gemv_rows import AHEAD, LINE, ROWS
-from jitkernels.native.source import IRFunction, inlined, offset
+from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
+from jitkernels.core import dtypes
+from jitkernels.microkernels.gemv.gemv_n_streaming import AHEAD, LINE, ROWS
 
 SUM_BYTES = 1 << 16
-"""Of sums at a time, in the second-level cache; threads take such pieces of their own."""
+"""Bytes of sums per block, in the second-level cache; threads take blocks of their own."""
 STEP_BYTES = 4 * LINE
-"""Of a row between two times that something is asked for."""
+"""Bytes of a row between two prefetches."""
 
 
 def four_across(dtype: str, scale: float) -> Callable[..., None]:
-    """The body ``y = a.T @ x + scale * y``; with a scale of 0 nothing is read there."""
+    """Make the body ``y = a.T @ x + scale * y``; a scale of 0 does not read y."""
     element = dtypes.named(dtype)
     number: Any = element.numpy.type
     keeps, beta = scale != 0, number(scale)
-    columns, add_rows = SUM_BYTES // element.size, adding_rows(element.size, as_it_is)
+    columns, add_rows = SUM_BYTES // element.size, add_scaled_rows(element.size, as_it_is)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
         for left in range(begin, end, columns):
@@ -37,20 +37,20 @@ def four_across(dtype: str, scale: float) -> Callable[..., None]:
 
 @inlined()
 def as_it_is(value: Any) -> Any:
-    """A number that needs no conversion."""
+    """Return `value`, which needs no conversion."""
     return value
 
 
-def adding_rows(size: int, read: Any) -> Any:
-    """``(a, stride, x, n, y, width)``: ``y[j] += sum over p < n of x[p] * a[p * stride + j]`` for j < width.
+def add_scaled_rows(size: int, read: Any) -> Any:
+    """Make ``(a, stride, x, n, y, width)``: ``y[j] += sum over p < n of x[p] * a[p * stride + j]`` for j < width.
 
-    Elements have `size` bytes, and are the numbers that `read` makes of them.
+    Elements have `size` bytes; `read` converts them to numbers.
     """
-    step, ahead, ask = STEP_BYTES // size, AHEAD // size, _ask(ROWS * STEP_BYTES)
+    step, ahead, ask = STEP_BYTES // size, AHEAD // size, _prefetch_bytes(ROWS * STEP_BYTES)
 
     @inlined("reassoc", "contract")
     def add(a: Any, stride: int, x: Any, y: Any, begin: int, end: int) -> None:
-        """Products of four rows."""
+        """Add the products of four rows."""
         second, third, fourth = offset(a, stride), offset(a, 2 * stride), offset(a, 3 * stride)
         for i in range(begin, end):
             low = read(a[i]) * read(x[0]) + read(second[i]) * read(x[1])
@@ -86,17 +86,17 @@ def adding_rows(size: int, read: Any) -> Any:
     return add_rows
 
 
-def _ask(count: int) -> Any:
-    """Asks for so many bytes from an address on."""
+def _prefetch_bytes(count: int) -> Any:
+    """Make the function that prefetches so many bytes from an address on."""
     symbol = f"gemv_ask_{count}"
-    asked = "".join(
+    prefetches = "".join(
         f"  %line{at} = getelementptr i8, ptr %begin, i64 {at}\n"
         f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
         for at in range(0, count, LINE)
     )
     text = f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 define void @{symbol}(ptr %begin) alwaysinline nounwind {{
-{asked}  ret void
+{prefetches}  ret void
 }}
 """
     return IRFunction(symbol, "void", ("void*",), text)

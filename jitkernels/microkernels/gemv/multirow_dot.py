@@ -1,18 +1,18 @@
-"""Dot products of one vector with a few rows of a matrix, side by side in one register, as LLVM IR text.
+"""Dot products of one vector with a few rows of a matrix, folded into one register, as LLVM IR text.
 
-For a matrix that is read where it lies, once: each row has an accumulator, and all of them are folded into one vector
-in the end, half of two accumulators into one at a time. Elements before the first whole line of the cache come first,
-so that no other load reads from two lines, if the rows are a multiple of a line apart. They are the last lanes of a
-vector that begins before them: so each lane has every so manieth element wherever the rows begin, only which lane that
-is differs, and since halves are added to halves, sums are the same to the last bit.
+For a matrix that is read once, in place: each row has an accumulator, and the end folds all of them into one vector,
+two accumulators into one at a time. The code peels the elements before the first cache line boundary, so that no later
+load crosses a line, if the rows are a multiple of a line apart. The peeled elements are the last lanes of a vector that
+begins before them: so each lane sums elements of one stride wherever the rows begin, only the lane's index differs, and
+since the folds add halves to halves, the sums are the same to the last bit.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jitkernels.loops.matmul_packed import ir_function
-from jitkernels.loops.tile import Text, declarations, element_size, element_type
+from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
+from jitkernels.microkernels.gemm.packed_panels import ir_function
 
 DOT_ARGUMENTS = (
     ("ptr", "a"), ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("ptr", "c"), ("i64", "c_offset"),
@@ -21,15 +21,15 @@ DOT_ARGUMENTS = (
 
 
 def dot_rows(symbol: str, dtype: str, lanes: int, rows: int) -> Any:
-    """``c[r] = sum over p of a[p] * w[r * w_stride + p]`` for so many rows, a power of two and not more than lanes.
+    """``c[r] = sum over p of a[p] * w[r * w_stride + p]`` for `rows` rows, a power of two of at most `lanes`.
 
-    The last of those `live` is read in place of those behind it.
+    Rows beyond the last `live` row read that row instead.
     """
     return ir_function(symbol, dtype, DOT_ARGUMENTS, _Dots(symbol, dtype, lanes, rows).text())
 
 
 class _Dots:
-    """Writes the function."""
+    """Writer of the function."""
 
     def __init__(self, symbol: str, dtype: str, lanes: int, rows: int) -> None:
         self.symbol, self.dtype, self.lanes, self.rows = symbol, dtype, lanes, rows
@@ -47,8 +47,10 @@ class _Dots:
         start = out.value(f"getelementptr {self.kind}, ptr %w, i64 %w_offset")
         last = out.value("add nsw i64 %live, -1")
         at = [out.value(f"call i64 @llvm.smin.i64(i64 {last}, i64 {r})") for r in rows]
-        away = [out.value(f"mul nsw i64 {one}, %w_stride") for one in at]
-        starts = [out.value(f"getelementptr {self.kind}, ptr {start}, i64 {one}") for one in away]
+        away = [out.value(f"mul nsw i64 {row_offset}, %w_stride") for row_offset in at]
+        starts = [
+            out.value(f"getelementptr {self.kind}, ptr {start}, i64 {row_offset}") for row_offset in away
+        ]
         address = out.value(f"ptrtoint ptr {start} to i64")
         element = out.value(f"lshr i64 {address}, {self.align.bit_length() - 1}")
         before = out.value(f"sub i64 0, {element}")
@@ -92,16 +94,16 @@ class _Dots:
         head = f"define void @{self.symbol}({arguments}) noinline nounwind {{\n"
         return declarations(self.dtype, lanes) + head + body + "\n}\n"
 
-    def _phis(self, suffix: str, one: str, before: str, other: str, after: str) -> None:
+    def _phis(self, suffix: str, suffix_before: str, before: str, suffix_after: str, after: str) -> None:
         for r in range(self.rows):
-            pairs = f"[ {one.format(r)}, %{before} ], [ {other.format(r)}, %{after} ]"
+            pairs = f"[ {suffix_before.format(r)}, %{before} ], [ {suffix_after.format(r)}, %{after} ]"
             self.out.lines.append(f"  %s{r}_{suffix} = phi {self.vector} {pairs}")
 
     def _mask(self, count: str) -> str:
         out, lanes = self.out, self.lanes
-        one = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
+        first_lane = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
         every = out.value(
-            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+            f"shufflevector <{lanes} x i64> {first_lane}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
         )
         numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
         return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
@@ -124,7 +126,7 @@ class _Dots:
             )
 
     def _added(self, left: str, right: str, low: list[int], high: list[int]) -> str:
-        """The sum of two choices from the lanes of two vectors, the rest of which are nobody's."""
+        """Append the sum of two shuffles of the lanes of two vectors; the other lanes are undefined."""
         parts = []
         for picks in (low, high):
             padded = [*map(str, picks), *["poison"] * (self.lanes - len(picks))]
@@ -137,7 +139,7 @@ class _Dots:
         return self.out.value(f"fadd {self.vector} {parts[0]}, {parts[1]}")
 
     def _folded(self, vectors: list[str]) -> str:
-        """One vector whose first lanes are the sums of the lanes of each of these."""
+        """Append the fold of several vectors into one, whose first lanes are their horizontal sums."""
         lanes, width, parts = self.lanes, self.lanes, 1
         while len(vectors) > 1:
             half, starts = width // 2, list(range(0, 2 * lanes, width))

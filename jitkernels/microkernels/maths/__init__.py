@@ -1,1 +1,1 @@
-"""Scalar maths that generated kernels inline, written so that LLVM vectorises the calling loop."""
+"""Scalar maths that generated kernels inline, written so that LLVM vectorizes the calling loop."""

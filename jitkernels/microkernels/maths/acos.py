@@ -6,7 +6,8 @@ accuracy, and 2 (pi/2 - asin(s)) towards -1.
 
 import numpy as np
 
-from jitkernels.maths.asin import (
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.asin import (
     HALF_32,
     HALF_64,
     HALF_PI_32,
@@ -18,7 +19,6 @@ from jitkernels.maths.asin import (
     beyond_float32,
     beyond_float64,
 )
-from jitkernels.native.source import inlined
 
 
 @inlined("contract")

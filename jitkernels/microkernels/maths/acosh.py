@@ -1,16 +1,16 @@
-"""acosh for float32 and float64: log1p(d + sqrt(d**2 + 2 * d)) with d = x - 1, which cancels nowhere.
+"""acosh for float32 and float64: log1p(d + sqrt(d**2 + 2 * d)) with d = x - 1, without cancellation.
 
-What rounding that sum lost goes into the logarithm as well. Where d**2 would overflow the result is log(x) + ln 2, on a
-path of its own behind one test of all lanes.
+The rounding error of that sum enters the logarithm as well. Where d**2 would overflow the result is log(x) + ln 2, on a
+slow path behind one test of all lanes.
 """
 
 import numpy as np
 
-from jitkernels.maths.asinh import log_of_twice_float32, log_of_twice_float64
-from jitkernels.maths.exp import ONE_32, ONE_64
-from jitkernels.maths.log import ZERO_32, ZERO_64
-from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.asinh import log_of_twice_float32, log_of_twice_float64
+from jitkernels.microkernels.maths.exp import ONE_32, ONE_64
+from jitkernels.microkernels.maths.log import ZERO_32, ZERO_64
+from jitkernels.microkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 
 LARGE_32 = np.float32(2.0**30)  # from here on the result is log(2 * size)
 LARGE_64 = np.float64(2.0**60)
@@ -26,7 +26,7 @@ def acosh_float32(x: np.float32) -> np.float32:
     if not x < LARGE_32:
         result = log_of_twice_float32(x)
     if not x >= ONE_32:
-        result = result if x >= ONE_32 else np.sqrt(less)  # NaN, and the flag that belongs to it
+        result = result if x >= ONE_32 else np.sqrt(less)  # NaN, and the floating-point flag with it
     return result
 
 
@@ -40,5 +40,5 @@ def acosh_float64(x: np.float64) -> np.float64:
     if not x < LARGE_64:
         result = log_of_twice_float64(x)
     if not x >= ONE_64:
-        result = result if x >= ONE_64 else np.sqrt(less)  # NaN, and the flag that belongs to it
+        result = result if x >= ONE_64 else np.sqrt(less)  # NaN, and the floating-point flag with it
     return result

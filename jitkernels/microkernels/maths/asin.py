@@ -10,8 +10,8 @@ to asin(s); coefficients were rounded to the type one by one, lowest power first
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 ONE_32, HALF_32, TWO_32 = np.float32(1), np.float32(0.5), np.float32(2)
 HALF_PI_32 = np.float32(1.5707964)
@@ -66,8 +66,8 @@ def asin_float32(x: np.float32) -> np.float32:
     s = np.sqrt(z) if is_outer else size
     beyond = beyond_float32(s, z)
     outer = HALF_PI_32 - (TWO_32 * s + (TWO_32 * beyond - HALF_PI_REST_32))
-    found = outer if is_outer else s + beyond
-    result: np.float32 = np.copysign(found, x)
+    magnitude = outer if is_outer else s + beyond
+    result: np.float32 = np.copysign(magnitude, x)
     return result
 
 
@@ -80,6 +80,6 @@ def asin_float64(x: np.float64) -> np.float64:
     s = np.sqrt(z) if is_outer else size
     beyond = beyond_float64(s, z)
     outer = HALF_PI_64 - (TWO_64 * s + (TWO_64 * beyond - HALF_PI_REST_64))
-    found = outer if is_outer else s + beyond
-    result: np.float64 = np.copysign(found, x)
+    magnitude = outer if is_outer else s + beyond
+    result: np.float64 = np.copysign(magnitude, x)
     return result

@@ -1,13 +1,14 @@
-"""asinh for float32 and float64: log1p(x + x**2 / (1 + sqrt(1 + x**2))) of the absolute value, which cancels nowhere.
+"""asinh for float32 and float64: log1p(x + x**2 / (1 + sqrt(1 + x**2))) of |x|, without cancellation.
 
-What rounding that sum lost goes into the logarithm as well. Where x**2 would overflow the result is log(x) + ln 2, on
-a path of its own behind one test of all lanes.
+The rounding error of that sum enters the logarithm as well. Where x**2 would overflow the result is log(x) + ln 2, on a
+slow path behind one test of all lanes.
 """
 
 import numpy as np
 
-from jitkernels.maths.exp import ONE_32, ONE_64
-from jitkernels.maths.log import (
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.exp import ONE_32, ONE_64
+from jitkernels.microkernels.maths.log import (
     INFINITY_32,
     INFINITY_64,
     ZERO_32,
@@ -17,9 +18,8 @@ from jitkernels.maths.log import (
     parts_float32,
     parts_float64,
 )
-from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
-from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined, seldom
+from jitkernels.microkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
+from jitkernels.microkernels.maths.tanh import SIGN_32, SIGN_64
 
 LARGE_32 = np.float32(2.0**30)  # from here on the result is log(2 * size)
 LARGE_64 = np.float64(2.0**60)
@@ -27,7 +27,7 @@ LARGE_64 = np.float64(2.0**60)
 
 @seldom("contract")
 def log_of_twice_float32(size: np.float32) -> np.float32:
-    """log(2 * size), which asinh and acosh of large numbers are; for 1 and more, infinity and NaN."""
+    """log(2 * size), the value of asinh and acosh for large arguments; for 1 and more, infinity and NaN."""
     k, f = parts_float32(size)
     return joined_float32(k + ONE_32, f) if size < INFINITY_32 else size
 
@@ -48,7 +48,7 @@ def asinh_float32(x: np.float32) -> np.float32:
 
 @seldom("contract")
 def log_of_twice_float64(size: np.float64) -> np.float64:
-    """log(2 * size), which asinh and acosh of large numbers are; for 1 and more, infinity and NaN."""
+    """log(2 * size), the value of asinh and acosh for large arguments; for 1 and more, infinity and NaN."""
     k, f = parts_float64(size)
     return joined_float64(k + ONE_64, f) if size < INFINITY_64 else size
 

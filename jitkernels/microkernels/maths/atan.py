@@ -10,8 +10,8 @@ float32 are one unit larger than that, with which 1 has exactly the angle pi/4, 
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 ONE_32 = np.float32(1)
 HALF_PI_32 = np.float32(1.5707964)
@@ -80,8 +80,8 @@ def atan_float32(x: np.float32) -> np.float32:
     is_outer = size > ONE_32
     q = (ONE_32 if is_outer else size) / (size if is_outer else ONE_32)
     beyond = beyond_float32(q)
-    found = HALF_PI_32 - (q + (beyond - HALF_PI_REST_32)) if is_outer else q + beyond
-    result: np.float32 = np.copysign(found, x)
+    magnitude = HALF_PI_32 - (q + (beyond - HALF_PI_REST_32)) if is_outer else q + beyond
+    result: np.float32 = np.copysign(magnitude, x)
     return result
 
 
@@ -92,6 +92,6 @@ def atan_float64(x: np.float64) -> np.float64:
     is_outer = size > ONE_64
     q = (ONE_64 if is_outer else size) / (size if is_outer else ONE_64)
     beyond = beyond_float64(q)
-    found = HALF_PI_64 - (q + (beyond - HALF_PI_REST_64)) if is_outer else q + beyond
-    result: np.float64 = np.copysign(found, x)
+    magnitude = HALF_PI_64 - (q + (beyond - HALF_PI_REST_64)) if is_outer else q + beyond
+    result: np.float64 = np.copysign(magnitude, x)
     return result

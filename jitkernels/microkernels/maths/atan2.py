@@ -8,7 +8,8 @@ neither matters. Where both coordinates are infinite q is 1, where both are 0 it
 
 import numpy as np
 
-from jitkernels.maths.atan import (
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.atan import (
     HALF_PI_32,
     HALF_PI_64,
     HALF_PI_REST_32,
@@ -18,7 +19,6 @@ from jitkernels.maths.atan import (
     beyond_float32,
     beyond_float64,
 )
-from jitkernels.native.source import inlined
 
 ZERO_32, INFINITY_32 = np.float32(0), np.float32(np.inf)
 LEAST_32 = np.float32(2.0**-149)
@@ -34,7 +34,7 @@ def atan2_float32(y: np.float32, x: np.float32) -> np.float32:
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int32) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width
-    q = smaller / max(larger, LEAST_32)  # 0 of two zeros, without the flag of 0 / 0
+    q = smaller / max(larger, LEAST_32)  # 0 for two zeros, without the flag of 0 / 0
     q = ONE_32 if larger == INFINITY_32 and smaller == larger else q
     beyond = beyond_float32(q)
     upright, upright_rest = HALF_PI_32, HALF_PI_REST_32
@@ -52,7 +52,7 @@ def atan2_float64(y: np.float64, x: np.float64) -> np.float64:
     height, width = abs(y), abs(x)
     is_steep, is_left = height > width, x.view(np.int64) < 0
     smaller, larger = width if is_steep else height, height if is_steep else width
-    q = smaller / max(larger, LEAST_64)  # 0 of two zeros, without the flag of 0 / 0
+    q = smaller / max(larger, LEAST_64)  # 0 for two zeros, without the flag of 0 / 0
     q = ONE_64 if larger == INFINITY_64 and smaller == larger else q
     beyond = beyond_float64(q)
     upright, upright_rest = HALF_PI_64, HALF_PI_REST_64

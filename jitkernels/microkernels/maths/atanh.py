@@ -13,16 +13,11 @@ The polynomials come from a Remez exchange for (atanh(z) / z - 1) / z**2, the er
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.exp import EXPONENT_32, EXPONENT_64, ONE_32, ONE_64
-from jitkernels.maths.log import (
-    LN2_HIGH_32,
-    LN2_HIGH_64,
-    LN2_LOW_32,
-    LN2_LOW_64,
-)
-from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import EXPONENT_32, EXPONENT_64, ONE_32, ONE_64
+from jitkernels.microkernels.maths.log import LN2_HIGH_32, LN2_HIGH_64, LN2_LOW_32, LN2_LOW_64
+from jitkernels.microkernels.maths.strict_arithmetic import times
+from jitkernels.microkernels.maths.tanh import SIGN_32, SIGN_64
 
 ONE_BITS_32 = np.int32(127 << 23)
 NEARER_32 = np.int32(1 << 22)
@@ -51,8 +46,8 @@ def atanh_float32(x: np.float32) -> np.float32:
     size = abs(x)
     rest = ONE_32 - size
     lost = (ONE_32 - rest) - size
-    apart = (ONE_32 + size).view(np.int32) - rest.view(np.int32)
-    steps = (apart + NEARER_32) & EXPONENT_32  # of a power of two
+    exponent_gap = (ONE_32 + size).view(np.int32) - rest.view(np.int32)
+    steps = (exponent_gap + NEARER_32) & EXPONENT_32  # multiples of the exponent's unit
     scale = (ONE_BITS_32 - steps).view(np.float32)
     z = ((size * scale + (scale - rest)) - lost) / (size * scale + (scale + rest))
     z = size if steps == 0 else z
@@ -61,7 +56,7 @@ def atanh_float32(x: np.float32) -> np.float32:
     k = np.float32(steps >> 23)
     result = k * HALF_LN2_HIGH_32 + ((p * (square * z) + times(k, HALF_LN2_LOW_32)) + z)
     if size >= ONE_32:
-        result = ONE_32 / rest if size == ONE_32 else np.sqrt(rest)  # which fail as NumPy has it
+        result = ONE_32 / rest if size == ONE_32 else np.sqrt(rest)  # which sets the flags that NumPy sets
     sign = x.view(np.int32) & SIGN_32
     return (result.view(np.int32) | sign).view(np.float32)
 
@@ -72,8 +67,8 @@ def atanh_float64(x: np.float64) -> np.float64:
     size = abs(x)
     rest = ONE_64 - size
     lost = (ONE_64 - rest) - size
-    apart = (ONE_64 + size).view(np.int64) - rest.view(np.int64)
-    steps = (apart + NEARER_64) & EXPONENT_64
+    exponent_gap = (ONE_64 + size).view(np.int64) - rest.view(np.int64)
+    steps = (exponent_gap + NEARER_64) & EXPONENT_64
     scale = (ONE_BITS_64 - steps).view(np.float64)
     z = ((size * scale + (scale - rest)) - lost) / (size * scale + (scale + rest))
     z = size if steps == 0 else z
@@ -85,6 +80,6 @@ def atanh_float64(x: np.float64) -> np.float64:
     k = np.float64(steps >> 52)
     result = k * HALF_LN2_HIGH_64 + ((p * (square * z) + times(k, HALF_LN2_LOW_64)) + z)
     if size >= ONE_64:
-        result = ONE_64 / rest if size == ONE_64 else np.sqrt(rest)  # which fail as NumPy has it
+        result = ONE_64 / rest if size == ONE_64 else np.sqrt(rest)  # which sets the flags that NumPy sets
     sign = x.view(np.int64) & SIGN_64
     return (result.view(np.int64) | sign).view(np.float64)

@@ -1,4 +1,4 @@
-"""The elementwise operations that are a few instructions, as NumPy defines them: scalar code for any element type.
+"""Elementwise operations of a few instructions, with NumPy's semantics: scalar code for any element type.
 
 A type has its own functions only where NumPy gives it a meaning of its own: sums of bools are ``or``, remainders of
 floats have signs of zeros to keep. A NaN in either operand of `maximum` and `minimum` is the result.
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import apart, inlined
+from jitkernels.codegen.source_protocol import apart, inlined
 
 INFINITY = float("inf")
 
@@ -33,7 +33,7 @@ def multiply(a: Any, b: Any) -> Any:
 
 @inlined()
 def divide(a: Any, b: Any) -> Any:
-    """The value of ``a / b of floats``."""
+    """The value of ``a / b`` of floats."""
     return a / b
 
 
@@ -63,46 +63,46 @@ def inverted(a: Any) -> Any:
 
 @apart()
 def inverse(b: Any) -> np.float64:
-    """1 / b, which sets the processor's flag where b is 0, as divisions of integers do not."""
+    """1 / b, which sets the division flag where b is 0, as integer divisions do not."""
     return 1.0 / np.float64(b)
 
 
 @inlined()
 def floor_quotient(a: Any, b: Any) -> Any:
-    """The value of ``a // b of integers without a sign; 0 where b is 0``."""
-    found = a // b
+    """The value of ``a // b`` of unsigned integers; 0 where b is 0."""
+    quotient = a // b
     if b == 0:
-        found = found if inverse(b) > 1.0 else b
-    return found
+        quotient = quotient if inverse(b) > 1.0 else b
+    return quotient
 
 
 @inlined()
 def floor_quotient_of_signed(a: Any, b: Any) -> Any:
-    """The value of ``a // b of integers; 0 where b is 0, and a where it has no negative``."""
-    found = a // b
-    if (b == 0) | ((b == -1) & (found == a) & (a != 0)):
-        found = found if inverse(b * (b + 1)) > 1.0 else b
-    return found
+    """The value of ``a // b`` of signed integers; 0 where b is 0, and a where -a overflows."""
+    quotient = a // b
+    if (b == 0) | ((b == -1) & (quotient == a) & (a != 0)):
+        quotient = quotient if inverse(b * (b + 1)) > 1.0 else b
+    return quotient
 
 
 @inlined()
 def floor_remainder(a: Any, b: Any) -> Any:
-    """The value of ``a % b of integers, with the sign of b; 0 where b is 0``."""
-    found = a % b
+    """The value of ``a % b`` of integers, with the sign of b; 0 where b is 0."""
+    remainder = a % b
     if b == 0:
-        found = found if inverse(b) > 1.0 else b
-    return found
+        remainder = remainder if inverse(b) > 1.0 else b
+    return remainder
 
 
 @inlined()
 def left_shift(a: Any, b: Any) -> Any:
-    """The value of ``a << b, 0 where b is out of range``."""
+    """The value of ``a << b``; 0 where b is out of range."""
     return a << b
 
 
 @inlined()
 def right_shift(a: Any, b: Any) -> Any:
-    """The value of ``a >> b, nothing but the sign where b is out of range``."""
+    """The value of ``a >> b``; the sign alone where b is out of range."""
     return a >> b
 
 
@@ -132,13 +132,13 @@ def square(a: Any) -> Any:
 
 @inlined()
 def reciprocal(a: Any) -> Any:
-    """The value of ``1 / a of floats``."""
+    """The value of ``1 / a`` of floats."""
     return 1 / a
 
 
 @inlined()
 def whole_reciprocal(a: Any) -> Any:
-    """The value of ``1 / a of integers, as a float that is cast then; what becomes of 1 / 0 is the machine's``."""
+    """The value of ``1 / a`` of integers, computed as a float and cast; the result of 1 / 0 is the machine's."""
     return 1 / np.float64(a)
 
 
@@ -168,13 +168,13 @@ def trunc(a: Any) -> Any:
 
 @inlined()
 def rint(a: Any) -> Any:
-    """The value of ``a rounded to the nearest integer, ties to even``."""
+    """The value of a rounded to the nearest integer, ties to even."""
     return np.rint(a)
 
 
 @inlined()
 def copysign(a: Any, b: Any) -> Any:
-    """The value of ``a with the sign of b``."""
+    """The value of a with the sign of b."""
     return np.copysign(a, b)
 
 
@@ -240,47 +240,47 @@ def greater_equal(a: Any, b: Any) -> Any:
 
 @inlined()
 def maximum(a: Any, b: Any) -> Any:
-    """The larger one, NaN where either is"""
-    larger = a if a > b else b  # one instruction, which gives b where either is NaN
+    """The larger operand, NaN where either is."""
+    larger = a if a > b else b  # one instruction, which returns b where either is NaN
     return a if a != a else larger
 
 
 @inlined()
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller one, NaN where either is"""
+    """The smaller operand, NaN where either is."""
     smaller = a if a < b else b
     return a if a != a else smaller
 
 
 @inlined()
 def fmax(a: Any, b: Any) -> Any:
-    """The larger one, the other one where one is NaN"""
+    """The larger operand, or the other one where one is NaN."""
     larger = a if a > b else b
     return a if b != b else larger
 
 
 @inlined()
 def fmin(a: Any, b: Any) -> Any:
-    """The smaller one, the other one where one is NaN"""
+    """The smaller operand, or the other one where one is NaN."""
     smaller = a if a < b else b
     return a if b != b else smaller
 
 
 @inlined()
 def larger_integer(a: Any, b: Any) -> Any:
-    """The larger one of integers"""
+    """The larger of two integers."""
     return a if a > b else b
 
 
 @inlined()
 def smaller_integer(a: Any, b: Any) -> Any:
-    """The smaller one of integers"""
+    """The smaller of two integers."""
     return a if a < b else b
 
 
 @inlined()
 def choose(condition: Any, a: Any, b: Any) -> Any:
-    """The value of ``a where the condition holds, else b``."""
+    """The value of a where the condition holds, else b."""
     return a if condition else b
 
 
@@ -292,7 +292,7 @@ def is_nan(a: Any) -> Any:
 
 @inlined()
 def is_infinite(a: Any) -> Any:
-    """Whether a float is an infinity; comparing sets no flag, which the difference of infinities would"""
+    """Whether a float is an infinity; the comparison sets no flag, which a difference of infinities would."""
     return abs(a) == INFINITY
 
 
@@ -304,13 +304,13 @@ def is_finite(a: Any) -> Any:
 
 @inlined()
 def never(a: Any) -> Any:
-    """What integers are asked for infinities"""
+    """`isinf` of integers: always false."""
     return a != a
 
 
 @inlined()
 def always(a: Any) -> Any:
-    """What integers are asked for finite numbers"""
+    """`isfinite` of integers: always true."""
     return a == a
 
 

@@ -1,34 +1,22 @@
-"""The sum of a row of any length, in loops that LLVM vectorises."""
+"""Blocking of float sums: how many elements NumPy adds to one accumulator before it adds pairwise.
 
-from typing import Any
+Rounding grows with the additions to one accumulator. The error of a sum of n elements is then at most about ADDS +
+log2(n) halves of a unit in the last place of the sum of absolute terms, however long the sum is.
+"""
 
 import numpy as np
 
-from jitkernels.maths.exact import lost_in, plus
-from jitkernels.native.source import inlined
+from jitkernels.core import cpu_target
 
-SUMMED = 2048
-"""Elements that are added up before they are joined to the sum: 32 or 64 additions one after another."""
+ADDS = 16
+"""Elements per accumulator before it is combined with others."""
+PARTS = 8
+"""Such sums per accumulator before it is added to the total by Knuth's TwoSum."""
+INTERLEAVED = 4
+"""Accumulators of a loop that LLVM vectorizes: as many vectors as it interleaves."""
 
 
-def row_sum(dtype: str) -> Any:
-    """The function ``(x, begin, end)``: the sum of x[begin:end], of numbers that are no infinities."""
-    zero = np.dtype(dtype).type(0)
-
-    @inlined("reassoc")
-    def sum_of(x: Any, begin: int, end: int) -> Any:
-        total, lost = zero, zero
-        if end - begin <= SUMMED:
-            for i in range(begin, end):
-                total += x[i]
-            return total
-        while begin < end:
-            part = zero
-            for i in range(begin, min(begin + SUMMED, end)):
-                part += x[i]
-            lost += lost_in(total, part)
-            total = plus(total, part)
-            begin += SUMMED
-        return plus(total, lost)
-
-    return sum_of
+def part_length(dtype: str, vector_bytes: int = 64) -> int:
+    """Return the elements that a vectorized loop sums before its sum is combined with others."""
+    lanes = min(vector_bytes, cpu_target.target().vector_bytes) // np.dtype(dtype).itemsize
+    return ADDS * INTERLEAVED * max(lanes, 1)

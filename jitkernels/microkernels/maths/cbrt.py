@@ -13,10 +13,16 @@ first, and the rest fitted again.
 
 import numpy as np
 
-from jitkernels.maths.exp import ONE_32, ONE_64
-from jitkernels.maths.log import COUNT_BITS_64, INFINITY_32, INFINITY_64, SMALLEST_BITS_32, SMALLEST_BITS_64
-from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined, seldom
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.exp import ONE_32, ONE_64
+from jitkernels.microkernels.maths.log import (
+    COUNT_BITS_64,
+    INFINITY_32,
+    INFINITY_64,
+    SMALLEST_BITS_32,
+    SMALLEST_BITS_64,
+)
+from jitkernels.microkernels.maths.tanh import SIGN_32, SIGN_64
 
 THIRD_32 = np.float32(1 / 3)
 START_32 = np.float32(1419900529)
@@ -68,7 +74,7 @@ def root_float64(x: np.float64) -> np.float64:
 
 @seldom("contract")
 def scaled_root_float32(size: np.float32) -> np.float32:
-    """The root of a subnormal or very large number; zero, infinity and NaN are their own."""
+    """The root of a subnormal or very large number; zero, infinity and NaN are unchanged."""
     is_small = size < ONE_32
     scaled = root_float32(size * (UP_32 if is_small else DOWN_32))
     scaled = scaled * (DOWN_ROOT_32 if is_small else UP_ROOT_32)
@@ -87,7 +93,7 @@ def cbrt_float32(x: np.float32) -> np.float32:
 
 @seldom("contract")
 def scaled_root_float64(size: np.float64) -> np.float64:
-    """The root of a subnormal or very large number; zero, infinity and NaN are their own."""
+    """The root of a subnormal or very large number; zero, infinity and NaN are unchanged."""
     is_small = size < ONE_64
     scaled = root_float64(size * (UP_64 if is_small else DOWN_64))
     scaled = scaled * (DOWN_ROOT_64 if is_small else UP_ROOT_64)

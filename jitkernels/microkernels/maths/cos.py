@@ -1,11 +1,16 @@
-"""cos for float32 and float64, right for every finite argument: sin (see `sin`) a quarter turn later."""
+"""cos for float32 and float64, accurate for every finite argument: sin (see `sin`) a quarter turn later."""
 
 import numpy as np
 
-from jitkernels.maths.eighth_turn import cosine_float32, cosine_float64, sine_float32, sine_float64
-from jitkernels.maths.quarter_turns import quarter_turns_float32, quarter_turns_float64
-from jitkernels.maths.sin import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.sin import SIGN_32, SIGN_64
+from jitkernels.microkernels.maths.sincos_kernel import (
+    cosine_float32,
+    cosine_float64,
+    sine_float32,
+    sine_float64,
+)
+from jitkernels.microkernels.maths.trig_reduction import quarter_turns_float32, quarter_turns_float64
 
 
 @inlined("contract")

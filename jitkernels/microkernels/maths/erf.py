@@ -15,8 +15,8 @@ coefficients were rounded to the type one by one, lowest power first, and the re
 
 import numpy as np
 
-from jitkernels.maths.exp import limited_exp_float64
-from jitkernels.native.source import Table, inlined
+from jitkernels.codegen.source_protocol import Table, inlined
+from jitkernels.microkernels.maths.exp import limited_exp_float64
 
 HALF_32 = np.float32(0.5)
 STEP_32 = np.float32(0.125)
@@ -104,9 +104,9 @@ def log_of_rest_float64(x: np.float64) -> np.float64:
 def erf_float32(x: np.float32) -> np.float32:
     """erf(x) for every float32, infinities and NaN included; at most 1.00 ULP (all inputs measured)."""
     size = abs(x)
-    place = min(size, HIGHEST_32) - STEP_32
-    shifted = place + MAGIC_32
-    t = place - (shifted - MAGIC_32)
+    shifted_size = min(size, HIGHEST_32) - STEP_32
+    shifted = shifted_size + MAGIC_32
+    t = shifted_size - (shifted - MAGIC_32)
     c0, c1, c2, c3, c4, c5 = ROWS_32[np.int64(shifted.view(np.int32))]
     p = (((c5 * t + c4) * t + c3) * t + c2) * t + c1
     value = p * t + c0
@@ -119,6 +119,6 @@ def erf_float64(x: np.float64) -> np.float64:
     """erf(x) for every float64, infinities and NaN included; at most 1.25 ULP (2e7 inputs measured)."""
     size = abs(x)
     large = ONE_64 - limited_exp_float64(log_of_rest_float64(min(size, HIGHEST_64)))
-    found = x + beyond_float64(x) if size < ONE_64 else large
-    result: np.float64 = np.copysign(found, x)
+    magnitude = x + beyond_float64(x) if size < ONE_64 else large
+    result: np.float64 = np.copysign(magnitude, x)
     return result

@@ -19,9 +19,9 @@ Coefficients were rounded to the type one by one, lowest power first, and the re
 
 import numpy as np
 
-from jitkernels.maths.erf import beyond_float64
-from jitkernels.maths.exact import times, times_plus_float32
-from jitkernels.maths.exp import (
+from jitkernels.codegen.source_protocol import Table, inlined
+from jitkernels.microkernels.maths.erf import beyond_float64
+from jitkernels.microkernels.maths.exp import (
     C2_32,
     C2_64,
     C3_32,
@@ -47,16 +47,16 @@ from jitkernels.maths.exp import (
     ONE_64,
     times_power_float64,
 )
-from jitkernels.native.source import Table, inlined
+from jitkernels.microkernels.maths.strict_arithmetic import times, times_plus_float32
 
 ZERO_64, HALF_64, TWO_64 = np.float64(0), np.float64(0.5), np.float64(2)
 
 HIGHEST_32 = np.float32(10.1)
 TWO_32, SHIFT_32 = np.float32(2), np.float32(0.75)
-PLAIN_32 = np.float32(9)  # up to which results are normal numbers
+PLAIN_32 = np.float32(9)  # up to this argument results are normal numbers
 ROUNDING_32 = np.float32(1.5 * 2.0**23)
 UP_BITS_32, DOWN_32 = np.int32((127 + 64) << 23), np.float32(2.0**-64)
-PLACES_32 = 21  # bits of y + 3/4 behind those that tell its interval
+PLACES_32 = 21  # bits of y + 3/4 behind those that select its interval
 INTERVAL_32 = np.int32(-(2**21))
 MIDDLE_32 = np.int32(2**20)
 ROWS_32 = Table(
@@ -126,10 +126,10 @@ def erfc_float32(x: np.float32) -> np.float32:
     rest = times((((((c6 * t + c5) * t + c4) * t + c3) * t + c2) * t + c1), t)
     value = c0 + (c0 * more + (rest * more + rest))
     power = shifted.view(np.int32) << 23
-    found = (value.view(np.int32) + power).view(np.float32)
-    if not y <= PLAIN_32:  # NaN too, whose bits are no exponent
-        found = value * (power + UP_BITS_32).view(np.float32) * DOWN_32
-    result: np.float32 = TWO_32 - found if x < 0 else found
+    product = (value.view(np.int32) + power).view(np.float32)
+    if not y <= PLAIN_32:  # includes NaN, whose exponent bits select no interval
+        product = value * (power + UP_BITS_32).view(np.float32) * DOWN_32
+    result: np.float32 = TWO_32 - product if x < 0 else product
     return result
 
 
@@ -141,7 +141,7 @@ def head(x: np.float64) -> np.float64:
 
 @inlined("contract")
 def last_factor(u: np.float64, u_rest: np.float64) -> tuple[np.float64, np.float64]:
-    """G and what it lacks, for 1/30 <= u <= 4/11."""
+    """G and its rounding error, for 1/30 <= u <= 4/11."""
     t = S * u - C
     square = t * t
     p = (G21 * t + G20) * square + (G19 * t + G18)
@@ -157,7 +157,7 @@ def last_factor(u: np.float64, u_rest: np.float64) -> tuple[np.float64, np.float
 
 @inlined("contract")
 def inverse(y: np.float64) -> tuple[np.float64, np.float64]:
-    """1 / (K + y) and what it lacks, for y >= 0."""
+    """1 / (K + y) and its rounding error, for y >= 0."""
     total = y + K
     lost = y - (total - K)
     u = ONE_64 / total
@@ -186,13 +186,13 @@ def erfc_float64(x: np.float64) -> np.float64:
     e_rest = ((ONE_64 - e) + r) + (p * power + ((near - r) + behind))
     u, u_rest = inverse(y)
     g, g_rest = last_factor(u, u_rest)
-    # The product of the first two, again in two parts, then that of all.
+    # The product of the first two, again as a sum of two numbers, then the product of all.
     e_head, u_head = head(e), head(u)
     product = e_head * u_head
     product_rest = e_head * (u - u_head + u_rest) + times(e - e_head + e_rest, u)
     first, g_head = head(product), head(g)
-    found_rest = first * (g - g_head + g_rest) + times(product - first + product_rest, g)
-    found = first * g_head + found_rest
-    found = times_power_float64(found, shifted)
+    result_rest = first * (g - g_head + g_rest) + times(product - first + product_rest, g)
+    result = first * g_head + result_rest
+    result = times_power_float64(result, shifted)
     small = HALF_64 - ((x - HALF_64) + beyond_float64(x))
-    return small if size < BORDER else (TWO_64 - found if x < ZERO_64 else found)
+    return small if size < BORDER else (TWO_64 - result if x < ZERO_64 else result)

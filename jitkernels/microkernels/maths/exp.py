@@ -23,7 +23,7 @@ rest fitted again.
 
 import numpy as np
 
-from jitkernels.native.source import inlined, instruction
+from jitkernels.codegen.source_protocol import inlined, instruction
 
 LOG2E_32 = np.float32(1.442695)
 # ln 2 in two parts; the high one has few bits (16 and 33), so its product with any k is exact, fused or not.
@@ -90,7 +90,7 @@ def ten_terms_float64(
 @instruction("ldexp")
 @inlined("contract")
 def scaled_float32(a: np.float32, n: np.int32) -> np.float32:
-    """a * 2**n, rounded once, where 2**n is the product of two numbers without one that is subnormal."""
+    """a * 2**n, rounded once, with 2**n as a product of two normal numbers."""
     biased = n + BIAS_32
     floor_half = biased << 22 & EXPONENT_32
     ceil_half = (biased << 23) - floor_half
@@ -99,14 +99,14 @@ def scaled_float32(a: np.float32, n: np.int32) -> np.float32:
 
 @inlined("contract")
 def times_power_float32(a: np.float32, shifted: np.float32) -> np.float32:
-    """a * 2**k, rounded once, of the sum that k is in the low bits of."""
+    """a * 2**k, rounded once, where k is in the low bits of `shifted`."""
     return scaled_float32(a, shifted.view(np.int32) - MAGIC_BITS_32)
 
 
 @instruction("ldexp")
 @inlined("contract")
 def scaled_float64(a: np.float64, n: np.int64) -> np.float64:
-    """a * 2**n, rounded once, where 2**n is the product of two numbers without one that is subnormal."""
+    """a * 2**n, rounded once, with 2**n as a product of two normal numbers."""
     biased = n + BIAS_64
     floor_half = biased << 51 & EXPONENT_64
     ceil_half = (biased << 52) - floor_half
@@ -115,13 +115,13 @@ def scaled_float64(a: np.float64, n: np.int64) -> np.float64:
 
 @inlined("contract")
 def times_power_float64(a: np.float64, shifted: np.float64) -> np.float64:
-    """a * 2**k, rounded once, of the sum that k is in the low bits of."""
+    """a * 2**k, rounded once, where k is in the low bits of `shifted`."""
     return scaled_float64(a, shifted.view(np.int64) - MAGIC_BITS_64)
 
 
 @inlined("contract")
 def halves_float32(more: np.float32, shifted: np.float32) -> tuple[np.float32, np.float32]:
-    """2**k * (1 + more), and what rounding 1 + more lost of that."""
+    """2**k * (1 + more), and its rounding error."""
     p = more + ONE_32
     low = (ONE_32 - p) + more
     return times_power_float32(p, shifted), times_power_float32(low, shifted)
@@ -129,7 +129,7 @@ def halves_float32(more: np.float32, shifted: np.float32) -> tuple[np.float32, n
 
 @inlined("contract")
 def halves_float64(more: np.float64, shifted: np.float64) -> tuple[np.float64, np.float64]:
-    """2**k * (1 + more), and what rounding 1 + more lost of that."""
+    """2**k * (1 + more), and its rounding error."""
     p = more + ONE_64
     low = (ONE_64 - p) + more
     return times_power_float64(p, shifted), times_power_float64(low, shifted)

@@ -6,7 +6,8 @@ weighted relative to 2**r.
 
 import numpy as np
 
-from jitkernels.maths.exp import (
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import (
     MAGIC_32,
     MAGIC_64,
     ONE_32,
@@ -17,7 +18,6 @@ from jitkernels.maths.exp import (
     times_power_float32,
     times_power_float64,
 )
-from jitkernels.native.source import inlined
 
 LOWEST_32 = np.float32(-151)  # 2**-151 is less than half of the smallest subnormal
 HIGHEST_32 = np.float32(129)

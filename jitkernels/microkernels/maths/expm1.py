@@ -9,9 +9,16 @@ The polynomials come from a Remez exchange for (expm1(r) - r) / r**2, the error 
 
 import numpy as np
 
-from jitkernels.maths.exp import LN2_HIGH_32, LN2_HIGH_64, LN2_LOW_32, LN2_LOW_64, LOG2E_32, LOG2E_64
-from jitkernels.maths.tanh import HALF_32, HALF_64, MAGIC_32, MAGIC_64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import (
+    LN2_HIGH_32,
+    LN2_HIGH_64,
+    LN2_LOW_32,
+    LN2_LOW_64,
+    LOG2E_32,
+    LOG2E_64,
+)
+from jitkernels.microkernels.maths.tanh import HALF_32, HALF_64, MAGIC_32, MAGIC_64
 
 LOWEST_32 = np.float32(-30)  # where expm1 is -1
 HIGHEST_32 = np.float32(88.8)  # where it is infinite and 2**(k-1) is not
@@ -47,7 +54,7 @@ def expm1_float32(x: np.float32) -> np.float32:
     k = shifted - MAGIC_32
     high = y - k * LN2_HIGH_32
     r = high - k * LN2_LOW_32
-    rest = (high - r) - k * LN2_LOW_32  # what rounding r lost
+    rest = (high - r) - k * LN2_LOW_32  # the rounding error of r
     square = r * r
     p = ((C7_32 * r + C6_32) * square + (C5_32 * r + C4_32)) * square + (C3_32 * r + C2_32)
     p = (p * square + rest) + r

@@ -1,32 +1,32 @@
-"""floor_divide and remainder of floats, as NumPy computes them: from fmod, the way that Python's `divmod` does.
+"""floor_divide and remainder of floats, with NumPy's semantics: computed from fmod, as Python's `divmod` does.
 
-The remainder has the sign of b, also where it is zero. The quotient is that of a without its remainder, rounded to a
-whole number; of infinities, zeros and NaN it is what this arithmetic makes of them, but a / b where b is zero.
+The remainder has the sign of b, also where it is zero. The quotient is (a - remainder) / b, rounded to an integer; for
+infinities, zeros and NaN it is the result of this arithmetic, but a / b where b is zero.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.fmod import fmod_float32, fmod_float64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.fmod import fmod_float32, fmod_float64
 
 
 @inlined()
-def remainder_of(left: Any, b: Any) -> Any:
+def remainder_of(rest: Any, b: Any) -> Any:
     """The remainder by b, from fmod."""
-    turned = left + b if (left < 0) != (b < 0) else left
-    return np.copysign(left, b) if left == 0 else turned
+    remainder = rest + b if (rest < 0) != (b < 0) else rest
+    return np.copysign(rest, b) if rest == 0 else remainder
 
 
 @inlined()
-def quotient_of(left: Any, a: Any, b: Any) -> Any:
+def quotient_of(rest: Any, a: Any, b: Any) -> Any:
     """The quotient by b, from fmod."""
-    found = (a - left) / b
-    found = found - 1 if (left != 0) & ((left < 0) != (b < 0)) else found
-    whole = np.floor(found)
-    whole = whole + 1 if found - whole > 0.5 else whole
-    whole = np.copysign(whole, a / b) if found == 0 else whole
+    quotient = (a - rest) / b
+    quotient = quotient - 1 if (rest != 0) & ((rest < 0) != (b < 0)) else quotient
+    whole = np.floor(quotient)
+    whole = whole + 1 if quotient - whole > 0.5 else whole
+    whole = np.copysign(whole, a / b) if quotient == 0 else whole
     return a / b if b == 0 else whole
 
 

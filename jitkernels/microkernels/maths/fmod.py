@@ -1,18 +1,18 @@
-"""fmod for float32 and float64: what is left of a without whole multiples of b, exactly, with the sign of a.
+"""fmod for float32 and float64: a minus the multiple of b nearest to it towards zero, exactly, with the sign of a.
 
 The quotient n = rint(a / b) may be off by one, which leaves a multiple of the last place of b, at most b / 2 and a
-little: a number, and so is the sum with b that makes a negative one right. float32 has n * b in float64 up to 2**28.
+little: a number, and so is the sum with b that corrects a negative remainder. float32 has n * b in float64 up to 2**28.
 float64 takes b in two halves, so that n times either is exact, fused or not, up to 2**24; larger quotients are first
-reduced by 2**24 * b, in float64 for both types. For n * b to be a number, halves are taken of the largest numbers.
+reduced by 2**24 * b, in float64 for both types. For n * b to be finite, the largest operands are halved.
 
-Quotients that are larger still go digit by digit, and stand apart. NaN is left of infinities and by zeros.
+Larger quotients are reduced digit by digit, in noinline code. The remainder of an infinity, or by zero, is NaN.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import apart, inlined, seldom
+from jitkernels.codegen.source_protocol import apart, inlined, seldom
 
 BITS_26 = np.int64(-(2**27))  # mask of the exponent and the first 26 bits
 MANY_32 = np.float64(2.0**28)
@@ -36,26 +36,26 @@ def far(a: Any, b: Any) -> Any:
     of = np.uint64(divisor & MANTISSA | (HIDDEN_BIT if divisor >= HIDDEN_BIT else 0))
     m = m % of
     while steps > 0 and m > 0:
-        some = min(steps, 11)
-        m = (m << np.uint64(some)) % of
-        steps -= some
-    # The places of m are those of b, of which the smallest is 2**-1074.
+        step = min(steps, 11)
+        m = (m << np.uint64(step)) % of
+        steps -= step
+    # The unit of m is that of b, at least 2**-1074.
     exponent = max(divisor >> 52, 1) - 1
-    left = m.view(np.float64)
+    rest = m.view(np.float64)
     while exponent > 0:
-        some = min(exponent, 1000)
-        left = left * ((some + 1023) << 52).view(np.float64)
-        exponent -= some
-    return left
+        step = min(exponent, 1000)
+        rest = rest * ((step + 1023) << 52).view(np.float64)
+        exponent -= step
+    return rest
 
 
 @inlined()
 def near(a: Any, b: Any, quotient: Any) -> Any:
-    """fmod(a, b) for a, b >= 0 of which the quotient is at most 2**24."""
+    """fmod(a, b) for a, b >= 0 with a quotient of at most 2**24."""
     n = np.rint(quotient)
     upper = (b.view(np.int64) & BITS_26).view(np.float64)
-    left = (a - n * upper) - n * (b - upper)
-    return left + b if left < 0 else left
+    rest = (a - n * upper) - n * (b - upper)
+    return rest + b if rest < 0 else rest
 
 
 @inlined()
@@ -63,15 +63,15 @@ def positive_float64(a: Any, b: Any) -> Any:
     """fmod(a, b) for a, b >= 0 and NaN."""
     half_a, half_b = (a * HALF, b * HALF) if a >= HUGE else (a, b)
     quotient = half_a / half_b
-    left = near(half_a, half_b, quotient)
+    remainder = near(half_a, half_b, quotient)
     if quotient >= MANY_64:
         many = half_b * MANY_64
         rest = near(half_a, many, half_a / many)
-        left = near(rest, half_b, rest / half_b)
-    left = left + left if a >= HUGE else left
+        remainder = near(rest, half_b, rest / half_b)
+    remainder = remainder + remainder if a >= HUGE else remainder
     if quotient >= VERY_MANY_64:
-        left = far(a, b)
-    return a if a < b else left
+        remainder = far(a, b)
+    return a if a < b else remainder
 
 
 @seldom()
@@ -85,11 +85,11 @@ def positive_float32(a: Any, b: Any) -> Any:
     """fmod(a, b) for a, b >= 0 and NaN."""
     wide, by = np.float64(a), np.float64(b)
     quotient = wide / by
-    left = wide - np.rint(quotient) * by
-    left = left + by if left < 0 else left
+    rest = wide - np.rint(quotient) * by
+    rest = rest + by if rest < 0 else rest
     if quotient >= MANY_32:
-        left = beyond_float32(wide, by)
-    return a if a < b else np.float32(left)
+        rest = beyond_float32(wide, by)
+    return a if a < b else np.float32(rest)
 
 
 @inlined()

@@ -1,4 +1,4 @@
-"""Which functions of which types the scalar maths has, by names of operations: modules are imported when needed."""
+"""Table of the scalar maths functions by operation and dtype; modules are imported lazily."""
 
 import importlib
 from collections.abc import Callable
@@ -12,8 +12,8 @@ MODULES: dict[str, tuple[str, str]] = {
     )},
     "floor_divide": ("floor_division", "floor_divide"),
     "remainder": ("floor_division", "remainder"),
-    "nextafter": ("neighbours", "nextafter"),
-    "spacing": ("neighbours", "spacing"),
+    "nextafter": ("nextafter", "nextafter"),
+    "spacing": ("nextafter", "spacing"),
     "power": ("pow", "pow"),
     "sinh": ("hyperbolic", "sinh"),
     "cosh": ("hyperbolic", "cosh"),
@@ -25,12 +25,14 @@ MODULES: dict[str, tuple[str, str]] = {
     "arccosh": ("acosh", "acosh"),
     "arctanh": ("atanh", "atanh"),
 }  # fmt: skip
-"""By NumPy's names where it has one: modules of `jitkernels.maths`, and functions there without their types."""
+"""NumPy name (where there is one): module of this folder, and function name there without the dtype."""
 
 
 def function(name: str, dtype: str) -> Callable[..., Any] | None:
-    """A function for one type; None where there is none."""
+    """Return the function for one dtype; None where there is none."""
     if name not in MODULES:
         return None
     module, stem = MODULES[name]
-    return getattr(importlib.import_module(f"jitkernels.maths.{module}"), f"{stem}_{dtype}", None)
+    return getattr(
+        importlib.import_module(f"jitkernels.microkernels.maths.{module}"), f"{stem}_{dtype}", None
+    )

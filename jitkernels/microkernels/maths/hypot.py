@@ -6,10 +6,10 @@ one. An infinite side makes it infinite, even beside NaN.
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.exp import EXPONENT_64
-from jitkernels.maths.log import INFINITY_32, INFINITY_64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import EXPONENT_64
+from jitkernels.microkernels.maths.log import INFINITY_32, INFINITY_64
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 LOWEST_BITS_64 = np.int64(1 << 52)
 HIGHEST_BITS_64 = np.int64(2045 << 52)

@@ -1,14 +1,14 @@
-"""Functions of integers alone, as NumPy has them: common divisors, powers, remainders as in C, numbers of bits.
+"""Integer functions with NumPy's semantics: gcd, lcm, powers, C remainders, population counts.
 
-What takes a loop of its own length for each number stands apart and runs number by number.
+Functions whose trip count depends on the data are noinline and run element by element.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.basic import floor_remainder
-from jitkernels.native.source import apart, inlined
+from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.microkernels.maths.basic import floor_remainder
 
 PAIRS = np.uint64(0x5555555555555555)
 FOURS = np.uint64(0x3333333333333333)
@@ -18,7 +18,7 @@ ONES = np.uint64(0x0101010101010101)
 
 @apart()
 def common_divisor(a: Any, b: Any) -> Any:
-    """The greatest common divisor of numbers without a sign; 0 of zeros."""
+    """The greatest common divisor of unsigned numbers; 0 of zeros."""
     while b != 0:
         rest = a % b
         a = b
@@ -28,19 +28,19 @@ def common_divisor(a: Any, b: Any) -> Any:
 
 @inlined()
 def gcd_of_numbers(a: Any, b: Any) -> Any:
-    """The greatest common divisor of numbers without a sign."""
+    """The greatest common divisor of unsigned numbers."""
     return common_divisor(np.uint64(a), np.uint64(b))
 
 
 @inlined()
 def gcd(a: Any, b: Any) -> Any:
-    """The greatest common divisor. Of the smallest integer and 0 it wraps."""
+    """The greatest common divisor. For the smallest integer and 0 it wraps."""
     return common_divisor(np.uint64(abs(np.int64(a))), np.uint64(abs(np.int64(b))))
 
 
 @inlined()
 def lcm_of_numbers(a: Any, b: Any) -> Any:
-    """The least common multiple of numbers without a sign, which wraps; 0 where either is 0."""
+    """The least common multiple of unsigned numbers, which wraps; 0 where either is 0."""
     return np.uint64(a) // gcd_of_numbers(a, b) * np.uint64(b)
 
 
@@ -51,26 +51,26 @@ def lcm(a: Any, b: Any) -> Any:
 
 
 @apart()
-def power_times(found: Any, a: Any, b: Any) -> Any:
-    """A number times a to the power of b >= 0, which wraps."""
+def power_times(start: Any, a: Any, b: Any) -> Any:
+    """`start` times a to the power of b >= 0, which wraps."""
     while b > 0:
-        found = found * a if b & 1 != 0 else found
+        start = start * a if b & 1 != 0 else start
         a = a * a
         b = b >> 1
-    return found
+    return start
 
 
 @inlined()
 def power(a: Any, b: Any) -> Any:
-    """a to the power of b >= 0, which wraps: what exponents have beyond six digits goes number by number."""
-    found = a - a + 1
+    """a to the power of b >= 0, which wraps: exponents of more than six bits take a loop per element."""
+    result = a - a + 1
     for _digit in range(6):
-        found = found * a if b & 1 != 0 else found
+        result = result * a if b & 1 != 0 else result
         a = a * a
         b = b >> 1
     if b > 0:
-        found = power_times(found, a, b)
-    return found
+        result = power_times(result, a, b)
+    return result
 
 
 @inlined()
@@ -82,7 +82,7 @@ def fmod(a: Any, b: Any) -> Any:
 
 @inlined()
 def bits_of(x: np.uint64) -> np.uint8:
-    """How many bits are set."""
+    """The number of set bits."""
     x = x - (x >> 1 & PAIRS)
     x = (x & FOURS) + (x >> 2 & FOURS)
     x = (x + (x >> 4)) & EIGHTS
@@ -91,11 +91,11 @@ def bits_of(x: np.uint64) -> np.uint8:
 
 @inlined()
 def bits_of_size(a: Any) -> np.uint8:
-    """How many bits of the size are set."""
+    """The number of set bits of the absolute value."""
     return bits_of(np.uint64(abs(np.int64(a))))
 
 
 @inlined()
 def bits_of_number(a: Any) -> np.uint8:
-    """How many bits are set."""
+    """The number of set bits."""
     return bits_of(np.uint64(a))

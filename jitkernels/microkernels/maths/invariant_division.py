@@ -1,83 +1,83 @@
-"""What becomes of quotients of integers that are found without a division, and what it takes to find them.
+"""Integer division by a loop-invariant divisor: corrections of a quotient computed by multiplication, and its digits.
 
-As NumPy has it, quotients by 0 are 0, and so are remainders; the smallest integer by -1 is itself. Both set the flag of
-the processor that divisions of floats by 0 set.
+As in NumPy, quotients and remainders by 0 are 0, and the smallest integer by -1 is itself. Both set the divide-by-zero
+flag of the processor.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.basic import inverse
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.basic import inverse
 
 LOW = np.uint64(0xFFFFFFFF)
 
 
 @inlined()
-def quotient(found: Any, a: Any, b: Any) -> Any:
-    """The value of ``a // b`` of integers without a sign, found unless b is 0."""
+def quotient(computed: Any, a: Any, b: Any) -> Any:
+    """``a // b`` of unsigned integers, from the computed quotient, with NumPy's result where b is 0."""
     if b == 0:
-        found = b if inverse(b) > 1.0 else found
-    return found
+        computed = b if inverse(b) > 1.0 else computed
+    return computed
 
 
 @inlined()
-def quotient_of_signed(found: Any, a: Any, b: Any) -> Any:
-    """The value of ``a // b`` of integers, found unless b is 0."""
+def quotient_of_signed(computed: Any, a: Any, b: Any) -> Any:
+    """``a // b`` of signed integers, from the computed quotient, with NumPy's result where b is 0."""
     if (b == 0) | (b == -1):
-        fails = (b == 0) | ((found == a) & (a != 0))
+        fails = (b == 0) | ((computed == a) & (a != 0))
         if fails:
-            found = a * b if inverse(b * (b + 1)) > 1.0 else found
-    return found
+            computed = a * b if inverse(b * (b + 1)) > 1.0 else computed
+    return computed
 
 
 @inlined()
-def remainder(found: Any, a: Any, b: Any) -> Any:
-    """The value of ``a % b`` of integers by the quotient, with the sign of b."""
-    rest = a - found * b
+def remainder(computed: Any, a: Any, b: Any) -> Any:
+    """``a % b`` of integers from the quotient, with the sign of b."""
+    rest = a - computed * b
     if b == 0:
         rest = b if inverse(b) > 1.0 else rest
     return rest
 
 
 @inlined()
-def rest_of_signed(found: Any, a: Any, b: Any) -> Any:
-    """The remainder as in C by the quotient rounded down, with the sign of a."""
-    rest = remainder(found, a, b)
+def rest_of_signed(computed: Any, a: Any, b: Any) -> Any:
+    """The C remainder from the quotient rounded down, with the sign of a."""
+    rest = remainder(computed, a, b)
     return rest - b if (rest != 0) & ((a < 0) != (b < 0)) else rest
 
 
 @inlined()
 def high_half(a: Any, b: Any) -> Any:
-    """The high 64 bits of a product of 64-bit numbers without a sign."""
+    """The high 64 bits of a product of unsigned 64-bit numbers."""
     a_low, a_high, b_low, b_high = a & LOW, a >> 32, b & LOW, b >> 32
     middle = a_low * b_high + (a_low * b_low >> 32)
-    other = a_high * b_low + (middle & LOW)
-    return a_high * b_high + (middle >> 32) + (other >> 32)
+    cross = a_high * b_low + (middle & LOW)
+    return a_high * b_high + (middle >> 32) + (cross >> 32)
 
 
 @inlined()
-def less_by(found: Any, left: Any, d: Any) -> Any:
-    """1 where a digit of a quotient was guessed too large, going by what it leaves of the first digits; else 0."""
-    is_more = (left <= LOW) & ((found > LOW) | (found * (d & LOW) > left << 32))
+def less_by(guess: Any, left: Any, d: Any) -> Any:
+    """1 where a guessed digit of a quotient is too large, by the remainder of the first digits; else 0."""
+    is_more = (left <= LOW) & ((guess > LOW) | (guess * (d & LOW) > left << 32))
     return np.uint64(1) if is_more else np.uint64(0)
 
 
 @inlined()
 def next_digit(rest: Any, d: Any) -> Any:
-    """The value of ``rest * 2**32 // d`` where rest < d, which has its first bit set (Knuth, 4.3.1, algorithm D)."""
+    """The value of ``rest * 2**32 // d`` where rest < d, whose top bit is set (Knuth, 4.3.1, algorithm D)."""
     high = d >> 32
-    found = rest // high
-    left = rest - found * high
-    less = less_by(found, left, d)
-    found, left = found - less, left + less * high
-    return found - less_by(found, left, d)
+    guess = rest // high
+    left = rest - guess * high
+    less = less_by(guess, left, d)
+    guess, left = guess - less, left + less * high
+    return guess - less_by(guess, left, d)
 
 
 @inlined()
 def next_digits(rest: Any, d: Any) -> Any:
-    """The value of ``rest * 2**64 // d`` where rest < d, which has its first bit set, of numbers of 64 bits."""
+    """The value of ``rest * 2**64 // d`` where rest < d, whose top bit is set, of 64-bit numbers."""
     first = next_digit(rest, d)
     second = next_digit((rest << 32) - first * d, d)
     return (first << 32) + second

@@ -18,9 +18,9 @@ coefficients were rounded to the type one by one, lowest power first, and the re
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.exp import EXPONENT_32, ONE_32, ONE_64
-from jitkernels.native.source import inlined, seldom
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.exp import EXPONENT_32, ONE_32, ONE_64
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 ZERO_32 = np.float32(0)
 HALF_32 = np.float32(0.5)
@@ -83,7 +83,7 @@ def parts_float32(x: np.float32) -> tuple[np.float32, np.float32]:
 
 @inlined("contract")
 def scaled_parts_float32(x: np.float32) -> tuple[np.float32, np.float32]:
-    """2**23 * k, for those who multiply k by something anyway, and f."""
+    """2**23 * k, for callers that multiply k anyway, and f."""
     bits = x.view(np.int32)
     scaled = (bits - SQRT_HALF_BITS_32) & EXPONENT_32
     return np.float32(scaled), (bits - scaled).view(np.float32) - ONE_32
@@ -100,13 +100,13 @@ def parts_float64(x: np.float64) -> tuple[np.float64, np.float64]:
 
 @inlined()
 def unusual_float32(x: np.float32) -> np.bool_:
-    """Whether x is no normal positive number."""
+    """Whether x is not a normal positive number."""
     return (x.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= NORMAL_BITS_32
 
 
 @inlined()
 def unusual_float64(x: np.float64) -> np.bool_:
-    """Whether x is no normal positive number."""
+    """Whether x is not a normal positive number."""
     return (x.view(np.int64) - SMALLEST_BITS_64).view(np.uint64) >= NORMAL_BITS_64
 
 
@@ -124,9 +124,9 @@ def subnormal_float64(x: np.float64) -> np.bool_:
 
 @inlined()
 def limit_float32(x: np.float32) -> np.float32:
-    """The logarithm of what is no positive finite number, and 0 of others.
+    """The logarithm of zero, negative numbers, infinity and NaN, and 0 of others.
 
-    One division sets the flags that NumPy's has: -1 / 0 for zero, and 0 / 0 for a negative number.
+    One division sets NumPy's flags: -1 / 0 for zero, and 0 / 0 for a negative number.
     """
     failing = (-ONE_32 if x == ZERO_32 else ZERO_32) / abs(max(x, ZERO_32))
     return failing if x < INFINITY_32 else x
@@ -134,9 +134,9 @@ def limit_float32(x: np.float32) -> np.float32:
 
 @inlined()
 def limit_float64(x: np.float64) -> np.float64:
-    """The logarithm of what is no positive finite number, and 0 of others.
+    """The logarithm of zero, negative numbers, infinity and NaN, and 0 of others.
 
-    One division sets the flags that NumPy's has: -1 / 0 for zero, and 0 / 0 for a negative number.
+    One division sets NumPy's flags: -1 / 0 for zero, and 0 / 0 for a negative number.
     """
     failing = (-ONE_64 if x == ZERO_64 else ZERO_64) / abs(max(x, ZERO_64))
     return failing if x < INFINITY_64 else x
@@ -162,7 +162,7 @@ def joined_float32(k: np.float32, f: np.float32) -> np.float32:
 
 @inlined("contract")
 def series_float64(f: np.float64) -> tuple[np.float64, np.float64]:
-    """f**2 / 2, and what log(1 + f) is more than f - f**2 / 2."""
+    """f**2 / 2, and log(1 + f) - (f - f**2 / 2)."""
     s = f / (TWO_64 + f)
     square = s * s
     fourth = square * square
@@ -210,7 +210,7 @@ def nine_terms_float32(
 
 @inlined("contract")
 def split_float64(f: np.float64) -> tuple[np.float64, np.float64]:
-    """log(1 + f) as the sum of two, the first of few bits, so that its product with a constant of few is exact."""
+    """log(1 + f) as a sum of two numbers, the first of few bits, so that its product with a short constant is exact."""
     half, rest = series_float64(f)
     high = ((f - half).view(np.int64) & HIGH_BITS_64).view(np.float64)
     return high, ((f - high) - half) + rest

@@ -8,8 +8,8 @@ The polynomial comes from a Remez exchange as that of `log`.
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.log import (
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.log import (
     UP_32,
     UP_64,
     UP_STEPS_64,
@@ -23,7 +23,7 @@ from jitkernels.maths.log import (
     unusual_float32,
     unusual_float64,
 )
-from jitkernels.native.source import inlined, seldom
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 C1_32 = np.float32(0.4342945)  # relative error of log10(1 + f): 2**-24.7
 C2_32 = np.float32(-0.21714722)

@@ -1,14 +1,14 @@
-"""log1p for float32 and float64: the parts of 1 + x without what their sum rounds away.
+"""log1p for float32 and float64: k and f of 1 + x without the rounding error of that sum.
 
-1 + x decides k alone, so that 1 + f = (1 + x) * 2**-k is not quite between sqrt(1/2) and sqrt(2), which does no harm.
-f = x * 2**-k + (2**-k - 1) is rounded once, relative to itself, and is x where k is 0. The rest is as in `log`.
+1 + x decides k alone, so that 1 + f = (1 + x) * 2**-k is not quite between sqrt(1/2) and sqrt(2), which does no harm. f
+= x * 2**-k + (2**-k - 1) is rounded once, relative to itself, and is x where k is 0. The rest is as in `log`.
 """
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.exp import EXPONENT_32, EXPONENT_64, ONE_32, ONE_64
-from jitkernels.maths.log import (
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.exp import EXPONENT_32, EXPONENT_64, ONE_32, ONE_64
+from jitkernels.microkernels.maths.log import (
     CARRY_64,
     COUNT_64,
     COUNT_BITS_64,
@@ -28,8 +28,8 @@ from jitkernels.maths.log import (
     summed_float32,
     summed_float64,
 )
-from jitkernels.maths.tanh import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined, seldom
+from jitkernels.microkernels.maths.strict_arithmetic import times
+from jitkernels.microkernels.maths.tanh import SIGN_32, SIGN_64
 
 ONE_BITS_32 = np.int32(127 << 23)
 USUAL_BITS_32 = np.uint32(200 << 23)  # how far those of 1 + x are above those of the smallest normal number
@@ -52,14 +52,14 @@ def raised_parts_float32(x: np.float32) -> tuple[np.float32, np.float32, np.floa
 
 @inlined("contract")
 def plus_log1p_float32(start: np.float32, x: np.float32, low: np.float32) -> np.float32:
-    """start + log1p(x + low), low being what rounding x lost, for -1 < x < 2**100."""
+    """start + log1p(x + low), low being the rounding error of x, for -1 < x < 2**100."""
     k, f, scale = raised_parts_float32(x)
     return start + summed_float32(k * LN2_HIGH_32, f, times(k, LN2_LOW_32) + times(low, scale))
 
 
 @seldom("contract")
 def large_log1p_float32(x: np.float32) -> np.float32:
-    """log1p(x) of numbers that 1 makes no difference to."""
+    """log1p(x) where 1 + x rounds to x."""
     k, f = parts_float32(x)
     return joined_float32(k, f)
 
@@ -70,7 +70,7 @@ def log1p_float32(x: np.float32) -> np.float32:
     u = x + ONE_32
     k, f, _ = raised_parts_float32(x)
     result = joined_float32(k, f)
-    result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # of a zero
+    result = (result.view(np.int32) | x.view(np.int32) & SIGN_32).view(np.float32)  # sign of a zero
     if (u.view(np.int32) - SMALLEST_BITS_32).view(np.uint32) >= USUAL_BITS_32:
         result = limit_float32(u)
         if (u.view(np.int32) - LARGE_BITS_32).view(np.uint32) < FINITE_BITS_32:
@@ -89,14 +89,14 @@ def raised_parts_float64(x: np.float64) -> tuple[np.float64, np.float64, np.floa
 
 @inlined("contract")
 def plus_log1p_float64(start: np.float64, x: np.float64, low: np.float64) -> np.float64:
-    """start + log1p(x + low), low being what rounding x lost, for -1 < x < 2**900."""
+    """start + log1p(x + low), low being the rounding error of x, for -1 < x < 2**900."""
     k, f, scale = raised_parts_float64(x)
     return start + summed_float64(k * LN2_HIGH_64, f, times(k, LN2_LOW_64) + times(low, scale))
 
 
 @seldom("contract")
 def large_log1p_float64(x: np.float64) -> np.float64:
-    """log1p(x) of numbers that 1 makes no difference to."""
+    """log1p(x) where 1 + x rounds to x."""
     k, f = parts_float64(x)
     return joined_float64(k, f)
 

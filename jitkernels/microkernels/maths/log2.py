@@ -9,8 +9,8 @@ The polynomial comes from a Remez exchange as that of `log`.
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.log import (
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.log import (
     UP_32,
     UP_64,
     UP_STEPS_32,
@@ -26,7 +26,7 @@ from jitkernels.maths.log import (
     unusual_float32,
     unusual_float64,
 )
-from jitkernels.native.source import inlined, seldom
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 C1_32 = np.float32(1.442695)  # relative error of log2(1 + f): 2**-26.2
 C2_32 = np.float32(-0.7213475)
@@ -45,7 +45,7 @@ LOG2E_LOW_64 = np.float64(1.67517131648865118353e-10)
 
 @inlined("contract")
 def rest_float32(f: np.float32) -> np.float32:
-    """What log2(1 + f) is more than f * C1."""
+    """log2(1 + f) - f * C1."""
     return nine_terms_float32(f, C2_32, C3_32, C4_32, C5_32, C6_32, C7_32, C8_32, C9_32, C10_32)
 
 
@@ -57,7 +57,7 @@ def joined_float32(k: np.float32, f: np.float32) -> np.float32:
 
 @inlined("contract")
 def halves_float64(f: np.float64) -> tuple[np.float64, np.float64]:
-    """The high part of log(1 + f), and what log2(1 + f) is more than that times the high part of log2(e)."""
+    """The high part of log(1 + f), and log2(1 + f) minus that times the high part of log2(e)."""
     high, low = split_float64(f)
     return high, times(low + high, LOG2E_LOW_64) + low * LOG2E_HIGH_64
 

@@ -1,19 +1,18 @@
 """logaddexp(x, y) = log(exp(x) + exp(y)) for float32 and float64, as max(x, y) + log1p(exp(-|x - y|)).
 
-The error is in units of the larger one of the two terms: where they cancel, rounding x and y has cost as much.
-
-What rounding x - y lost is a factor of the second term, and what rounding that lost is added to it.
+The error is in units of the larger one of the two terms: where they cancel, rounding x and y has cost as much. The
+rounding error of x - y becomes a factor of the second term, and the rounding error of that product is added to it.
 """
 
 import numpy as np
 
-from jitkernels.maths.exact import lost_in
-from jitkernels.maths.log import ZERO_32, ZERO_64
-from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
-from jitkernels.maths.softplus import decay_float32, decay_float64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.log import ZERO_32, ZERO_64
+from jitkernels.microkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
+from jitkernels.microkernels.maths.softplus import decay_float32, decay_float64
+from jitkernels.microkernels.maths.strict_arithmetic import two_sum_error
 
-FAR_32 = np.float32(200)  # differences from which on the smaller term is nothing
+FAR_32 = np.float32(200)  # differences from which on the smaller term is zero
 FAR_64 = np.float64(2000)
 
 
@@ -21,12 +20,12 @@ FAR_64 = np.float64(2000)
 def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.float32]:
     """exp(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
-    apart = abs(x - y)
-    near = less if apart < FAR_32 else more  # of infinities and the largest numbers it would set a flag
-    lost = lost_in(more, -near) if apart < FAR_32 else ZERO_32
-    apart = ZERO_32 if x == y else apart  # infinities have no difference
-    e, low = decay_float32(apart)
-    return e, low - e * lost
+    gap = abs(x - y)
+    near = less if gap < FAR_32 else more  # infinities and the largest numbers would set a flag
+    error = two_sum_error(more, -near) if gap < FAR_32 else ZERO_32
+    gap = ZERO_32 if x == y else gap  # inf - inf is NaN
+    e, low = decay_float32(gap)
+    return e, low - e * error
 
 
 @inlined("contract")
@@ -40,12 +39,12 @@ def logaddexp_float32(x: np.float32, y: np.float32) -> np.float32:
 def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.float64]:
     """exp(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
-    apart = abs(x - y)
-    near = less if apart < FAR_64 else more  # of infinities and the largest numbers it would set a flag
-    lost = lost_in(more, -near) if apart < FAR_64 else ZERO_64
-    apart = ZERO_64 if x == y else apart  # infinities have no difference
-    e, low = decay_float64(apart)
-    return e, low - e * lost
+    gap = abs(x - y)
+    near = less if gap < FAR_64 else more  # infinities and the largest numbers would set a flag
+    error = two_sum_error(more, -near) if gap < FAR_64 else ZERO_64
+    gap = ZERO_64 if x == y else gap  # inf - inf is NaN
+    e, low = decay_float64(gap)
+    return e, low - e * error
 
 
 @inlined("contract")

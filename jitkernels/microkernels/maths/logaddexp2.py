@@ -5,13 +5,13 @@ The error is in units of the larger one of the two terms, and kept small as that
 
 import numpy as np
 
-from jitkernels.maths.exact import lost_in, times
-from jitkernels.maths.exp2 import decay2_float32, decay2_float64
-from jitkernels.maths.log import ZERO_32, ZERO_64
-from jitkernels.maths.log1p import raised_parts_float32, raised_parts_float64
-from jitkernels.maths.log2 import C1_32, LOG2E_HIGH_64, halves_float64, rest_float32
-from jitkernels.maths.logaddexp import FAR_32, FAR_64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp2 import decay2_float32, decay2_float64
+from jitkernels.microkernels.maths.log import ZERO_32, ZERO_64
+from jitkernels.microkernels.maths.log1p import raised_parts_float32, raised_parts_float64
+from jitkernels.microkernels.maths.log2 import C1_32, LOG2E_HIGH_64, halves_float64, rest_float32
+from jitkernels.microkernels.maths.logaddexp import FAR_32, FAR_64
+from jitkernels.microkernels.maths.strict_arithmetic import times, two_sum_error
 
 LN2_32 = np.float32(0.6931472)
 LN2_64 = np.float64(0.6931471805599453)
@@ -21,12 +21,12 @@ LN2_64 = np.float64(0.6931471805599453)
 def difference_float32(x: np.float32, y: np.float32) -> tuple[np.float32, np.float32]:
     """exp2(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
-    apart = abs(x - y)
-    near = less if apart < FAR_32 else more  # of infinities and the largest numbers it would set a flag
-    lost = lost_in(more, -near) if apart < FAR_32 else ZERO_32
-    apart = ZERO_32 if x == y else apart  # infinities have no difference
-    e, low = decay2_float32(apart)
-    return e, low - e * lost * LN2_32
+    gap = abs(x - y)
+    near = less if gap < FAR_32 else more  # infinities and the largest numbers would set a flag
+    error = two_sum_error(more, -near) if gap < FAR_32 else ZERO_32
+    gap = ZERO_32 if x == y else gap  # inf - inf is NaN
+    e, low = decay2_float32(gap)
+    return e, low - e * error * LN2_32
 
 
 @inlined("contract")
@@ -41,12 +41,12 @@ def logaddexp2_float32(x: np.float32, y: np.float32) -> np.float32:
 def difference_float64(x: np.float64, y: np.float64) -> tuple[np.float64, np.float64]:
     """exp2(-abs(x - y)), as the sum of two."""
     more, less = max(x, y), min(x, y)
-    apart = abs(x - y)
-    near = less if apart < FAR_64 else more  # of infinities and the largest numbers it would set a flag
-    lost = lost_in(more, -near) if apart < FAR_64 else ZERO_64
-    apart = ZERO_64 if x == y else apart  # infinities have no difference
-    e, low = decay2_float64(apart)
-    return e, low - e * lost * LN2_64
+    gap = abs(x - y)
+    near = less if gap < FAR_64 else more  # infinities and the largest numbers would set a flag
+    error = two_sum_error(more, -near) if gap < FAR_64 else ZERO_64
+    gap = ZERO_64 if x == y else gap  # inf - inf is NaN
+    e, low = decay2_float64(gap)
+    return e, low - e * error * LN2_64
 
 
 @inlined("contract")

@@ -1,10 +1,10 @@
-"""Comparisons of int64 with uint64, which have no type in common: a negative number is less than any other."""
+"""Comparisons of int64 with uint64, which have no common type: a negative number is less than any unsigned one."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
 
 
 @inlined()

@@ -1,8 +1,8 @@
-"""nextafter and spacing: floats in their order, which is that of the integers of their bits."""
+"""nextafter and spacing (ULP): floats are ordered as the integers of their bits."""
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
 
 SIGN_32 = np.int32(-(2**31))
 SIGN_64 = np.int64(-(2**63))
@@ -30,11 +30,11 @@ def nextafter_float64(a: np.float64, b: np.float64) -> np.float64:
 
 @inlined()
 def spacing_float32(a: np.float32) -> np.float32:
-    """How far the next number away from zero is, with the sign of a; NaN for infinities."""
+    """The distance to the next number away from zero, with the sign of a; NaN for infinities."""
     return (a.view(np.int32) + 1).view(np.float32) - a
 
 
 @inlined()
 def spacing_float64(a: np.float64) -> np.float64:
-    """How far the next number away from zero is, with the sign of a; NaN for infinities."""
+    """The distance to the next number away from zero, with the sign of a; NaN for infinities."""
     return (a.view(np.int64) + 1).view(np.float64) - a

@@ -1,6 +1,6 @@
-"""Philox4x32-10 in the language of loop nests: words of 32 bits, each in the lower half of one of 64.
+"""Philox4x32-10 in the typed kernel language: 32-bit words, each in the lower half of a 64-bit lane.
 
-A processor multiplies words of 32 bits to 64 in just such halves, so that a product is one instruction, its upper word
+A processor multiplies 32-bit words to 64 bits in just such halves, so that a product is one instruction, its upper word
 a shift, and vectors need no shuffles.
 """
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
 
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -38,5 +38,5 @@ def philox(a: Any, b: Any, c: Any, d: Any, low: Any, high: Any) -> Any:
 @inlined()
 def block_of(number: int, seed: int) -> Any:
     """The words of a block of a stream."""
-    place, key = np.uint64(number), np.uint64(seed)
-    return philox(place & MASK, place >> HALF, ZERO, ZERO, key & MASK, key >> HALF)
+    counter, key = np.uint64(number), np.uint64(seed)
+    return philox(counter & MASK, counter >> HALF, ZERO, ZERO, key & MASK, key >> HALF)

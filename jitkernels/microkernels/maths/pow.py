@@ -13,9 +13,9 @@ float32 in float64, for float64 with 2**k applied as two factors. The special va
 
 import numpy as np
 
-from jitkernels.maths.exact import times, times_plus_float32, times_plus_float64
-from jitkernels.maths.exp import MAGIC_64, ONE_32, ONE_64, times_power_float64
-from jitkernels.maths.exp2 import (
+from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.microkernels.maths.exp import MAGIC_64, ONE_32, ONE_64, times_power_float64
+from jitkernels.microkernels.maths.exp2 import (
     C1_32,
     C1_64,
     C2_32,
@@ -34,7 +34,7 @@ from jitkernels.maths.exp2 import (
     C10_64,
     C11_64,
 )
-from jitkernels.maths.log import (
+from jitkernels.microkernels.maths.log import (
     HALF_32,
     HALF_64,
     INFINITY_32,
@@ -51,7 +51,7 @@ from jitkernels.maths.log import (
     unusual_float32,
     unusual_float64,
 )
-from jitkernels.native.source import inlined, seldom
+from jitkernels.microkernels.maths.strict_arithmetic import times, times_plus_float32, times_plus_float64
 
 # log2((1 + s) / (1 - s)) / s, of s**2: relative error 2**-37.8
 L0_32 = np.float64(2.88539008179008)
@@ -111,13 +111,13 @@ def logarithm_float32(k: np.float32, f: np.float32) -> np.float64:
 
 @inlined()
 def extended_float64(size: np.float64, log: np.float64) -> np.float64:
-    """The logarithm of any size, of which that of a positive finite one is given."""
+    """The extension of the logarithm `log` to zero, infinity and NaN."""
     return (log if size > ZERO_64 else -INFINITY_64) if size < INFINITY_64 else size
 
 
 @inlined("contract")
 def raised_float32(t: np.float64) -> np.float32:
-    """2**t for numbers of less than 1000."""
+    """2**t for abs(t) < 1000."""
     shifted = t + MAGIC_32
     r = t - (shifted - MAGIC_32)
     p = (((((E6_32 * r + E5_32) * r + E4_32) * r + E3_32) * r + E2_32) * r + E1_32) * r + E0_32
@@ -126,7 +126,7 @@ def raised_float32(t: np.float64) -> np.float32:
 
 @inlined("contract")
 def signed_float32(x: np.float32, y: np.float32, power: np.float32) -> np.float32:
-    """x**y, of which that of abs(x) is given."""
+    """x**y, from `power`, that of abs(x)."""
     size = abs(x)
     power = ONE_32 if y == ZERO_32 or x == ONE_32 or (size == ONE_32 and abs(y) == INFINITY_32) else power
     is_whole = np.floor(y) == y
@@ -134,9 +134,7 @@ def signed_float32(x: np.float32, y: np.float32, power: np.float32) -> np.float3
     is_odd = is_whole and np.floor(half) != half
     is_negative = x.view(np.int32) < 0
     is_failing = is_negative and not is_whole and size > ZERO_32 and size < INFINITY_32
-    power = (
-        np.sqrt(x if is_failing else size) if is_failing else power
-    )  # which sets the flag that belongs to NaN
+    power = np.sqrt(x if is_failing else size) if is_failing else power  # sets the invalid flag with the NaN
     return -power if is_negative and is_odd else power
 
 
@@ -221,7 +219,7 @@ def fraction_float64(r: np.float64) -> np.float64:
 
 @inlined("contract")
 def signed_float64(x: np.float64, y: np.float64, power: np.float64) -> np.float64:
-    """x**y, of which that of abs(x) is given."""
+    """x**y, from `power`, that of abs(x)."""
     size = abs(x)
     power = ONE_64 if y == ZERO_64 or x == ONE_64 or (size == ONE_64 and abs(y) == INFINITY_64) else power
     is_whole = np.floor(y) == y
@@ -229,9 +227,7 @@ def signed_float64(x: np.float64, y: np.float64, power: np.float64) -> np.float6
     is_odd = is_whole and np.floor(half) != half
     is_negative = x.view(np.int64) < 0
     is_failing = is_negative and not is_whole and size > ZERO_64 and size < INFINITY_64
-    power = (
-        np.sqrt(x if is_failing else size) if is_failing else power
-    )  # which sets the flag that belongs to NaN
+    power = np.sqrt(x if is_failing else size) if is_failing else power  # sets the invalid flag with the NaN
     return -power if is_negative and is_odd else power
 
 

@@ -1,15 +1,15 @@
-"""The largest element of a row, in a loop that LLVM vectorises with every special value defined.
+"""Maximum of a row, in a loop that LLVM vectorizes with every special value defined.
 
-Comparing floating-point numbers, it would need the promise that there is no NaN. The bits of a number, all
-but the sign flipped where it is negative, are an integer of the same order, and the maximum of integers is
-one instruction. A positive NaN is larger than infinity then, and a negative one smaller: it may be lost.
+For floating-point comparisons, LLVM would need the promise that there is no NaN. The bits of a number, all but the sign
+flipped where it is negative, are an integer of the same order, and the maximum of integers is one instruction. A
+positive NaN is larger than infinity then, and a negative one smaller: it may be lost.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
 
 REST_32 = np.int32(2**31 - 1)
 REST_64 = np.int64(2**63 - 1)
@@ -17,13 +17,13 @@ REST_64 = np.int64(2**63 - 1)
 
 @inlined()
 def ordered_32(bits: Any) -> Any:
-    """Bits of a float32 to an integer of the same order, and back."""
+    """Map the bits of a float32 to an integer of the same order, and back."""
     return bits ^ (bits >> 31 & REST_32)
 
 
 @inlined()
 def ordered_64(bits: Any) -> Any:
-    """Bits of a float64 to an integer of the same order, and back."""
+    """Map the bits of a float64 to an integer of the same order, and back."""
     return bits ^ (bits >> 63 & REST_64)
 
 

@@ -12,7 +12,8 @@ plain quotient is off by 2.3 ULP, this form by 1.7, for one more fused multiply-
 
 import numpy as np
 
-from jitkernels.maths.exp import (
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import (
     LOWEST_32,
     LOWEST_64,
     ONE_32,
@@ -20,7 +21,6 @@ from jitkernels.maths.exp import (
     limited_exp_float32,
     limited_exp_float64,
 )
-from jitkernels.native.source import inlined
 
 ZERO_32 = np.float32(0)
 ZERO_64 = np.float64(0)

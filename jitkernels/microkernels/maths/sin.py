@@ -1,15 +1,20 @@
-"""sin for float32 and float64, right for every finite argument: `quarter_turns` and a polynomial of `eighth_turn`.
+"""sin for float32 and float64, accurate for every finite argument: `quarter_turns`, then `sincos_kernel`.
 
-The quarters of the circle are the sine of what is left, its cosine, and both with the other sign. Both polynomials are
+The quarters of the circle are the sine of the reduced argument, its cosine, and both negated. Both polynomials are
 computed and one is selected: together they take as long as one for half a circle, which would lose the exact ends. The
 sine of the size takes the sign of x, so that zeros keep theirs.
 """
 
 import numpy as np
 
-from jitkernels.maths.eighth_turn import cosine_float32, cosine_float64, sine_float32, sine_float64
-from jitkernels.maths.quarter_turns import quarter_turns_float32, quarter_turns_float64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.sincos_kernel import (
+    cosine_float32,
+    cosine_float64,
+    sine_float32,
+    sine_float64,
+)
+from jitkernels.microkernels.maths.trig_reduction import quarter_turns_float32, quarter_turns_float64
 
 SIGN_32 = np.int32(-(2**31))
 SIGN_64 = np.int64(-(2**63))

@@ -1,15 +1,15 @@
-"""Sine and cosine of at most pi/4, of which sin, cos and tan are made.
+"""Sine and cosine kernels for at most pi/4, which sin, cos and tan share.
 
 Odd and even polynomials from a Remez exchange in 50-digit arithmetic, the error weighted relative to the result;
 coefficients were rounded to the type one by one, lowest power first, and the rest fitted again. The first terms, r and
-1 - r**2/2, are added last, together with what they lack: the `rest` of r and what rounding 1 - r**2/2 lost. So the
-result is hardly further off than its own rounding.
+1 - r**2/2, are added last, together with their corrections: the `rest` of r and the rounding error of 1 - r**2/2. So
+the error is hardly more than the last rounding.
 """
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.strict_arithmetic import times
 
 ONE_32, HALF_32 = np.float32(1), np.float32(0.5)
 S3_32 = np.float32(-0.16666655)  # relative error of the whole sine: 2**-27.9

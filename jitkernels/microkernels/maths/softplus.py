@@ -1,11 +1,12 @@
-"""softplus(x) = log(1 + exp(x)) for float32 and float64, as max(x, 0) + log1p(exp(-|x|)), where nothing overflows.
+"""softplus(x) = log(1 + exp(x)) for float32 and float64, as max(x, 0) + log1p(exp(-|x|)), which cannot overflow.
 
-Errors of exp would add to those of log1p, so its result is two numbers, of which the second is what rounding lost.
+Errors of exp would add to those of log1p, so exp returns two numbers, the second of which is its rounding error.
 """
 
 import numpy as np
 
-from jitkernels.maths.exp import (
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import (
     C2_32,
     C2_64,
     C3_32,
@@ -35,9 +36,8 @@ from jitkernels.maths.exp import (
     halves_float64,
     ten_terms_float64,
 )
-from jitkernels.maths.log import ZERO_32, ZERO_64
-from jitkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
-from jitkernels.native.source import inlined
+from jitkernels.microkernels.maths.log import ZERO_32, ZERO_64
+from jitkernels.microkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
 
 
 @inlined("contract")

@@ -4,7 +4,7 @@ Rounding adds up with the number of additions one after another. So a long sum i
 up in many accumulators at once, and the blocks are joined with what each of these few additions lost (Knuth's
 two-sum; Neumaier, ZAMM 1974). The error is that of one block, however many there are:
 
-    lost += lost_in(total, part)
+    lost += two_sum_error(total, part)
     total = plus(total, part)
     ...
     total = settled(total, lost)
@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from jitkernels.native.source import inlined, instruction
+from jitkernels.codegen.source_protocol import inlined, instruction
 
 Number = TypeVar("Number", np.float32, np.float64)
 ZERO_64, INFINITY_64 = np.float64(0), np.float64(np.inf)
 SPLITTING_64 = np.float64(
     2.0**27 + 1
-)  # a product with it, less the rest of it, has the first half of the bits
+)  # a product with it, less the product's low part, has the first half of the bits
 
 
 @inlined()
@@ -38,14 +38,14 @@ def times(a: Number, b: Number) -> Number:
 @instruction("fma")
 @inlined()
 def times_plus_float32(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
-    """a * b + c, of which the product is not rounded."""
+    """a * b + c with an unrounded product (FMA)."""
     return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
 
 @instruction("fma")
 @inlined()
 def times_plus_float64(a: np.float64, b: np.float64, c: np.float64) -> np.float64:
-    """a * b + c, of which the product is not rounded (Dekker, Numer. Math. 1971); it is, of numbers above 2**990."""
+    """a * b + c with an unrounded product (Dekker, Numer. Math. 1971); numbers above 2**990 do round it."""
     a_split, b_split = a * SPLITTING_64, b * SPLITTING_64
     a_high, b_high = a_split - (a_split - a), b_split - (b_split - b)
     a_low, b_low = a - a_high, b - b_high
@@ -55,8 +55,8 @@ def times_plus_float64(a: np.float64, b: np.float64, c: np.float64) -> np.float6
 
 
 @inlined()
-def lost_in(a: Number, b: Number) -> Number:
-    """What ``plus(a, b)`` rounded away, exactly."""
+def two_sum_error(a: Number, b: Number) -> Number:
+    """The rounding error of ``plus(a, b)``, exactly."""
     total = a + b
     b_added = total - a
     a_added = total - b_added
@@ -65,16 +65,16 @@ def lost_in(a: Number, b: Number) -> Number:
 
 @inlined()
 def settled(total: Number, lost: Number) -> Number:
-    """Their sum; the total alone where nothing was lost, so that a negative zero stays one, or where NaN was.
+    """The compensated sum; the total alone where nothing was lost, so that -0.0 stays, or where NaN was.
 
-    Infinities have no difference: what they lost is NaN.
+    The rounding error of an infinite total is NaN.
     """
     return total + lost if (lost < 0) | (lost > 0) else total
 
 
 @inlined("contract")
 def distance(x: Number, unit: Number, mean: Number) -> Number:
-    """``x * unit - mean``, which ``reassoc`` would take out of a sum, to cancel there."""
+    """``x * unit - mean``, which ``reassoc`` would hoist out of a sum, to cancel there."""
     return x * unit - mean
 
 

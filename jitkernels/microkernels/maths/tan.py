@@ -1,13 +1,13 @@
-"""tan for float32 and float64, right for every finite argument and next to its poles.
+"""tan for float32 and float64, accurate for every finite argument and next to its poles.
 
-`quarter_turns`, and an odd polynomial for the tangent of what is left: with 14 terms, where a sine and a cosine have
-12, but rounded once instead of twice, and quotients of the two are off by 2.3 ULP. In every second quarter the result
-is -1 / tan(r); everywhere it is one quotient, of 2 * tan(r) and 2 in one order or the other, and so never of 0. Where
-it had a 1, LLVM would divide by tan(r) in all lanes, and take what needs no division from before it.
+`quarter_turns`, and an odd polynomial for the tangent of the reduced argument: with 14 terms, where a sine and a cosine
+have 12, but rounded once instead of twice, and quotients of the two are off by 2.3 ULP. In every second quarter the
+result is -1 / tan(r); everywhere it is one quotient, of 2 * tan(r) and 2 in one order or the other, and so never of 0.
+With a constant 1, LLVM would divide by tan(r) in all lanes, and select the lanes without a division from the operand.
 
-Beyond pi/4 a tangent is more than 1, and what it is off by counts twice in 1 / tan(r), which is less: there r is never.
+Beyond pi/4 a tangent is more than 1, and its error counts twice in 1 / tan(r): r never gets there.
 
-The rest of r is multiplied by the derivative, 1 + tan(r)**2, to which 1 + 1.5 * r**2 is near enough.
+The correction of r is multiplied by the derivative, 1 + tan(r)**2, which 1 + 1.5 * r**2 approximates well enough.
 
 The polynomials come from a Remez exchange in 50-digit arithmetic for (tan(r) - r) / r**3, the error weighted relative
 to tan(r); coefficients were rounded to the type one by one, lowest power first, and the rest fitted again.
@@ -15,10 +15,10 @@ to tan(r); coefficients were rounded to the type one by one, lowest power first,
 
 import numpy as np
 
-from jitkernels.maths.exact import times
-from jitkernels.maths.quarter_turns import even_quarter_turns_float32, quarter_turns_float64
-from jitkernels.maths.sin import SIGN_32, SIGN_64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.sin import SIGN_32, SIGN_64
+from jitkernels.microkernels.maths.strict_arithmetic import times
+from jitkernels.microkernels.maths.trig_reduction import even_quarter_turns_float32, quarter_turns_float64
 
 ONE_32, TWO_32 = np.float32(1), np.float32(2)
 SLOPE_32 = np.float32(1.5)

@@ -16,7 +16,8 @@ single scale factor is enough.
 
 import numpy as np
 
-from jitkernels.maths.exp import (
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import (
     C2_32,
     C2_64,
     C3_32,
@@ -39,10 +40,9 @@ from jitkernels.maths.exp import (
     ONE_32,
     ONE_64,
 )
-from jitkernels.native.source import inlined
 
-# One constant is enough for ln 2 in float32: it is off by 2**-29, and what k times that does to the result
-# shrinks with 2**-k.
+# One constant is enough for ln 2 in float32: its error is 2**-29, and the effect of k times that on the result shrinks
+# with 2**-k.
 LN2_32 = np.float32(0.6931472)
 MAGIC_32 = np.float32(1.5 * 2.0**23 + 126)
 HIGHEST_32 = np.float32(20)
@@ -83,7 +83,7 @@ def tanh_float64(x: np.float64) -> np.float64:
     k = shifted - MAGIC_64
     high = y - k * LN2_HIGH_64
     r = high - k * LN2_LOW_64
-    # What rounding r lost. h cancels for k = 1 and r < 0, and without this term the result is off by 2.1 ULP.
+    # The rounding error of r. h cancels for k = 1 and r < 0, and without this term the result is off by 2.1 ULP.
     rest = (high - r) - k * LN2_LOW_64
     square = r * r
     p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)

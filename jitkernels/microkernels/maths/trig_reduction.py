@@ -1,23 +1,23 @@
-"""Arguments of sin, cos and tan, reduced by quarter turns.
+"""Argument reduction of sin, cos and tan by quarter turns (Cody-Waite).
 
-k = rint(size / (pi/2)), and what is left of size without k of them, in [-pi/4, pi/4]. pi/2 is taken in three parts
-(Cody & Waite, "Software Manual for the Elementary Functions", 1980). The first has all the bits of the type: what it
-leaves is a multiple of its last place, and less than 1, so that a product that is not rounded leaves it exactly. The
-second one has so few bits that k times them is exact, fused or not. What r lacks, the last part and what rounding lost,
-is kept as its `rest`: at most a quarter of r where r is next to nothing, so that only the term that is r needs it.
+k = rint(size / (pi/2)), and the remainder r = size - k * pi/2 in [-pi/4, pi/4]. pi/2 is taken in three parts (Cody &
+Waite, "Software Manual for the Elementary Functions", 1980). The first has all the bits of the type: its remainder is a
+multiple of its last place, and less than 1, so that an FMA computes it exactly. The second one has so few bits that k
+times them is exact, fused or not. The correction of r, the last part and the rounding errors, is returned as its
+`rest`: at most a quarter of r where r is next to nothing, so that only the linear term needs it.
 
 k < 2**10 so in float32, and k < 2**22 in float64, of which no number in reach is nearer than 2**-60 to a multiple of
-pi/2. In float32, k < 2**17 takes a second part of all bits, and what k times it loses. What is larger is rare; see
-`far_quarter_turns`.
+pi/2. In float32, k < 2**17 takes a second part of all bits, and the rounding error of its product. Larger arguments are
+rare; see `far_quarter_turns`.
 
 Adding `MAGIC` = 1.5 * 2**(mantissa bits) rounds to an integer, and leaves it in the low bits of the sum.
 """
 
 import numpy as np
 
-from jitkernels.maths.exact import times_plus_float32, times_plus_float64
-from jitkernels.maths.far_quarter_turns import far_quarter_turns_float32, far_quarter_turns_float64
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.payne_hanek import far_quarter_turns_float32, far_quarter_turns_float64
+from jitkernels.microkernels.maths.strict_arithmetic import times_plus_float32, times_plus_float64
 
 TURNS_32 = np.float32(0.63661975)  # 2 / pi
 TURNS_LOW_32 = np.float32(2.5682553e-08)
@@ -73,7 +73,7 @@ def quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.fl
 
 @inlined()
 def even_quarter_turns_float32(size: np.float32) -> tuple[np.int32, np.float32, np.float32]:
-    """As `quarter_turns_float32`; where r may be more than pi/4 k is even: it is rounded to even of what is rounded."""
+    """As `quarter_turns_float32`; where r may exceed pi/4, k is even: the quotient is rounded twice, ties to even."""
     k, r, rest = few_quarter_turns_float32(size)
     if size >= MANY_32:
         k = (times_plus_float32(size, TURNS_32, size * TURNS_LOW_32) + MAGIC_32).view(np.int32)

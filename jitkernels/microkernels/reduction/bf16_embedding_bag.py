@@ -1,33 +1,33 @@
-"""EMB_SEQ_POOL of bfloat16: rows are added up in float32, some of them at a time so that long sums lose little."""
+"""EMB_SEQ_POOL of bfloat16 (embedding bag): sums in float32, blocked and compensated so that long sums lose little."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.loops.narrow import narrowed, widened
-from jitkernels.maths.exact import lost_in, plus, settled
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
+from jitkernels.microkernels.narrow_int import narrowed, widened
 
 COLUMNS = 1024
-"""Sums of a row that are kept at a time."""
+"""Columns per block of float32 sums."""
 PART = 64
-"""Rows that are added up before they are joined to the sum, which keeps what it loses."""
+"""Rows per block; the sum of a block is added to a compensated total."""
 ZERO = np.float32(0)
 
 
 @inlined("reassoc", "contract")
 def add_up(table: Any, width: int, ids: Any, step: int, first: int, last: int, sums: Any, count: int) -> None:
-    """``sums[j]``: the sum of the rows that the ids from `first` to `last` name."""
+    """Set ``sums[j]`` to the sum of the rows that ids `first` to `last` select."""
     for j in range(count):
         sums[j] = ZERO
     h = first
     while h + 4 <= last:
-        one, two = offset(table, ids[h * step] * width), offset(table, ids[(h + 1) * step] * width)
+        row0, row1 = offset(table, ids[h * step] * width), offset(table, ids[(h + 1) * step] * width)
         three, four = offset(table, ids[(h + 2) * step] * width), offset(table, ids[(h + 3) * step] * width)
         for j in range(count):
-            sums[j] += (widened(one[j]) + widened(two[j])) + (widened(three[j]) + widened(four[j]))
+            sums[j] += (widened(row0[j]) + widened(row1[j])) + (widened(three[j]) + widened(four[j]))
         h += 4
     while h < last:
         row = offset(table, ids[h * step] * width)
@@ -38,15 +38,15 @@ def add_up(table: Any, width: int, ids: Any, step: int, first: int, last: int, s
 
 @inlined()
 def join(sums: Any, totals: Any, losses: Any, count: int) -> None:
-    """Add sums to totals, and what that loses to the losses."""
+    """Add sums to totals, and the rounding errors to losses."""
     for j in range(count):
-        losses[j] += lost_in(totals[j], sums[j])
+        losses[j] += two_sum_error(totals[j], sums[j])
         totals[j] = plus(totals[j], sums[j])
 
 
 @inlined()
 def larger(a: Any, b: Any) -> Any:
-    """The larger one of two numbers; NaN where either is."""
+    """Return the larger of two numbers; NaN where either is."""
     return b if (b > a) | (b != b) else a
 
 
@@ -54,17 +54,17 @@ def larger(a: Any, b: Any) -> Any:
 def pool_largest(
     table: Any, width: int, ids: Any, step: int, h: int, y: Any, largest: Any, count: int
 ) -> None:
-    """The largest numbers of the rows; NaN where there is one."""
+    """Compute the elementwise maximum of the rows; NaN where there is one."""
     row = offset(table, ids[0] * width)
     for j in range(count):
         largest[j] = widened(row[j])
     i = 1
     while i + 4 <= h:
-        one, two = offset(table, ids[i * step] * width), offset(table, ids[(i + 1) * step] * width)
+        row0, row1 = offset(table, ids[i * step] * width), offset(table, ids[(i + 1) * step] * width)
         three, four = offset(table, ids[(i + 2) * step] * width), offset(table, ids[(i + 3) * step] * width)
         for j in range(count):
             left, right = (
-                larger(widened(one[j]), widened(two[j])),
+                larger(widened(row0[j]), widened(row1[j])),
                 larger(widened(three[j]), widened(four[j])),
             )
             largest[j] = larger(largest[j], larger(left, right))
@@ -128,7 +128,7 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
         workspace=3 * 4 * COLUMNS,
         workspace_dtype="float32",
         flags=(),
-        reads_first=True,  # its arrays are apart: callers see to it
+        reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
         **variant,
     )

@@ -1,17 +1,17 @@
-"""RMS_NORM of bfloat16, in float32: rows one by one, or columns of them side by side where more dimensions follow."""
+"""RMS_NORM of bfloat16, in float32: row by row, or blocks of columns where inner dimensions follow the axis."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.normalisation import RmsNormAttr
-from jitkernels.loops.bfloat16_sums import row_product
-from jitkernels.loops.narrow import narrowed, widened
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.attrs.normalization import RmsNormAttr
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.gemv.bf16_sums import row_product
+from jitkernels.microkernels.narrow_int import narrowed, widened
 
 COLUMNS = 1024
-"""Columns whose sums are kept at a time."""
+"""Columns per block of sums."""
 
 
 def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool) -> LoopNest:

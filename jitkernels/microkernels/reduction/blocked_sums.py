@@ -1,25 +1,26 @@
-"""Sums of many rows, cut into blocks: what SEQ_POOL and EMB_SEQ_POOL share.
+"""Blocked, compensated sums of many rows, which SEQ_POOL and EMB_SEQ_POOL share.
 
-Each block is added up for itself, and the sums of blocks are joined with what that loses, column by column.
+Each block is summed by itself; the sums of blocks are added with Knuth's TwoSum, column by column.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.maths.exact import lost_in, plus, settled, times
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, times, two_sum_error
 
-ROWS = 256
-"""Rows of a block: 32 times eight."""
+ROWS = 8 * ADDS
+"""Rows of a block: each eight of them form a tree of additions."""
 COLUMNS = {"float32": 4096, "float64": 2048}
 """Columns of a block: few enough for their sums to lie on the stack, enough to read memory in long runs."""
 
 
 def block_joining(dtype: str) -> Any:
-    """The function ``(part, count, sums)`` that takes the sums of one more block to those before it.
+    """Return the function ``(part, count, sums)`` that adds the sums of one more block to the totals.
 
-    `sums` holds as many totals as `COLUMNS` says, and as much of what they lost.
+    `sums` holds `COLUMNS` totals and as many compensation terms.
     """
     columns = COLUMNS[dtype]
 
@@ -27,14 +28,14 @@ def block_joining(dtype: str) -> Any:
     def join_block(part: Any, count: int, sums: Any) -> None:
         for j in range(count):
             before = sums[j]
-            sums[columns + j] = plus(sums[columns + j], lost_in(before, part[j]))
+            sums[columns + j] = plus(sums[columns + j], two_sum_error(before, part[j]))
             sums[j] = plus(before, part[j])
 
     return join_block
 
 
 def block_settling(dtype: str) -> Any:
-    """The function ``(y, count, sums, factor)`` that writes the sums of all blocks, times a factor."""
+    """Return the function ``(y, count, sums, factor)`` that writes the sums of all blocks, times a factor."""
     columns = COLUMNS[dtype]
 
     @inlined()
@@ -46,5 +47,5 @@ def block_settling(dtype: str) -> Any:
 
 
 def workspace_of(dtype: str) -> int:
-    """Bytes of the `sums` of a block."""
+    """Return the bytes of the `sums` of a block."""
     return 2 * COLUMNS[dtype] * np.dtype(dtype).itemsize

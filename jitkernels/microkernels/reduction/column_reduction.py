@@ -1,24 +1,23 @@
-"""Columns of matrices that no cache has, reduced row by row: memory is read in one run, results stay in a cache.
+"""Reductions along columns of matrices larger than the caches: row by row, with the results in the first-level cache.
 
-Loops that keep some columns in registers read a short piece of each row. From the caches that is faster; memory gives
-half of what it has then, and less of several rows at once.
+Loops that keep some columns in registers read a short piece of each row. From the caches that is faster; from memory it
+gets half of the bandwidth, and reading several rows at once gets less.
 """
 
 from typing import Any
 
-from jitkernels import dtypes
 from jitkernels.attrs.reduction import ReductionAttr
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core import dtypes
+from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 STRIP = 2048
-"""Columns whose results stay in the first cache."""
-PART = 256
-"""Rows that are added up as they come; what joining such sums loses is kept beside them."""
+"""Columns per strip, whose results stay in the first-level cache."""
 
 
 def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: bool) -> LoopNest:
-    """The largest or smallest of each column, NaN where there is one."""
+    """Compute the maximum or minimum of each column, NaN where there is one."""
 
     @inlined()
     def taken(x: Any, y: Any, count: int) -> None:
@@ -41,7 +40,7 @@ def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: b
 
 
 def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool) -> LoopNest:
-    """The sum of each column, or its mean. An infinite sum loses NaN, which counts for nothing."""
+    """Compute the sum or mean of each column. The compensation term of an infinite sum is NaN and is ignored."""
     number: Any = dtypes.named(attr.dtype).numpy.type
 
     @inlined()
@@ -68,18 +67,18 @@ def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool)
                 for k in range(count):
                     to[k] = number(0)
                     lost[k] = number(0)
-                for start in range(0, n, PART):
+                for start in range(0, n, ADDS):
                     for k in range(count):
                         part[k] = number(0)
-                    for j in range(start, min(start + PART, n)):
+                    for j in range(start, min(start + ADDS, n)):
                         added(offset(own, j * remain), part, count)
                     joined(to, part, lost, count)
                 for k in range(count):
                     whole = to[k] + lost[k] if lost[k] == lost[k] else to[k]
                     to[k] = whole / size if is_mean else whole
 
-    room = 2 * STRIP * dtypes.named(attr.dtype).size
-    return _nest(attr, body, block, parallel, workspace=room, workspace_dtype=attr.dtype)
+    scratch_bytes = 2 * STRIP * dtypes.named(attr.dtype).size
+    return _nest(attr, body, block, parallel, workspace=scratch_bytes, workspace_dtype=attr.dtype)
 
 
 def _nest(attr: ReductionAttr, body: Any, block: int, parallel: bool, **more: Any) -> LoopNest:

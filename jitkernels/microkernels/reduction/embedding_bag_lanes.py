@@ -1,16 +1,16 @@
-"""The lanes of a vector joined to a row of fewer elements, where rows are so narrow that many fill a vector."""
+"""Embedding-bag reduction of rows narrower than a vector: a horizontal reduction by halves, as LLVM IR."""
 
 from dataclasses import replace
 
-from jitkernels.loops.pool_strip import Rows, Strip, rows_of
-from jitkernels.native.source import IRFunction
-from jitkernels.records import record
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.reduction.embedding_bag_strip import Rows, Strip, rows_of
 
 
 def pool_lanes(pool: str, dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, n, y, w, factor)``: n elements, which fill a vector at least, joined to w, a power of two.
+    """``(x, n, y, w, factor)``: reduce n elements, a full vector at least, to a row of w, a power of two.
 
-    The `factor` is what means are multiplied by.
+    `factor` scales the result of a mean.
     """
     rows = rows_of(pool, dtype, vector_bytes)
     symbol = f"lanes_of_{pool}_{dtype}_{rows.lanes}"
@@ -20,7 +20,7 @@ def pool_lanes(pool: str, dtype: str, vector_bytes: int) -> IRFunction:
 
 @record
 class _Lanes:
-    """One vector of all elements but the last few, those joined to it, then its upper half to the lower, and so on."""
+    """Writer: one vector of all elements, the tail included, whose upper half is folded into the lower repeatedly."""
 
     rows: Rows
 
@@ -29,7 +29,7 @@ class _Lanes:
         return f"<{self.rows.lanes} x {self.rows.number}>"
 
     def join(self, result: str, a: str, b: str) -> str:
-        """Two vectors joined, a maximum being NaN where either is."""
+        """Append the reduction of two vectors; a maximum is NaN where either is."""
         if not self.rows.is_max:
             return f"  {result} = fadd {self.vector} {a}, {b}\n"
         flags, nan = f"<{self.rows.lanes} x i1>", f"splat ({self.rows.number} 0x7FF8000000000000)"
@@ -40,7 +40,7 @@ class _Lanes:
 """
 
     def halving(self, half: int, before: str) -> str:
-        """The upper half of what is left, joined to the lower."""
+        """Append the reduction of the upper half with the lower half."""
         order = ", ".join(
             f"i32 {i if i < self.rows.lanes else 'poison'}" for i in range(half, half + self.rows.lanes)
         )
@@ -51,17 +51,17 @@ half{half}:
 {self.join(f"%v{half}", before, f"%u{half}")}"""
 
     def text(self, symbol: str) -> str:
-        """LLVM IR, for processors whose vectors have masks."""
+        """Write the LLVM IR, for processors with masked vectors."""
         rows, vector = self.rows, self.vector
         kind, flags = f"v{rows.lanes}f{8 * rows.size}", f"<{rows.lanes} x i1>"
         halves = [1 << n for n in reversed(range(rows.lanes.bit_length() - 1))]
-        befores = ["%all", *(f"%v{half}" for half in halves)]
-        froms = ["joined", *(f"half{half}" for half in halves)]
-        values = ", ".join(f"[ {v}, %{at} ]" for v, at in zip(befores, froms, strict=True))
-        steps = "".join(map(self.halving, halves, befores))
+        operands = ["%all", *(f"%v{half}" for half in halves)]
+        predecessors = ["joined", *(f"half{half}" for half in halves)]
+        values = ", ".join(f"[ {v}, %{at} ]" for v, at in zip(operands, predecessors, strict=True))
+        steps = "".join(map(self.halving, halves, operands))
         strip = Strip(replace(rows, is_scaled=False), "v", 1, rows.lanes, is_masked=False)
         (whole,), code = strip.results()
-        nothing = f"splat ({rows.number} {rows.nothing})"
+        identity = f"splat ({rows.number} {rows.identity})"
         then = f"""{code}
   %some = icmp sgt i64 %rest, 0
   br i1 %some, label %more, label %joined
@@ -69,7 +69,7 @@ more:
   %few = trunc i64 %rest to i32
   %on = call {flags} @llvm.get.active.lane.mask.v{rows.lanes}i1.i32(i32 0, i32 %few)
   %part.at = getelementptr {rows.number}, ptr %x, i64 %most
-  %part = call {vector} @llvm.masked.load.{kind}.p0(ptr %part.at, i32 1, {flags} %on, {vector} {nothing})
+  %part = call {vector} @llvm.masked.load.{kind}.p0(ptr %part.at, i32 1, {flags} %on, {vector} {identity})
 {self.join("%both", whole, "%part")}  br label %joined
 joined:
   %all = phi {vector} [ {whole}, %v.put ], [ %both, %more ]
@@ -83,7 +83,7 @@ joined:
             if rows.is_scaled
             else ""
         )
-        return f"""{rows.nothing_there}
+        return f"""{rows.identity_constant}
 declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, {flags}, {vector})
 declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, {flags})
 declare {flags} @llvm.get.active.lane.mask.v{rows.lanes}i1.i32(i32, i32)

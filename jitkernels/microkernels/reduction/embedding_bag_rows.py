@@ -1,16 +1,16 @@
-"""Rows joined to one: strips of them side by side, the last as wide as what is left."""
+"""Embedding-bag reduction of rows to one row: strips of columns, the last as wide as the remaining columns."""
 
-from jitkernels.loops.pool_strip import ACROSS, Rows, Strip, rows_of
-from jitkernels.native.source import IRFunction
-from jitkernels.records import record
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.reduction.embedding_bag_strip import ACROSS, Rows, Strip, rows_of
 
 
 def pool_rows(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = False) -> IRFunction:
-    """``(x, stride, rows, y, width, is_more)``: `width` columns of rows that begin so many elements apart, joined in y.
+    """``(x, stride, rows, y, width, is_more)``: reduce `width` columns of rows at a distance of `stride` into y.
 
-    There is at least one row. If `is_more` is not 0, what y holds is joined to them. Eight rows meet in a tree. Unless
-    the pool is "sum" or "max", one argument more is what the sums are multiplied by. Where rows are `looked_up`, two
-    more are ``ids, step``: a row begins at ``x + ids[i * step] * stride``.
+    There is at least one row. If `is_more` is not 0, the reduction includes the old y. Eight rows form a tree. Unless
+    the pool is "sum" or "max", one more argument is the factor of the sums. Where rows are `looked_up`, two more are
+    ``ids, step``: a row begins at ``x + ids[i * step] * stride``.
     """
     rows = rows_of(pool, dtype, vector_bytes, looked_up=looked_up)
     symbol = f"rows_of_{pool}_{dtype}_{rows.lanes}{'_looked_up' if looked_up else ''}"
@@ -21,12 +21,12 @@ def pool_rows(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = Fal
 
 @record
 class _Strips:
-    """Whole strips have a function of their own, which needs more registers than a call of few rows should save."""
+    """Whole strips have a function of their own, which needs more registers than a call with few rows should save."""
 
     rows: Rows
 
     def text(self, symbol: str) -> str:
-        """LLVM IR of both functions, each of which leaves to the other what is not its own."""
+        """Write the LLVM IR of both functions; each calls the other for the columns that are not its own."""
         whole = ACROSS * self.rows.lanes
         bits, kind = f"<{self.rows.lanes} x i1>", f"v{self.rows.lanes}f{8 * self.rows.size}"
         vector = f"<{self.rows.lanes} x {self.rows.number}>"
@@ -38,7 +38,7 @@ declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, {bits})"""
         all_arguments = (
             arguments.replace("%x,", "%x.all,").replace("%y,", "%y.all,").replace("%width,", "%width.all,")
         )
-        least = "sgt" if self.rows.has_masks else "sge"  # which leaves a whole strip to the other function
+        least = "sgt" if self.rows.has_masks else "sge"  # the other function handles a whole strip
         strip = Strip(self.rows, "w", ACROSS, self.rows.lanes, is_masked=False)
         if self.rows.has_masks:
             parts = [
@@ -47,7 +47,7 @@ declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, {bits})"""
         else:
             shapes = (("v2", 2, self.rows.lanes), ("v1", 1, self.rows.lanes), ("e", 1, 1))
             parts = [Strip(self.rows, name, count, lanes, is_masked=False) for name, count, lanes in shapes]
-        return f"""{self.rows.nothing_there}
+        return f"""{self.rows.identity_constant}
 {masked if self.rows.has_masks else ""}
 define internal i64 @{symbol}_whole({parameters}) noinline nounwind {{
 start:
@@ -88,12 +88,12 @@ end:
 
     @property
     def more(self) -> list[tuple[str, str]]:
-        """Types and names of what only some kinds take."""
+        """Types and names of the optional arguments of this kind of pool."""
         scale, lookup = [(self.rows.number, "%factor")], [("ptr", "%ids"), ("i64", "%step")]
         return [*(scale if self.rows.is_scaled else []), *(lookup if self.rows.is_looked_up else [])]
 
     def arrivals(self, strips: "list[Strip]", first: str = "start") -> str:
-        """What is left to do, where strips come back to."""
+        """Return the phi operands of what remains, to which strips branch back."""
         return "\n".join(
             f"  %{name} = phi {kind} [ %{name}.all, %{first} ]"
             + "".join(
@@ -103,7 +103,7 @@ end:
         )
 
     def masked_choice(self) -> str:
-        """As many vectors as are left, the last of which has some lanes off."""
+        """Write the dispatch on the number of remaining vectors, the last of which is masked."""
         bits = 8 * self.rows.size
         if self.rows.has_flags:
             mask = f"""  %ones = shl nsw i32 -1, %on
@@ -128,7 +128,7 @@ end:
   switch i64 %vectors, label %end [ {cases} ]"""
 
     def choice(self) -> str:
-        """Where all lanes are always on: as many vectors as there are, then single elements."""
+        """Write the dispatch without masks: the remaining whole vectors, then single elements."""
         parts = [
             f"  %is_{name} = icmp sge i64 %width, {elements}\n  br i1 %is_{name}, label %{name}, label %no_{name}\n"
             f"no_{name}:"

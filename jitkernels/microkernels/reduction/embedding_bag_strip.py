@@ -1,19 +1,19 @@
-"""The code that joins rows of a few vectors, which stay in registers: eight rows at a time, then one by one.
+"""LLVM IR of one strip of an embedding-bag reduction: a few vectors in registers, eight rows per iteration, then one.
 
-It is LLVM IR as text. Loops that LLVM makes of single elements read and write the result for every few rows, leave
-narrow rows to single elements, and take long to build.
+Loops that LLVM vectorizes from scalar code load and store the result for every few rows, leave narrow rows to scalar
+code, and take long to compile.
 """
 
-from jitkernels import dtypes, machine
-from jitkernels.records import record
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.frozen_dataclass import record
 
 ACROSS = 4
-"""Vectors that are in registers together."""
+"""Vectors of a strip, all in registers."""
 
 
 def rows_of(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = False) -> "Rows":
-    """What is to be joined, in vectors of so many bytes or the widest there are."""
-    element, target = dtypes.named(dtype), machine.target()
+    """Return the element kind, vectors and masks of a pool, for `vector_bytes` or the widest vectors of the target."""
+    element, target = dtypes.named(dtype), cpu_target.target()
     lanes = min(vector_bytes, target.vector_bytes) // element.size
     has_flags = target.masked_lanes(dtype, vector_bytes) > 0
     return Rows(
@@ -30,7 +30,7 @@ def rows_of(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = False
 
 @record
 class Rows:
-    """has_masks: lanes can be off in loads and stores. has_flags: these are bits of their own, no vectors."""
+    """has_masks: loads and stores can be masked. has_flags: masks are bits of their own (i1), not vectors."""
 
     number: str
     size: int
@@ -42,8 +42,8 @@ class Rows:
     has_flags: bool
 
     @property
-    def nothing(self) -> str:
-        """What joined to anything leaves it as it is, a negative zero as well."""
+    def identity(self) -> str:
+        """Return the identity of the reduction, which keeps even a negative zero."""
         return "0xFFF0000000000000" if self.is_max else "-0.0"
 
     @property
@@ -51,13 +51,13 @@ class Rows:
         return f"{'no_maximum' if self.is_max else 'no_sum'}_{8 * self.size}_{self.lanes}"
 
     @property
-    def nothing_there(self) -> str:
-        """The definition of a strip of nothing, which strips are loaded from as from the result."""
+    def identity_constant(self) -> str:
+        """Define a constant strip of identities, which strips load in place of an old result."""
         kind = f"<{ACROSS * self.lanes} x {self.number}>"
-        return f"@{self.constant} = linkonce_odr hidden constant {kind} splat ({self.number} {self.nothing}), align 64"
+        return f"@{self.constant} = linkonce_odr hidden constant {kind} splat ({self.number} {self.identity}), align 64"
 
     def strides(self, stride: str = "%stride") -> str:
-        """What is the same for all strips."""
+        """Write the strides that all strips share."""
         more = (
             ""
             if self.is_looked_up
@@ -68,7 +68,7 @@ class Rows:
 
 @record
 class Strip:
-    """The code for `count` vectors across, of the last of which lanes may be off. Names begin with its own."""
+    """Writer of a strip of `count` vectors, the last of which may be masked; its value names have a prefix."""
 
     rows: Rows
     name: str
@@ -82,30 +82,30 @@ class Strip:
 
     @property
     def flags(self) -> str:
-        """The type of what tells the lanes that met numbers alone: a maximum is NaN in the others."""
+        """Type of the mask of lanes without NaN so far: a maximum is NaN in the other lanes."""
         return f"<{self.lanes} x i1>" if self.rows.has_flags else f"<{self.lanes} x i{8 * self.rows.size}>"
 
     @property
     def suffix(self) -> str:
-        """The ending of the names of LLVM's functions on vectors."""
+        """Suffix of the names of LLVM's vector intrinsics."""
         return f"v{self.lanes}f{8 * self.rows.size}.p0"
 
     def every(self, value: str) -> str:
         return f"splat ({self.rows.number} {value})"
 
-    def state(self, block: str, arrivals: list[tuple[str, str]]) -> str:
-        """What is joined so far, at the top of a block: from each (block, suffix of the names there)."""
+    def state(self, block: str, incoming: list[tuple[str, str]]) -> str:
+        """Write the phis of the accumulators at the top of a block, from each (block, suffix of the names there)."""
         lines = []
         for v in range(self.count):
             for letter, kind in (("s", self.vector), *((("l", self.flags),) if self.rows.is_max else ())):
-                values = ", ".join(f"[ %{self.name}.{letter}{v}.{suffix}, %{at} ]" for at, suffix in arrivals)
+                values = ", ".join(f"[ %{self.name}.{letter}{v}.{suffix}, %{at} ]" for at, suffix in incoming)
                 lines.append(f"  %{self.name}.{letter}{v}.{block} = phi {kind} {values}")
         return "\n".join(lines)
 
-    def load(self, result: str, place: str, v: int) -> str:
-        """Vector v behind a place."""
+    def load(self, result: str, address: str, v: int) -> str:
+        """Append the load of vector v at an address."""
         at = f"{result}.at"
-        lines = f"  {at} = getelementptr {self.rows.number}, ptr {place}, i64 {v * self.lanes}\n"
+        lines = f"  {at} = getelementptr {self.rows.number}, ptr {address}, i64 {v * self.lanes}\n"
         if self.is_masked and v == self.count - 1:
             mask, code = self.mask(result)
             return (
@@ -115,14 +115,14 @@ class Strip:
         return f"{lines}  {result} = load {self.vector}, ptr {at}, align {self.rows.size}"
 
     def mask(self, result: str) -> tuple[str, str]:
-        """Which lanes of the last vector are on, and the code that tells, with names that begin with a result's."""
+        """Append the mask of the last vector, with value names that begin with the result's."""
         if self.rows.has_flags:
             return "%mask", ""
         kind = f"<{self.lanes} x i{8 * self.rows.size}>"
         return f"{result}.mask", f"  {result}.mask = icmp slt {kind} %mask, zeroinitializer\n"
 
     def join(self, result: str, a: str, b: str) -> str:
-        """The greater of two is the latter if either is NaN: `numbers` tells those."""
+        """Append the reduction of two vectors. A maximum is the second operand if either is NaN: see `numbers`."""
         if not self.rows.is_max:
             return f"  {result} = fadd {self.vector} {a}, {b}"
         return (
@@ -131,19 +131,19 @@ class Strip:
         )
 
     def numbers(self, result: str, a: str, b: str, before: str = "") -> str:
-        """Which lanes are numbers in both, and were before."""
+        """Append the mask of lanes without NaN in both operands and in the mask before."""
         if not self.rows.is_max:
             return ""
         name = f"{result}.all" if before else result
-        found = f"fcmp ord {self.vector} {a}, {b}"
+        ordered = f"fcmp ord {self.vector} {a}, {b}"
         if self.rows.has_flags:
-            code = f"\n  {name} = {found}"
+            code = f"\n  {name} = {ordered}"
         else:
-            code = f"\n  {name}.is = {found}\n  {name} = sext <{self.lanes} x i1> {name}.is to {self.flags}"
+            code = f"\n  {name}.is = {ordered}\n  {name} = sext <{self.lanes} x i1> {name}.is to {self.flags}"
         return code + (f"\n  {result} = and {self.flags} {name}, {before}" if before else "")
 
-    def place(self, result: str, at: str, row: int) -> str:
-        """Where a row begins: one of four behind a place, or of eight behind an id."""
+    def address_of(self, result: str, at: str, row: int) -> str:
+        """Append the address of a row: one of four behind a base address, or of eight behind an id."""
         if self.rows.is_looked_up:
             return (
                 f"  {result}.skip = mul nsw i64 %step, {row}\n"
@@ -156,10 +156,10 @@ class Strip:
         return f"  {result} = getelementptr i8, ptr {at}, i64 {steps[row % 4]}"
 
     def eight(self) -> str:
-        """Eight rows, which meet in a tree before they join those before them."""
+        """Write the block of eight rows, which form a tree before they meet the accumulators."""
         n, lines = self.name, []
         if not self.rows.is_looked_up:
-            # Hidden from LLVM, which would take more registers for the eight places than there are to spare.
+            # Opaque to LLVM, which would otherwise keep the eight addresses in more registers than there are.
             lines.append(f"  %{n}.p4.known = getelementptr i8, ptr %{n}.p.8, i64 %by4")
             lines.append(f'  %{n}.p4.8 = call ptr asm "", "=r,0"(ptr %{n}.p4.known)')
             lines.append(f"  %{n}.p.next8 = getelementptr i8, ptr %{n}.p4.8, i64 %by4")
@@ -167,7 +167,7 @@ class Strip:
             lines.append(f"  %{n}.eight = shl i64 %step, 3")
             lines.append(f"  %{n}.p.next8 = getelementptr i64, ptr %{n}.p.8, i64 %{n}.eight")
         lines += [
-            self.place(f"%{n}.r{r}", f"%{n}.p.8" if r < 4 or self.rows.is_looked_up else f"%{n}.p4.8", r)
+            self.address_of(f"%{n}.r{r}", f"%{n}.p.8" if r < 4 or self.rows.is_looked_up else f"%{n}.p4.8", r)
             for r in range(8)
         ]
         for v in range(self.count):
@@ -183,30 +183,31 @@ class Strip:
         return "\n".join(filter(None, lines))
 
     def one(self) -> str:
-        """One row of those that eights leave."""
+        """Write the block of one of the rows that remain after the eights."""
         n = self.name
         step = "i64" if self.rows.is_looked_up else "i8"
         lines = [
-            self.place(f"%{n}.r", f"%{n}.p.1", 0),
+            self.address_of(f"%{n}.r", f"%{n}.p.1", 0),
             f"  %{n}.p.next1 = getelementptr {step}, ptr %{n}.p.1, i64 {'%step' if self.rows.is_looked_up else '%by'}",
         ]
         for v in range(self.count):
             a = f"%{n}.a{v}"
             lines.append(self.load(a, f"%{n}.r", v))
-            found = self.numbers(f"%{n}.l{v}.next1", a, a, f"%{n}.l{v}.1")
-            lines.append(self.join(f"%{n}.s{v}.next1", f"%{n}.s{v}.1", a) + found)
+            ordered = self.numbers(f"%{n}.l{v}.next1", a, a, f"%{n}.l{v}.1")
+            lines.append(self.join(f"%{n}.s{v}.next1", f"%{n}.s{v}.1", a) + ordered)
         return "\n".join(lines)
 
-    def old(self, place: str) -> str:
-        """What is there before the first row."""
+    def old(self, address: str) -> str:
+        """Append the loads of the initial accumulators."""
         n = self.name
         return "\n".join(
-            self.load(f"%{n}.s{v}.down", place, v) + self.numbers(f"%{n}.l{v}.down", *2 * [f"%{n}.s{v}.down"])
+            self.load(f"%{n}.s{v}.down", address, v)
+            + self.numbers(f"%{n}.l{v}.down", *2 * [f"%{n}.s{v}.down"])
             for v in range(self.count)
         )
 
     def results(self) -> tuple[list[str], str]:
-        """The names of the results, and the code that makes them of what is joined."""
+        """Append the results, and return their names."""
         n, names, lines = self.name, [], []
         if self.rows.is_scaled:
             lines.append(
@@ -234,7 +235,7 @@ class Strip:
         return names, "\n".join(lines)
 
     def put(self) -> str:
-        """Write the results and go on to what is left, if anything is."""
+        """Append the stores of the results and the branch to the remaining columns, if any."""
         n, elements = self.name, self.count * self.lanes
         names, code = self.results()
         lines = [code]
@@ -258,9 +259,9 @@ class Strip:
         return "\n".join([*lines, after])
 
     def text(self, then: str = "") -> str:
-        """All of it; `then` stands for what is done with the results, which is to write them."""
+        """Write the strip; `then` replaces the default use of the results, which stores them."""
         n = self.name
-        where = "%ids" if self.rows.is_looked_up else "%x"
+        base = "%ids" if self.rows.is_looked_up else "%x"
         return f"""{n}:
   %{n}.start = select i1 %joins, ptr %y, ptr @{self.rows.constant}
 {self.old(f"%{n}.start")}
@@ -269,7 +270,7 @@ class Strip:
   br i1 %eights, label %{n}.8, label %{n}.1
 {n}.8:
   %{n}.n.8 = phi i64 [ %rows, %{n}.down ], [ %{n}.n.next8, %{n}.8 ]
-  %{n}.p.8 = phi ptr [ {where}, %{n}.down ], [ %{n}.p.next8, %{n}.8 ]
+  %{n}.p.8 = phi ptr [ {base}, %{n}.down ], [ %{n}.p.next8, %{n}.8 ]
 {self.state("8", [(f"{n}.down", "down"), (f"{n}.8", "next8")])}
 {self.eight()}
   %{n}.n.next8 = sub nsw i64 %{n}.n.8, 8
@@ -280,7 +281,7 @@ class Strip:
   br i1 %{n}.some, label %{n}.1, label %{n}.put
 {n}.1:
   %{n}.n.1 = phi i64 [ %rows, %{n}.down ], [ %{n}.n.next8, %{n}.left ], [ %{n}.n.next1, %{n}.1 ]
-  %{n}.p.1 = phi ptr [ {where}, %{n}.down ], [ %{n}.p.next8, %{n}.left ], [ %{n}.p.next1, %{n}.1 ]
+  %{n}.p.1 = phi ptr [ {base}, %{n}.down ], [ %{n}.p.next8, %{n}.left ], [ %{n}.p.next1, %{n}.1 ]
 {self.state("1", [(f"{n}.down", "down"), (f"{n}.left", "next8"), (f"{n}.1", "next1")])}
 {self.one()}
   %{n}.n.next1 = sub nsw i64 %{n}.n.1, 1

@@ -1,27 +1,26 @@
-"""The mean and the deviation of rows: the mean, then the squares about it.
+"""Mean and variance of rows in two passes: the mean, then the squared deviations.
 
-Rows that lie far from zero for their spread, or whose squares leave the range of the type, are gone through
-again, with the mean corrected by the mean distance from it and the row scaled by a power of two.
+Rows whose mean is large against their deviation, or whose squares overflow or underflow, get a careful second
+evaluation: with the mean corrected by the mean deviation, and the row scaled by a power of two.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.loops.row_reduction import row_squares, row_sum
-from jitkernels.maths.exact import distance, lost_in, plus, settled, times
-from jitkernels.native.source import apart, inlined
-from jitkernels.records import record
+from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.maths.blocked_summation import part_length
+from jitkernels.microkernels.maths.strict_arithmetic import distance, plus, settled, times, two_sum_error
+from jitkernels.microkernels.reduction.simd_row_sum import LONGEST, row_squares, row_sum
 
-SUMMED = 4096
-"""Elements of a row that are added up before they are joined to the sum."""
 SPREAD = 16.0
-"""A mean whose square is more than so many variances is corrected: its rounding would show in the result."""
+"""A mean whose square exceeds so many variances is corrected: its rounding would show in the result."""
 
 
 @record
 class Limits:
-    """Sums of squares that lost nothing to underflow or overflow, and what brings a row of others there."""
+    """The range of sums of squares without underflow or overflow, and the scales that bring other rows into it."""
 
     smallest: float
     largest: float
@@ -35,21 +34,21 @@ LIMITS = {
 
 
 def sums_about(dtype: str) -> Any:
-    """The function ``(x, first, last, unit, near)``: the sum of ``d = x * unit - near``, and that of d**2."""
-    zero = np.dtype(dtype).type(0)
+    """Return the function ``(x, first, last, unit, near)``: the sums of ``d = x * unit - near`` and of d**2."""
+    zero, length = np.dtype(dtype).type(0), part_length(dtype)
 
     @inlined("reassoc", "contract")
     def sums(x: Any, first: int, last: int, unit: Any, near: Any) -> Any:
         total, total_lost, squares, squares_lost = zero, zero, zero, zero
-        for start in range(first, last, SUMMED):
+        for start in range(first, last, length):
             part, part_squares = zero, zero
-            for i in range(start, min(start + SUMMED, last)):
+            for i in range(start, min(start + length, last)):
                 far = distance(x[i], unit, near)
                 part += far
                 part_squares += far * far
-            total_lost += lost_in(total, part)
+            total_lost += two_sum_error(total, part)
             total = plus(total, part)
-            squares_lost += lost_in(squares, part_squares)
+            squares_lost += two_sum_error(squares, part_squares)
             squares = plus(squares, part_squares)
         return settled(total, total_lost), settled(squares, squares_lost)
 
@@ -57,7 +56,7 @@ def sums_about(dtype: str) -> Any:
 
 
 def careful_moments(dtype: str) -> Any:
-    """The function ``(x, first, n, eps)`` for rows that `moments` gives up."""
+    """Return the function ``(x, first, n, eps)`` for rows on which `moments` bails out."""
     number = np.dtype(dtype).type
     limits, sums = LIMITS[dtype], sums_about(dtype)
     zero, one, spread = number(0), number(1), number(SPREAD)
@@ -76,11 +75,11 @@ def careful_moments(dtype: str) -> Any:
             squares -= total / count * total
             passes -= 1
             if passes == 2:
-                continue  # the squares were not about the mean
+                continue  # the deviations were not from the mean
             if (squares - mean * mean * share >= smallest) & (squares <= largest):
                 return unit, mean, squares / count, one / np.sqrt(squares / count + eps)
             if unit == one and not squares <= largest:
-                # An eps that is not zero stays so: of a constant row there is nothing else.
+                # A scaled eps must stay nonzero: for a constant row it is the whole denominator.
                 eps = max(times(times(eps, down), down), tiny) if eps > zero else zero
                 mean, unit, passes = zero, down, 3
             elif unit == one and (squares < smallest) & (abs(mean) < near) & (eps < near * near):
@@ -92,7 +91,10 @@ def careful_moments(dtype: str) -> Any:
 
 
 def mean_of_infinite(dtype: str) -> Any:
-    """The function ``(x, first, n)``: the mean of a row with an infinity or a NaN, which no other overflow makes."""
+    """Return the function ``(x, first, n)``: the mean of a row with an infinity or a NaN.
+
+    No overflow other than that of the elements themselves makes it infinite.
+    """
     number = np.dtype(dtype).type
     zero, down = number(0), number(1 / LIMITS[dtype].unit)
 
@@ -107,7 +109,7 @@ def mean_of_infinite(dtype: str) -> Any:
 
 
 def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
-    """The function ``(x, n, eps)`` in vectors of so many bytes, which `careful_moments` gives the rest of."""
+    """Return the function ``(x, n, eps)`` in vectors of `width` bytes, which bails out to `careful_moments`."""
     number = np.dtype(dtype).type
     limits = LIMITS[dtype]
     one, spread = number(1), number(SPREAD)
@@ -116,8 +118,8 @@ def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
 
     @inlined("reassoc", "contract")
     def measures(x: Any, n: int, eps: Any) -> Any:
-        """What a row is multiplied by, its mean and variance then, and what distances from the mean are."""
-        if n <= SUMMED:
+        """Return the scale of a row, its scaled mean and variance, and the factor of the deviations."""
+        if n <= LONGEST:
             share = one / number(n)
             mean = times(sum_of(x, n), share)
             squares = squares_of(x, n, mean)

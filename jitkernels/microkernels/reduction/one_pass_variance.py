@@ -1,25 +1,25 @@
-"""The squares of a row about its mean in one pass: both sums about a number that is near the mean already.
+"""Sum of squared deviations of a row in one pass, shifted by a number that is near the mean.
 
-With d = x - near, the squares about the mean are sum(d**2) - sum(d)**2 / n, of which rounding leaves as many digits as
-n * (mean - near)**2 lets: where that is not small beside them, the row is gone through again with a nearer number.
+With d = x - near, the squares about the mean are sum(d**2) - sum(d)**2 / n. Rounding costs digits in proportion to n *
+(mean - near)**2: where that is not small beside the result, a second pass uses a nearer shift.
 """
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.loops.row_moments import sums_about
-from jitkernels.maths.exact import plus
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.strict_arithmetic import plus
+from jitkernels.microkernels.reduction.mean_variance import sums_about
 
 FIRST = 64
-"""Elements whose mean is near that of the row, unless they are unlike the rest."""
+"""Elements whose mean is the first shift, near that of the row unless they are unlike the rest."""
 NEAR = 1.0
-"""How many times the squares about the mean those about `near` may be more, as much as rounding grows by at most."""
+"""Largest ratio of n * (mean - near)**2 to the result, which bounds the growth of the rounding error."""
 
 
 def row_squares(dtype: str) -> Any:
-    """The function ``(x, n)``: the sum of squares about the mean of a row of `FIRST` elements or more."""
+    """Return the function ``(x, n)``: the sum of squared deviations of a row of `FIRST` elements or more."""
     number = np.dtype(dtype).type
     zero, one, share, most = number(0), number(1), number(1 / FIRST), number(NEAR)
     sums = sums_about(dtype)

@@ -1,22 +1,22 @@
-"""Running sums of a run of elements, as LLVM IR: within vectors by doubling steps, from run to run with what was lost.
+"""Prefix sums (cumsum) of a run of elements, as LLVM IR: log-step scans in vectors, compensated from run to run.
 
-A vector's running sums take a step for each power of two in it; those of a run are vectors one after another. The sum
-of all runs before is carried as a number and what rounding took from it (Knuth's sum of two), and added last.
+The scan of a vector takes a step for each power of two in it; a run is several vectors. The loop-carried total of all
+runs before is a number and its rounding error (Knuth's TwoSum), added last.
 """
 
-from jitkernels import dtypes
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core import dtypes
 
 VECTORS = 4
 
 
 def elements_of(dtype: str, lanes: int) -> int:
-    """Elements of a run."""
+    """Return the elements per run."""
     return VECTORS * lanes
 
 
 def running_sums(dtype: str, lanes: int) -> IRFunction:
-    """``(x, y, carried)``: y becomes the running sums of a run, `carried` the sum of all so far and what it lost."""
+    """``(x, y, carried)``: y becomes the prefix sums of a run; `carried` holds the total and its rounding error."""
     element = dtypes.named(dtype)
     kind, symbol, width = element.llvm, f"running_sums_{dtype}_{lanes}", element.size
     vector = f"<{lanes} x {kind}>"
@@ -30,8 +30,8 @@ def running_sums(dtype: str, lanes: int) -> IRFunction:
         return f"%v{number}"
 
     def splat(value: str) -> str:
-        one = new(f"insertelement {vector} poison, {kind} {value}, i64 0")
-        return new(f"shufflevector {vector} {one}, {vector} poison, <{lanes} x i32> zeroinitializer")
+        first_lane = new(f"insertelement {vector} poison, {kind} {value}, i64 0")
+        return new(f"shufflevector {vector} {first_lane}, {vector} poison, <{lanes} x i32> zeroinitializer")
 
     lost_at = new(f"getelementptr {kind}, ptr %carried, i64 1")
     total = new(f"load {kind}, ptr %carried, align {width}")
@@ -42,11 +42,11 @@ def running_sums(dtype: str, lanes: int) -> IRFunction:
         value = new(f"load {vector}, ptr {at}, align {width}")
         step = 1
         while step < lanes:
-            places = ", ".join(
+            lane_picks = ", ".join(
                 f"i32 {lane - step if lane >= step else lanes + lane}" for lane in range(lanes)
             )
             moved = new(
-                f"shufflevector {vector} {value}, {vector} splat ({kind} -0.0), <{lanes} x i32> <{places}>"
+                f"shufflevector {vector} {value}, {vector} splat ({kind} -0.0), <{lanes} x i32> <{lane_picks}>"
             )
             value = new(f"fadd {vector} {value}, {moved}")
             step *= 2
@@ -68,7 +68,7 @@ def running_sums(dtype: str, lanes: int) -> IRFunction:
     error = new(f"fadd {kind} {one}, {other}")
     more = new(f"fadd {kind} {lost}, {error}")
     known = new(f"fcmp ord {kind} {more}, {more}")  # not where the sum is infinite
-    kept = new(f"select i1 {known}, {kind} {more}, {kind} {lost}")
-    lines += [f"  store {kind} {added}, ptr %carried", f"  store {kind} {kept}, ptr {lost_at}"]
+    new_lost = new(f"select i1 {known}, {kind} {more}, {kind} {lost}")
+    lines += [f"  store {kind} {added}, ptr %carried", f"  store {kind} {new_lost}, ptr {lost_at}"]
     pointer = f"{element.c}*"
     return IRFunction(symbol, "void", (pointer,) * 3, "\n".join([*lines, "  ret void", "}", ""]))

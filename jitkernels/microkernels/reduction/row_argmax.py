@@ -1,24 +1,24 @@
-"""The largest element of a row and the first place of a value, in vector code, as LLVM IR.
+"""Maximum of a row and index of its first occurrence, as LLVM IR in vectors.
 
-LLVM makes vectors of a maximum of floating-point numbers only where there is no NaN. Here one is looked for beside it,
-in two vectors by one comparison.
+LLVM vectorizes a floating-point maximum only without NaN. This code tests for NaN beside the maximum, two vectors by
+one comparison.
 """
 
-from jitkernels import dtypes, machine
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core import cpu_target, dtypes
 
 TOGETHER = 4
-"""Vectors per step of the loop, each in an accumulator of its own."""
+"""Vectors per iteration, each with an accumulator of its own."""
 
 
 def lanes_of(dtype: str, vector_bytes: int) -> int:
-    return min(vector_bytes, machine.target().vector_bytes) // dtypes.named(dtype).size
+    return min(vector_bytes, cpu_target.target().vector_bytes) // dtypes.named(dtype).size
 
 
 def largest(dtype: str, vector_bytes: int) -> IRFunction:
     """``(x, n)``: the maximum of n elements, `TOGETHER` vectors or more; NaN where there is one.
 
-    The last step begins so early that it is a whole one.
+    The last iteration overlaps the one before, so that it is whole.
     """
     element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
     number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
@@ -78,7 +78,7 @@ end:
 
 
 def first_place(dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, n, value)``: the first place of a value that is among n elements, a vector or more."""
+    """``(x, n, value)``: the index of the first occurrence of a value that is among n elements, a vector or more."""
     element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
     number, vector = element.llvm, f"<{lanes} x {element.llvm}>"
     symbol = f"first_place_{dtype}_{lanes}"
@@ -113,20 +113,20 @@ end:
 
 
 def among_few(dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, steps, apart, found)``: of each lane the largest element and the first step that has it.
+    """``(x, steps, apart, result)``: for each lane the maximum over steps, and the first step that has it.
 
-    Each step reads a whole vector, and steps are `apart` elements from one another. What is found are the bits of the
-    elements, then the steps. Returns whether NaN was read.
+    Each step reads a whole vector, and steps are `apart` elements from one another. The result holds the
+    bits of the maxima, then the steps. Returns whether a NaN was read.
     """
     element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
     number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
     integer = f"i{8 * element.size}"
-    places, symbol = f"<{lanes} x {integer}>", f"among_few_{dtype}_{lanes}"
+    indices, symbol = f"<{lanes} x {integer}>", f"among_few_{dtype}_{lanes}"
     phis, lines = [], []
     for v in range(TOGETHER):
         phis += [
             f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]",
-            f"  %k{v} = phi {places} [ zeroinitializer, %start ], [ %l{v}, %step ]",
+            f"  %k{v} = phi {indices} [ zeroinitializer, %start ], [ %l{v}, %step ]",
         ]
         lines += [
             f"  %b{v} = add nsw i64 %i, {v}",
@@ -138,9 +138,9 @@ def among_few(dtype: str, vector_bytes: int) -> IRFunction:
             f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
             f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
             f"  %t{v} = {'trunc i64 %s' + str(v) + ' to i32' if integer == 'i32' else 'add i64 %s' + str(v) + ', 0'}",
-            f"  %y{v} = insertelement {places} poison, {integer} %t{v}, i32 0",
-            f"  %z{v} = shufflevector {places} %y{v}, {places} poison, <{lanes} x i32> zeroinitializer",
-            f"  %l{v} = select {flags} %more{v}, {places} %z{v}, {places} %k{v}",
+            f"  %y{v} = insertelement {indices} poison, {integer} %t{v}, i32 0",
+            f"  %z{v} = shufflevector {indices} %y{v}, {indices} poison, <{lanes} x i32> zeroinitializer",
+            f"  %l{v} = select {flags} %more{v}, {indices} %z{v}, {indices} %k{v}",
         ]
     for v in range(0, TOGETHER, 2):
         before = "%bad" if v == 0 else f"%w{v - 2}"
@@ -148,23 +148,23 @@ def among_few(dtype: str, vector_bytes: int) -> IRFunction:
             f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}",
             f"  %w{v} = or {flags} {before}, %u{v}",
         ]
-    joined, most, place = [], "%n0", "%l0"
+    joined, maximum, index = [], "%n0", "%l0"
     for v in range(1, TOGETHER):
         joined += [
-            f"  %c{v} = fcmp ogt {vector} %n{v}, {most}",
-            f"  %d{v} = fcmp oeq {vector} %n{v}, {most}",
-            f"  %e{v} = icmp slt {places} %l{v}, {place}",
+            f"  %c{v} = fcmp ogt {vector} %n{v}, {maximum}",
+            f"  %d{v} = fcmp oeq {vector} %n{v}, {maximum}",
+            f"  %e{v} = icmp slt {indices} %l{v}, {index}",
             f"  %f{v} = and {flags} %d{v}, %e{v}",
             f"  %g{v} = or {flags} %c{v}, %f{v}",
-            f"  %j{v} = select {flags} %g{v}, {vector} %n{v}, {vector} {most}",
-            f"  %h{v} = select {flags} %g{v}, {places} %l{v}, {places} {place}",
+            f"  %j{v} = select {flags} %g{v}, {vector} %n{v}, {vector} {maximum}",
+            f"  %h{v} = select {flags} %g{v}, {indices} %l{v}, {indices} {index}",
         ]
-        most, place = f"%j{v}", f"%h{v}"
-    wide, first, second = "", "%bits", place
+        maximum, index = f"%j{v}", f"%h{v}"
+    wide, first, second = "", "%bits", index
     if integer == "i32":
-        wide = f"  %wide = zext {places} %bits to <{lanes} x i64>\n  %far = zext {places} {place} to <{lanes} x i64>"
+        wide = f"  %wide = zext {indices} %bits to <{lanes} x i64>\n  %far = zext {indices} {index} to <{lanes} x i64>"
         first, second = "%wide", "%far"
-    text = f"""define i64 @{symbol}(ptr %x, i64 %steps, i64 %apart, ptr %found) alwaysinline nounwind {{
+    text = f"""define i64 @{symbol}(ptr %x, i64 %steps, i64 %apart, ptr %out) alwaysinline nounwind {{
 start:
   %last = sub nsw i64 %steps, 1
   br label %step
@@ -178,10 +178,10 @@ step:
   br i1 %again, label %step, label %end, !llvm.loop !0
 end:
 {chr(10).join(joined)}
-  %bits = bitcast {vector} {most} to {places}
+  %bits = bitcast {vector} {maximum} to {indices}
 {wide}
-  %behind = getelementptr i64, ptr %found, i64 {lanes}
-  store <{lanes} x i64> {first}, ptr %found, align 8
+  %behind = getelementptr i64, ptr %out, i64 {lanes}
+  store <{lanes} x i64> {first}, ptr %out, align 8
   store <{lanes} x i64> {second}, ptr %behind, align 8
   %word = bitcast {flags} %w{TOGETHER - 2} to i{lanes}
   %some = icmp ne i{lanes} %word, 0

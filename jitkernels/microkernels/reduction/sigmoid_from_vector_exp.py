@@ -1,12 +1,12 @@
-"""VSIGMOID written around an exponential of whole vectors, whichever library or kernel that comes from."""
+"""VSIGMOID around a vector exponential, of any library or kernel."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.vector import VSigmoidAttr
-from jitkernels.loops.pieces import BLOCK, PIECE, ignore, nothing
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.chunking import BLOCK, PIECE, ignore, nothing
 
 
 def sigmoid_nest(

@@ -1,37 +1,65 @@
-"""Sums over a row in vector code: four vectors at a time, then one, then one of which some lanes are off.
+"""Sum of a row in vector code: four vectors per iteration, then single vectors, then a masked tail.
 
-LLVM's own vectors leave up to 63 elements to half a vector at a time and to single elements, and add the lanes of each
-of these loops up for themselves. That takes longer than the rest where rows are short.
+Four accumulators are combined after `ADDS` additions to each; a row of `LONGEST` elements is a few such blocks.
+
+LLVM's vectorizer leaves up to 63 elements to an epilogue of half a vector and to scalar code, each with a horizontal
+sum of its own. That takes longer than the rest where rows are short.
 """
 
-from jitkernels import dtypes, machine
-from jitkernels.native.source import IRFunction
-from jitkernels.records import record
+from typing import Any
+
+import numpy as np
+
+from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
 
 TOGETHER = 4
-"""Vectors per step of the first loop, each in an accumulator of its own."""
+"""Vectors per iteration of the first loop, each with an accumulator of its own."""
+LONGEST = 4096
+"""Longest row of the plain kernel; sums of longer rows are compensated."""
 
 
 def row_sum(dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, n)``: the sum of a row, in no certain order; -0.0 of an empty one."""
+    """``(x, n)``: the sum of a row, in unspecified order; -0.0 for an empty row."""
     return _Reduction(dtype, vector_bytes, squares=False).function("row_sum")
 
 
+def long_row_sum(dtype: str) -> Any:
+    """Return the function ``(x, n)``: the sum of a row of any length without infinities."""
+    zero, sum_of = np.dtype(dtype).type(0), row_sum(dtype, cpu_target.target().vector_bytes)
+
+    @inlined()
+    def sum_of_all(x: Any, n: int) -> Any:
+        if n <= LONGEST:
+            return sum_of(x, n)
+        total, lost = zero, zero
+        for begin in range(0, n, LONGEST):
+            part = sum_of(offset(x, begin), min(LONGEST, n - begin))
+            lost += two_sum_error(total, part)
+            total = plus(total, part)
+        return settled(total, lost)
+
+    return sum_of_all
+
+
 def row_squares(dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, n, mean)``: the sum of the squares of the distances of a row from its mean."""
+    """``(x, n, mean)``: the sum of squared deviations of a row from its mean."""
     return _Reduction(dtype, vector_bytes, squares=True).function("row_squares")
 
 
 @record
 class _Reduction:
-    """The sum of a row, or of its `squares` about a mean."""
+    """Writer of the sum of a row, or of the `squares` of its deviations."""
 
     dtype: str
     vector_bytes: int
     squares: bool
 
     def function(self, name: str) -> IRFunction:
-        element, target = dtypes.named(self.dtype), machine.target()
+        element, target = dtypes.named(self.dtype), cpu_target.target()
         lanes = min(self.vector_bytes, target.vector_bytes) // element.size
         symbol = f"{name}_{self.dtype}_{lanes}"
         arguments = (f"{self.dtype}*", "int64", *((self.dtype,) if self.squares else ()))
@@ -41,11 +69,10 @@ class _Reduction:
         )
 
     def text(self, symbol: str, number: str, size: int, lanes: int, masks: bool) -> str:
-        """LLVM IR. Sums begin with -0.0, which added to a negative zero leaves it one."""
-        vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
-        numbers = range(TOGETHER)
+        """Write the LLVM IR. Sums start at -0.0, the identity of addition, which keeps a negative zero."""
+        vector, kind, numbers = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}", range(TOGETHER)
         sums = "\n".join(
-            f"  %s{v} = phi {vector} [ splat ({number} -0.0), %start ], [ %t{v}, %together ]" for v in numbers
+            f"  %s{v} = phi {vector} [ splat ({number} -0.0), %part ], [ %t{v}, %together ]" for v in numbers
         )
         steps = "\n".join(
             f"  %i{v} = add nsw i64 %i, {v * lanes}\n"
@@ -63,19 +90,27 @@ start:
   %whole = and i64 %n, {-lanes}
   %left = sub nsw i64 %n, %whole
 {self.everywhere(number, vector, lanes)}  %is_long = icmp sgt i64 %most, 0
-  br i1 %is_long, label %together, label %singles
+  br i1 %is_long, label %part, label %singles
+part:
+  %begin = phi i64 [ 0, %start ], [ %until, %joined ]
+  %total = phi {vector} [ splat ({number} -0.0), %start ], [ %all, %joined ]
+  %ahead = add nsw i64 %begin, {ADDS * TOGETHER * lanes}
+  %is_last = icmp sge i64 %ahead, %most
+  %until = select i1 %is_last, i64 %most, i64 %ahead
+  br label %together
 together:
-  %i = phi i64 [ 0, %start ], [ %i.next, %together ]
+  %i = phi i64 [ %begin, %part ], [ %i.next, %together ]
 {sums}
 {steps}
   %i.next = add nsw i64 %i, {TOGETHER * lanes}
-  %more = icmp slt i64 %i.next, %most
+  %more = icmp slt i64 %i.next, %until
   br i1 %more, label %together, label %joined, !llvm.loop !0
 joined:
-  %low = fadd reassoc {vector} %t0, %t1
-  %high = fadd reassoc {vector} %t2, %t3
-  %all = fadd reassoc {vector} %low, %high
-  br label %singles
+  %low = fadd {vector} %t0, %t1
+  %high = fadd {vector} %t2, %t3
+  %both = fadd {vector} %low, %high
+  %all = fadd {vector} %total, %both
+  br i1 %is_last, label %singles, label %part, !llvm.loop !3
 singles:
   %j = phi i64 [ 0, %start ], [ %most, %joined ], [ %j.next, %single ]
   %s = phi {vector} [ splat ({number} -0.0), %start ], [ %all, %joined ], [ %t, %single ]
@@ -91,10 +126,11 @@ rest:
 !0 = distinct !{{!0, !2}}
 !1 = distinct !{{!1, !2}}
 !2 = !{{!"llvm.loop.unroll.disable"}}
+!3 = distinct !{{!3, !2}}
 """
 
     def everywhere(self, number: str, vector: str, lanes: int) -> str:
-        """The mean in all lanes."""
+        """Append the broadcast of the mean."""
         if not self.squares:
             return ""
         return (
@@ -109,7 +145,7 @@ rest:
         )
 
     def add(self, name: str, before: str, element: str, kind: str, mean: str) -> str:
-        """A sum, and the term of one more element or vector of them."""
+        """Append the addition of the term of one more element or vector."""
         if not self.squares:
             return f"  %{name} = fadd reassoc {kind} {before}, {element}"
         return (
@@ -119,14 +155,14 @@ rest:
         )
 
     def masked(self, number: str, vector: str, kind: str, lanes: int) -> str:
-        """The last vector, whose lanes that are off come to nothing."""
-        nothing = "%means" if self.squares else f"splat ({number} -0.0)"
+        """Append the masked last vector, whose masked lanes contribute zero."""
+        identity = "%means" if self.squares else f"splat ({number} -0.0)"
         return f"""  br i1 %some, label %last, label %end
 last:
   %count = trunc i64 %left to i32
   %on = call <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i32(i32 0, i32 %count)
   %z.at = getelementptr {number}, ptr %x, i64 %whole
-  %z = call {vector} @llvm.masked.load.{kind}.p0(ptr %z.at, i32 1, <{lanes} x i1> %on, {vector} {nothing})
+  %z = call {vector} @llvm.masked.load.{kind}.p0(ptr %z.at, i32 1, <{lanes} x i1> %on, {vector} {identity})
 {self.add("u", "%s", "%z", vector, "%means")}
   br label %end
 end:
@@ -136,7 +172,7 @@ end:
 """
 
     def one_by_one(self, number: str, vector: str, kind: str) -> str:
-        """The last elements where vectors have no masks."""
+        """Append the scalar loop over the tail where vectors have no masks."""
         return f"""  %sum = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} -0.0, {vector} %s)
   br i1 %some, label %last, label %end
 last:

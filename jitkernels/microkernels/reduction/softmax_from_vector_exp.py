@@ -1,38 +1,38 @@
-"""SOFTMAX written around an exponential of whole vectors, whichever library or kernel that comes from."""
+"""SOFTMAX around a vector exponential, of any library or kernel."""
 
 from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.loops.pieces import PIECE, ignore, nothing, rows_at_once, rows_of_piece, threads
-from jitkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.maths.row_sum import row_sum
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import PIECE, ignore, nothing, rows_at_once, rows_of_piece, threads
+from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
+from jitkernels.microkernels.reduction.simd_row_sum import long_row_sum
 
 
 def of_rows(attr: SoftmaxAttr) -> bool | str:
-    """Whether it is along the last axis, as it is here."""
+    """Return whether the axis is the last, which this nest requires."""
     return attr.remain == 1 or "its loops are over rows without gaps"
 
 
 def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
-    """Variants of SOFTMAX."""
+    """List the variants of SOFTMAX."""
     return threads(attr.rows // (2 * rows_at_once(attr.n, PIECE)))
 
 
 def softmax_nest(
     attr: SoftmaxAttr, exp: Any, enter: Any = nothing, leave: Any = ignore, parallel: bool = False
 ) -> LoopNest:
-    """Differences from the maximum for a few rows, one `exp` over all of them, then each row by its sum.
+    """Subtract the maximum for a few rows, call `exp` once over all of them, then divide each row by its sum.
 
     A NaN that the maximum lost comes back in the exponentials, and through their sum in the whole row.
     """
     number = np.dtype(attr.dtype).type
     row_maximum = row_maximum_float32 if attr.dtype == "float32" else row_maximum_float64
-    sum_of = row_sum(attr.dtype)
+    sum_of = long_row_sum(attr.dtype)
 
     def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> int:
         status = 0
@@ -48,7 +48,7 @@ def softmax_nest(
             status = min(status, exp(offset(y, top * n), offset(y, top * n), (bottom - top) * n))
             for row in range(top, bottom):
                 first = row * n
-                factor = number(1) / sum_of(y, first, first + n)
+                factor = number(1) / sum_of(offset(y, first), n)
                 for i in range(first, first + n):
                     y[i] = y[i] * factor
         leave(token)

@@ -1,47 +1,47 @@
-"""The results of rows in vectors whose lines go past the caches: ``(x * unit - mean) * factor``, and like it.
+"""Normalization of rows with non-temporal stores: ``(x * unit - mean) * factor``, and similar.
 
-What comes before the first line of a row, and behind its last one, are vectors of which some lanes are off. That of one
-row and that of the next are put together where rows are written one after another.
+The elements before the first cache line boundary of a row, and behind its last one, are masked vectors. Where rows are
+contiguous, the end of one row and the start of the next are merged into one line.
 """
 
 from dataclasses import dataclass
 
-from jitkernels import dtypes, machine
-from jitkernels.loops.variants import STREAM_BYTES
-from jitkernels.native.source import IRFunction
-from jitkernels.registry import Variant
-from jitkernels.signature import Array
+from jitkernels.attrs.schema.registry import Variant
+from jitkernels.attrs.schema.signature import Array
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core import cpu_target, dtypes
+from jitkernels.microkernels.tuning_space import STREAM_BYTES
 
 LINE = 64
-"""Bytes of a line of the caches."""
+"""Bytes of a cache line."""
 AHEAD = 1 << 16
-"""Bytes of a row up to which the next one is fetched, into the second cache, while results are written."""
+"""Rows of up to so many bytes: the next row is prefetched into the second-level cache while results are written."""
 FIRST, LAST = 1, 2
-"""Of several rows, one behind another, none is before this one, or none behind it."""
+"""Flags `sides` of contiguous rows: the first has no row before it, the last has none behind it."""
 ARRAYS, NUMBERS = "arrays", "numbers"
-"""What results are multiplied by and what is added to them: arrays as long as the row, or a number each."""
+"""Kinds of scale and bias: arrays as long as the row, or scalars."""
 COPIES = "copies"
-"""Results are what is read."""
+"""Kind without arithmetic: results are copies of x."""
 CHANNELS, PLAIN_CHANNELS = "channels", "plain_channels"
-"""``(x - mean) * factor`` with arrays as long as the row for both, and one of what is then added, or none."""
+"""Kinds of ``(x - mean) * factor`` with arrays as long as the row for both, and one for a bias, or none."""
 
 
 def streams(variants: list[Variant], result: Array) -> list[Variant]:
-    """The variants, and those in the widest vectors that write large results past the caches."""
-    target = machine.target()
+    """Add variants in the widest vectors that write large results with non-temporal stores."""
+    target = cpu_target.target()
     widest = target.widths[0]
     if result.nbytes < STREAM_BYTES or not target.masked_lanes(result.dtype, widest) or not target.fuses:
         return variants
     return [*variants, *({**v, "stream": True} for v in variants if v.get("vector_bytes") == widest)]
 
 
-def results_past_caches(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
-    """``(x, next, y, n, line, sides, unit, mean, factor)``; affine ones take scale and bias in front of y.
+def streaming_results(dtype: str, vector_bytes: int, affine: str = "") -> IRFunction:
+    """``(x, next, y, n, line, sides, unit, mean, factor)``; affine kinds take scale and bias in front of y.
 
-    Of channels it is ``(x, next, mean, factor, bias, y, n, line, sides)``, and the same without bias; of copies
-    ``(x, next, y, n, line, sides)``. From `next` on lies what will be read next, and is fetched. `line` is memory of a
-    line, for that in which one row ends and the next one begins: all stores would wait until it was read. `sides`:
-    FIRST, LAST or their sum, or 0 for a row between two others.
+    For channels: ``(x, next, mean, factor, bias, y, n, line, sides)``, and the same without bias; for copies ``(x,
+    next, y, n, line, sides)``. `next` is the address of the next input, which is prefetched. `line` is scratch of one
+    cache line, for the line in which one row ends and the next begins: partial stores to it would stall on the read of
+    that line. `sides`: FIRST, LAST or their sum, or 0 for a row between two others.
     """
     return _Results(dtype, vector_bytes, affine).function()
 
@@ -56,7 +56,7 @@ visible = IRFunction(
 }
 """,
 )
-"""Others may see from here on what was written past the caches."""
+"""Fence: makes the non-temporal stores visible to other threads."""
 
 asked_for = IRFunction(
     "asked_for",
@@ -69,11 +69,11 @@ define void @asked_for(ptr %line) alwaysinline nounwind {
 }
 """,
 )
-"""Brings a line that is going to be written in part, as that is where a row ends: all stores would wait for it."""
+"""Prefetch for writing the line in which a row ends, which is written in part: all stores would wait for it."""
 
 
 def lines_before(dtype: str) -> IRFunction:
-    """``(to, step)``: elements before the first line of the caches, where it is that of all rows; else -1."""
+    """``(to, step)``: elements before the first cache line boundary, if it is the same for all rows; else -1."""
     element = dtypes.named(dtype)
     symbol = f"lines_before_{dtype}"
     return IRFunction(
@@ -102,8 +102,8 @@ class _Results:
     affine: str
 
     @property
-    def given(self) -> list[tuple[str, bool]]:
-        """What stands between x and y, and whether it is an array."""
+    def parameters(self) -> list[tuple[str, bool]]:
+        """Return the arguments between x and y, and whether each is an array."""
         names = {
             ARRAYS: ("scale", "bias"),
             NUMBERS: ("scale", "bias"),
@@ -115,24 +115,26 @@ class _Results:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """What stands behind n."""
+        """Return the arguments behind n."""
         return () if self.affine in (COPIES, CHANNELS, PLAIN_CHANNELS) else ("unit", "mean", "factor")
 
     def function(self) -> IRFunction:
         element = dtypes.named(self.dtype)
-        lanes = min(self.vector_bytes, machine.target().vector_bytes) // element.size
+        lanes = min(self.vector_bytes, cpu_target.target().vector_bytes) // element.size
         symbol = f"results_past_caches_{self.dtype}_{lanes}{self.affine}"
         pointer = f"{self.dtype}*"
-        kinds = [pointer if is_array else self.dtype for _, is_array in self.given]
+        kinds = [pointer if is_array else self.dtype for _, is_array in self.parameters]
         arguments = (pointer, *kinds, pointer, "int64", pointer, "int64", *[self.dtype for _ in self.numbers])
         return IRFunction(symbol, "void", arguments, self.text(symbol, element.llvm, element.size, lanes))
 
     def text(self, symbol: str, number: str, size: int, lanes: int) -> str:
-        """LLVM IR: three loops, of which that in the middle is over whole lines."""
+        """Write the LLVM IR: three loops, the middle one over whole cache lines."""
         vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
-        given = "".join(f"{'ptr' if is_array else number} %{name}, " for name, is_array in self.given)
+        parameters = "".join(
+            f"{'ptr' if is_array else number} %{name}, " for name, is_array in self.parameters
+        )
         last = "".join(f", {number} %{name}" for name in self.numbers)
-        names = [*self.numbers, *(name for name, is_array in self.given if not is_array)]
+        names = [*self.numbers, *(name for name, is_array in self.parameters if not is_array)]
         everywhere = "".join(
             f"  %{name}.one = insertelement {vector} poison, {number} %{name}, i32 0\n"
             f"  %{name}.all = shufflevector {vector} %{name}.one, {vector} poison, "
@@ -143,7 +145,7 @@ class _Results:
 declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})
 declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
 declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, <{lanes} x i1>)
-define void @{symbol}(ptr %x, {given}ptr %y, i64 %n, ptr %line, i64 %sides{last}) alwaysinline nounwind {{
+define void @{symbol}(ptr %x, {parameters}ptr %y, i64 %n, ptr %line, i64 %sides{last}) alwaysinline nounwind {{
 start:
 {everywhere}  %address = ptrtoint ptr %y to i64
   %back = sub i64 0, %address
@@ -228,19 +230,19 @@ done:
         lanes: int,
         end: str = "",
     ) -> str:
-        """One vector at a place; what is behind an end is off, and without one it fills a line or a part of one."""
-        read = ["x", *(name for name, is_array in self.given if is_array and name != "next")]
+        """Append one vector at an index; lanes behind `end` are masked, and without it none are."""
+        read = ["x", *(name for name, is_array in self.parameters if is_array and name != "next")]
         lines = ""
         if end:
             numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
-            places = f"<{lanes} x i64>"
-            lines += f"""  %{at}.one = insertelement {places} poison, i64 %{at}, i32 0
-  %{at}.all = shufflevector {places} %{at}.one, {places} poison, <{lanes} x i32> zeroinitializer
-  %{at}.places = add nsw {places} %{at}.all, <{numbers}>
-  %{at}.end.one = insertelement {places} poison, i64 {end}, i32 0
-  %{at}.end.all = shufflevector {places} %{at}.end.one, {places} poison, <{lanes} x i32> zeroinitializer
-  %{at}.ends = icmp slt {places} %{at}.places, %{at}.end.all
-  %{at}.begins = icmp sge {places} %{at}.places, zeroinitializer
+            indices = f"<{lanes} x i64>"
+            lines += f"""  %{at}.one = insertelement {indices} poison, i64 %{at}, i32 0
+  %{at}.all = shufflevector {indices} %{at}.one, {indices} poison, <{lanes} x i32> zeroinitializer
+  %{at}.places = add nsw {indices} %{at}.all, <{numbers}>
+  %{at}.end.one = insertelement {indices} poison, i64 {end}, i32 0
+  %{at}.end.all = shufflevector {indices} %{at}.end.one, {indices} poison, <{lanes} x i32> zeroinitializer
+  %{at}.ends = icmp slt {indices} %{at}.places, %{at}.end.all
+  %{at}.begins = icmp sge {indices} %{at}.places, zeroinitializer
   %{at}.on = and <{lanes} x i1> %{at}.ends, %{at}.begins
 """
         for name in [*read, "y"]:
@@ -266,10 +268,10 @@ done:
             lines += f"  {self.value(at)} = fmul {vector} %{at}.z, %{at}.scale\n"
         elif self.affine and self.affine != COPIES:
             scale, bias = (
-                f"%{at}.{one}" if self.affine != NUMBERS else f"%{one}.all" for one in ("scale", "bias")
+                f"%{at}.{array}" if self.affine != NUMBERS else f"%{array}.all" for array in ("scale", "bias")
             )
-            taken = f"{vector} %{at}.z, {vector} {scale}, {vector} {bias}"
-            lines += f"  {self.value(at)} = call {vector} @llvm.fma.{kind}({taken})\n"
+            operands = f"{vector} %{at}.z, {vector} {scale}, {vector} {bias}"
+            lines += f"  {self.value(at)} = call {vector} @llvm.fma.{kind}({operands})\n"
         if end:
             return lines
         return (
@@ -278,11 +280,11 @@ done:
         )
 
     def value(self, at: str) -> str:
-        """The results at a place."""
+        """Append the results at an index."""
         return f"%{at}.x" if self.affine == COPIES else f"%{at}.result" if self.affine else f"%{at}.z"
 
     def masked(self, at: str, vector: str, kind: str, size: int, lanes: int) -> str:
-        """Those that are on are written."""
+        """Append a masked store of the results."""
         return (
             f"  call void @llvm.masked.store.{kind}.p0({vector} {self.value(at)}, ptr %{at}.y.at, i32 {size}, "
             f"<{lanes} x i1> %{at}.on)\n"

@@ -1,16 +1,16 @@
-"""One step of Viterbi's algorithm, as LLVM IR text: the best predecessors of some tags, in vectors of tags.
+"""One step of the Viterbi algorithm, as LLVM IR text: the best predecessors of some tags, in vectors of tags.
 
-Score and number of the best predecessor of each tag stay in registers while all predecessors pass. LLVM's vectorisers
-take the inner loop for the one to vectorise, whose elements lie far apart.
+Score and index of the best predecessor of each tag stay in registers during the loop over predecessors. LLVM's
+vectorizer vectorizes the inner loop instead, whose accesses are strided.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jitkernels.loops.matmul_packed import ir_function
-from jitkernels.loops.tile import Text, declarations, element_size, element_type
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
+from jitkernels.microkernels.gemm.packed_panels import ir_function
 
 STEP_ARGUMENTS = (
     ("ptr", "before"), ("ptr", "w"), ("ptr", "x"), ("ptr", "alpha"), ("ptr", "track"), ("i64", "tag"), ("i64", "live"),
@@ -18,15 +18,15 @@ STEP_ARGUMENTS = (
 
 
 def best_predecessors(dtype: str, lanes: int, vectors: int, *, masked: bool) -> IRFunction:
-    """``alpha[i] = x[i] + max over j of before[j] + w[j * tag + i]`` for so many vectors of tags; `track` has j.
+    """``alpha[i] = x[i] + max over j of before[j] + w[j * tag + i]`` for some vectors of tags; `track` receives j.
 
-    `masked`: the first `live` lanes of them are there. There is at least one predecessor.
+    `masked`: only the first `live` lanes exist. There is at least one predecessor.
     """
     symbol = f"viterbi_{'part' if masked else 'whole'}{vectors}"
-    made: Any = ir_function(symbol, dtype, STEP_ARGUMENTS, _text(symbol, dtype, lanes, vectors, masked))
-    arguments = list(made.arguments)
+    function: Any = ir_function(symbol, dtype, STEP_ARGUMENTS, _text(symbol, dtype, lanes, vectors, masked))
+    arguments = list(function.arguments)
     arguments[4] = "int32_t*"
-    return IRFunction(symbol, "void", tuple(arguments), made.text)
+    return IRFunction(symbol, "void", tuple(arguments), function.text)
 
 
 def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> str:
@@ -35,9 +35,9 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
     suffix, all_of = f"v{lanes}f{8 * size}", range(vectors)
 
     def everywhere(value: str, element: str) -> str:
-        one = out.value(f"insertelement <{lanes} x {element}> poison, {element} {value}, i64 0")
+        first_lane = out.value(f"insertelement <{lanes} x {element}> poison, {element} {value}, i64 0")
         return out.value(
-            f"shufflevector <{lanes} x {element}> {one}, <{lanes} x {element}> poison, {numbers} zeroinitializer"
+            f"shufflevector <{lanes} x {element}> {first_lane}, <{lanes} x {element}> poison, {numbers} zeroinitializer"
         )
 
     def loaded(base: str, v: int) -> str:
@@ -75,10 +75,10 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
     number = everywhere(out.value("trunc i64 %j to i32"), "i32")
     for v in all_of:
         total = out.value(f"fadd {vector} {score}, {loaded('%row.next', v)}")
-        # NaN is taken, and left no more.
+        # The unordered comparison selects NaN, and keeps it.
         above = out.value(f"fcmp ugt {vector} {total}, %best{v}")
-        kept = out.value(f"fcmp ord {vector} %best{v}, %best{v}")
-        better = out.value(f"and {bits} {above}, {kept}")
+        ordered = out.value(f"fcmp ord {vector} %best{v}, %best{v}")
+        better = out.value(f"and {bits} {above}, {ordered}")
         out.lines.append(f"  %best.next{v} = select {bits} {better}, {vector} {total}, {vector} %best{v}")
         out.lines.append(f"  %from.next{v} = select {bits} {better}, {numbers} {number}, {numbers} %from{v}")
     out.lines.append("  %j.next = add nsw i64 %j, 1")
@@ -86,20 +86,20 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
     out.label("done")
     for v in all_of:
         total = out.value(f"fadd {vector} %best{v}, {loaded('%x', v)}")
-        places = [out.element(kind, "%alpha", v * lanes), out.element("i32", "%track", v * lanes)]
-        for value, of, place, name in (
-            (total, vector, places[0], suffix),
-            (f"%from{v}", numbers, places[1], f"v{lanes}i32"),
+        addresses = [out.element(kind, "%alpha", v * lanes), out.element("i32", "%track", v * lanes)]
+        for value, of, pointer, name in (
+            (total, vector, addresses[0], suffix),
+            (f"%from{v}", numbers, addresses[1], f"v{lanes}i32"),
         ):
             if masked:
                 out.line(
-                    f"call void @llvm.masked.store.{name}.p0({of} {value}, ptr {place}, i32 4, {bits} {masks[v]})"
+                    f"call void @llvm.masked.store.{name}.p0({of} {value}, ptr {pointer}, i32 4, {bits} {masks[v]})"
                 )
             else:
-                out.line(f"store {of} {value}, ptr {place}, align 4")
+                out.line(f"store {of} {value}, ptr {pointer}, align 4")
     out.line("ret void")
     arguments = ", ".join(
-        f"{one} {'noalias ' if one == 'ptr' else ''}%{name}" for one, name in STEP_ARGUMENTS
+        f"{c_type} {'noalias ' if c_type == 'ptr' else ''}%{name}" for c_type, name in STEP_ARGUMENTS
     )
     declared = f"declare void @llvm.masked.store.v{lanes}i32.p0({numbers}, ptr, i32, {bits})\n"
     head = f"define void @{symbol}({arguments}) noinline nounwind {{\n"

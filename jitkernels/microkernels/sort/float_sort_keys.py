@@ -1,10 +1,10 @@
-"""Floats as integers of the same order: NaN above all, whatever its sign, and -0.0 below 0.0."""
+"""Integer sort keys of floats, in the same order: NaN above all, whatever its sign, and -0.0 below 0.0."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.native.source import inlined
+from jitkernels.codegen.source_protocol import inlined
 
 LOWER_32, LOWER_64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
 INFINITY_32, INFINITY_64 = np.int32(0x7F800000), np.int64(0x7FF0000000000000)
@@ -40,7 +40,7 @@ def float_of_int64(key: Any) -> Any:
 
 @inlined()
 def rank_float32(x: Any) -> Any:
-    """The key, but that zeros are equal, and so are all NaN."""
+    """Return the key, with equal zeros and equal NaN."""
     bits = x.view(np.int32)
     size = bits & LOWER_32
     ordered = size if bits >= ZERO_32 else ZERO_32 - size
@@ -49,7 +49,7 @@ def rank_float32(x: Any) -> Any:
 
 @inlined()
 def rank_float64(x: Any) -> Any:
-    """The key, but that zeros are equal, and so are all NaN."""
+    """Return the key, with equal zeros and equal NaN."""
     bits = x.view(np.int64)
     size = bits & LOWER_64
     ordered = size if bits >= ZERO_64 else ZERO_64 - size

@@ -1,30 +1,30 @@
-"""Some thousands of integers in order: parts in registers, which are then merged."""
+"""Merge sort of some thousands of integers: parts sorted in registers by networks, then merged."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jitkernels.loops.sorting_network import against, merge, network
-from jitkernels.native.source import apart, inlined, offset
+from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.microkernels.sort.sorting_network import against, merge, network
 
 TOGETHER = 128
-"""Elements that are sorted in registers at most."""
+"""Largest number of elements that a network sorts in registers."""
 SHORT = 8192
-"""Elements up to which it takes less to merge these than to go digit by digit."""
+"""Up to so many elements merging is faster than a radix sort."""
 
 
 def in_order(bits: int, lanes: int) -> Callable[..., Any]:
-    """``(keys, n)``: n integers of so many bits in their order, `SHORT` at most, where there is room for `SHORT`."""
+    """``(keys, n)``: sort n integers of `bits` bits in place, `SHORT` at most, in a buffer with room for `SHORT`."""
     largest = {32: np.int32, 64: np.int64}[bits](np.iinfo(f"int{bits}").max)
     sort_16, sort_32, sort_64 = (network(bits, count, min(lanes, count)) for count in (16, 32, 64))
     sort_part = network(bits, TOGETHER, lanes)
     merge_part = merge(bits, TOGETHER, lanes)
-    turn, compare = against(bits, lanes, turned=True), against(bits, lanes, turned=False)
+    turn, compare = against(bits, lanes, reverses=True), against(bits, lanes, reverses=False)
 
     @inlined()
     def sort_part_of(keys: Any, n: int) -> None:
-        """A part in which n elements are no room behind the others."""
+        """Sort one part of n elements, padded with the largest key."""
         if n <= 16:
             sort_16(keys)
         elif n <= 32:
@@ -35,15 +35,15 @@ def in_order(bits: int, lanes: int) -> Callable[..., Any]:
             sort_part(keys)
 
     @apart()
-    def sort_merging(keys: Any, room: int, n: int) -> None:
-        """Parts in registers, then twice as many at a time, the second of two from behind.
+    def sort_merging(keys: Any, size: int, n: int) -> None:
+        """Sort parts in registers, then merge pairs of them, the second one reversed.
 
-        What lies behind n elements is as large as any: parts of nothing else are in order before and after each step.
+        Elements behind n are padded with the largest key: parts of padding alone are sorted before and after each pass.
         """
         for start in range(0, n, TOGETHER):
             sort_part_of(offset(keys, start), n - start)
         count = 2 * TOGETHER
-        while count <= room:
+        while count <= size:
             for start in range(0, n, count):
                 turn(offset(keys, start), count // 2)
                 distance = count // 4
@@ -57,14 +57,14 @@ def in_order(bits: int, lanes: int) -> Callable[..., Any]:
 
     @inlined()
     def sorted_in_place(keys: Any, n: int) -> None:
-        room = 16
-        while room < n:
-            room *= 2
-        for j in range(n, room):
+        size = 16
+        while size < n:
+            size *= 2
+        for j in range(n, size):
             keys[j] = largest
-        if room <= TOGETHER:
+        if size <= TOGETHER:
             sort_part_of(keys, n)
         else:
-            sort_merging(keys, room, n)
+            sort_merging(keys, size, n)
 
     return sorted_in_place

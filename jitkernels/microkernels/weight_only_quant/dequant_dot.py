@@ -1,7 +1,7 @@
-"""Products of floats and of quantized weights column by column: some columns become floats, then dot products follow.
+"""Weight-only quantized GEMM, column by column: dequantize some columns to floats, then dot products.
 
-Groups may have any size. It is what is left where weights cannot be used as they lie, and for results too narrow for
-the panels of `jitkernels.loops.weight_panels`.
+Groups may have any size. It is the fallback where weights cannot be used packed, and for results too narrow for the
+panels of `jitkernels.microkernels.weight_only_quant.dequant_packed`.
 """
 
 from collections.abc import Callable
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.loops.dot_tile import DotTile
-from jitkernels.loops.matmul_packed import ir_function
-from jitkernels.loops.tile import TILE_ARGUMENTS, element_size
-from jitkernels.loops.weight_body import body_of
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset, vectors
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
+from jitkernels.microkernels.gemm.packed_panels import ir_function
+from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
 
 COLUMNS, ROWS = 4, 4
-"""At a time: of weights that are made floats, and of rows that are multiplied by them."""
+"""Columns of weights that are dequantized together, and rows that are multiplied by them."""
 BLOCK = 32
-"""Columns that a thread gets at least, twice."""
+"""Half of the least number of columns per thread."""
 
 
 def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable[..., None]:
-    """Makes floats ``to`` of the weights of bytes first..last of column j, so many in each byte."""
+    """Make the function that dequantizes bytes first..last of column j into `to`, `per_byte` weights per byte."""
     number, shifted = np.dtype(attr.dtype).type, attr.shifted
 
     @inlined("contract")
@@ -53,7 +53,7 @@ def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable
 
 
 def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Callable[..., None]:
-    """``(a, packed, scale, zero, c, m, n, groups, size, room, begin, end)``; `room` takes COLUMNS columns of floats."""
+    """``(a, packed, scale, zero, c, m, n, groups, size, room, begin, end)``; `room` is scratch for COLUMNS columns."""
     dtype, lanes = attr.dtype, target.lanes(attr.dtype)
     unpack = unpacking(attr, lanes, per_byte)
 
@@ -62,32 +62,34 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
         tile = DotTile(symbol, dtype, lanes, rows, columns, 0.0, streams_a=True)
         return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
-    both, of_row, of_column, one = dots(ROWS, COLUMNS), dots(1, COLUMNS), dots(ROWS, 1), dots(1, 1)
+    both, of_row, of_column, single = dots(ROWS, COLUMNS), dots(1, COLUMNS), dots(ROWS, 1), dots(1, 1)
 
     @inlined()
     def in_columns(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, room: Any,
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, scratch: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
         k = per_byte * groups * size
         for j in range(begin, end, COLUMNS):
             together = min(COLUMNS, end - j)
             for q in range(together):
-                unpack(packed, scale, zero, offset(room, q * k), j + q, groups, size, 0, groups * size)
+                unpack(packed, scale, zero, offset(scratch, q * k), j + q, groups, size, 0, groups * size)
             for i in range(0, m, ROWS):
                 rows = min(ROWS, m - i)
                 if rows == ROWS and together == COLUMNS:
-                    both(a, i * k, k, room, 0, k, c, i * n + j, n, k, 1, ROWS, COLUMNS)
+                    both(a, i * k, k, scratch, 0, k, c, i * n + j, n, k, 1, ROWS, COLUMNS)
                 elif together == COLUMNS:
                     for r in range(rows):
-                        of_row(a, (i + r) * k, k, room, 0, k, c, (i + r) * n + j, n, k, 1, 1, COLUMNS)
+                        of_row(a, (i + r) * k, k, scratch, 0, k, c, (i + r) * n + j, n, k, 1, 1, COLUMNS)
                 elif rows == ROWS:
                     for q in range(together):
-                        of_column(a, i * k, k, room, q * k, k, c, i * n + j + q, n, k, 1, ROWS, 1)
+                        of_column(a, i * k, k, scratch, q * k, k, c, i * n + j + q, n, k, 1, ROWS, 1)
                 else:
                     for r in range(rows):
                         for q in range(together):
-                            one(a, (i + r) * k, k, room, q * k, k, c, (i + r) * n + j + q, n, k, 1, 1, 1)
+                            single(
+                                a, (i + r) * k, k, scratch, q * k, k, c, (i + r) * n + j + q, n, k, 1, 1, 1
+                            )
 
     return in_columns
 

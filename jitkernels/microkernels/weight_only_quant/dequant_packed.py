@@ -1,30 +1,30 @@
-"""Products of many rows of floats and of quantized weights: panels of columns are made floats once, then tiles follow.
+"""Weight-only quantized GEMM for many rows: dequantize panels of columns once, then register tiles.
 
-The loops are those of `jitkernels.loops.matmul_packed`, but for a panel of B, whose columns are unpacked one by one
-where they stay in the first-level cache, and then turned round as those of a transposed matrix are. Results of few
-columns, for which panels are too wide, are left to `jitkernels.loops.weight_columns`.
+The loops are those of `jitkernels.microkernels.gemm.packed_panels`, but for a panel of B, whose columns are unpacked
+one by one while they stay in the first-level cache, and then transposed like those of a transposed matrix. Results of
+few columns, for which panels are too wide, fall back to `jitkernels.microkernels.weight_only_quant.dequant_dot`.
 """
 
 from typing import Any
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.loops.matmul_packed import ir_function
-from jitkernels.loops.matmul_plan import blocking
-from jitkernels.loops.pack import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.loops.tile import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.loops.weight_body import body_of
-from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
-from jitkernels.loops.weight_columns import by_columns, unpacking
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset, written_by
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset, written_by
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.gemm_heuristics import blocking
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.microkernels.gemm.packed_panels import ir_function
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
+from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
+from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
 
 COLUMNS = 512
-"""Of a block, whose panels lie in the second-level cache."""
+"""Columns of a block, whose panels lie in the second-level cache."""
 
 
 def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, size)``, with so many weights in a byte.
+    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte.
 
     size: bytes of a group.
     """
@@ -62,12 +62,12 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
 
     @inlined()
     def computed(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, room: Any,
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, scratch: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
         k = per_byte * groups * size
         if n <= few_columns:
-            narrow(a, packed, scale, zero, c, m, n, groups, size, room, begin, end)
+            narrow(a, packed, scale, zero, c, m, n, groups, size, scratch, begin, end)
             return
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((groups * size + k_blocks - 1) // k_blocks, 1) * per_byte
@@ -79,7 +79,7 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
                 first = 1 if block == 0 else 0
                 for j in range(0, columns, width):
                     for w in range(min(width, columns - j)):
-                        to = offset(room, columns_of_b + w * deep)
+                        to = offset(scratch, columns_of_b + w * deep)
                         unpack(
                             packed,
                             scale,
@@ -91,20 +91,48 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
                             p // per_byte,
                             (p + deep) // per_byte,
                         )
-                    pack_columns(room, columns_of_b, deep, room, panels_of_b + j * deep, columns - j, deep)
+                    pack_columns(
+                        scratch, columns_of_b, deep, scratch, panels_of_b + j * deep, columns - j, deep
+                    )
                 for ic in range(0, m, block_rows):
                     high = min(block_rows, m - ic)
                     for i in range(0, high, rows):
-                        pack_rows(a, (ic + i) * k + p, k, room, i * deep, high - i, deep)
+                        pack_rows(a, (ic + i) * k + p, k, scratch, i * deep, high - i, deep)
                     for j in range(0, columns, width):
                         from_b, left = panels_of_b + j * deep, columns - j
                         for i in range(0, high, rows):
                             at = (ic + i) * n + jc + j
                             if left >= width and high - i >= rows:
-                                inner(room, i * deep, 0, room, from_b, 0, c, at, n, deep, first, rows, width)
+                                inner(
+                                    scratch,
+                                    i * deep,
+                                    0,
+                                    scratch,
+                                    from_b,
+                                    0,
+                                    c,
+                                    at,
+                                    n,
+                                    deep,
+                                    first,
+                                    rows,
+                                    width,
+                                )
                             else:
                                 edge(
-                                    room, i * deep, 0, room, from_b, 0, c, at, n, deep, first, high - i, left
+                                    scratch,
+                                    i * deep,
+                                    0,
+                                    scratch,
+                                    from_b,
+                                    0,
+                                    c,
+                                    at,
+                                    n,
+                                    deep,
+                                    first,
+                                    high - i,
+                                    left,
                                 )
 
     @inlined()

@@ -1,27 +1,27 @@
-"""Dot products of quantized weights and of floats that lie as whole numbers of one to three digits, as LLVM IR text.
+"""Integer dot products (VPDPBUSD) of quantized weights with activations quantized to base-256 digits, as LLVM IR text.
 
-How the floats lie is told by `jitkernels.loops.weight_arranged`. 128 bytes of a column are two vectors of words; of
-each 16 bytes the first two words are put into one vector, the last two into another, so that both have words of the
-same group in each lane. VPDPBUSD adds up the products of four bytes without signs by digits: of 4-bit weights the lower
-halves, then the upper ones, of 8-bit weights with 128 more. Sums are exact until that of a lane, 16 or 8 products,
-becomes a float, which is multiplied by its unit and by its scale. The last digit has a sum of its own, which begins
-with what zero points take off, as each sum waits for itself.
+`jitkernels.microkernels.weight_only_quant.quantize_activations` describes the layout of the digits. 128 bytes of a
+column are two vectors of words; of each 16 bytes the first two words go to one vector, the last two to another, so that
+both have words of the same group in each lane. VPDPBUSD adds the products of four unsigned bytes by digits: of 4-bit
+weights the lower halves, then the upper ones, of 8-bit weights plus 128. Sums are exact until that of a lane, 16 or 8
+products, becomes a float, which is multiplied by its unit and by its scale. The last digit has an accumulator of its
+own, which starts with the correction of zero points, to shorten dependence chains.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, all_of
-from jitkernels.loops.weight_arranged import LOADED, Layout
-from jitkernels.loops.weight_blocks import BlockDots
+from jitkernels.microkernels.weight_only_quant.dot_emitter import FLOATS, LANES, MASK, WORDS, all_of
+from jitkernels.microkernels.weight_only_quant.grouped_dots import BlockDots
+from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, Layout
 
 CHUNKS = [lane // 4 + 4 * (lane % 4 // 2) for lane in range(LANES)]
-"""Which 16 of 128 bytes the words of lanes are from."""
+"""Which 16 of 128 bytes the words of lanes come from."""
 FIRST = [lane // 4 * 4 + lane % 2 + 16 * (lane % 4 // 2) for lane in range(LANES)]
-"""Which words of two vectors are in the first one of the other two; those in the second follow two words later."""
+"""Shuffle mask of the first of the two vectors; that of the second is two words further."""
 SIGNS = -2139062144
 """0x80 in each byte."""
 
 
 class DigitDots(BlockDots):
-    """Groups have 16, 32 or 64 bytes, or a multiple of 128; a single one has whole words."""
+    """Groups have 16, 32 or 64 bytes, or a multiple of 128; a single group has whole words."""
 
     kind = "digits"
     loaded = LOADED
@@ -38,7 +38,7 @@ class DigitDots(BlockDots):
         ]
 
     def _products(self, words: list[tuple[str, str]], number: str, zeros: list[str]) -> list[list[str]]:
-        """What weights less zero points and their floats, in one block, add up to for each row and column."""
+        """Append the dot products, in one block, of weights less zero points with their floats, by row and column."""
         out, size = self.out, self.layout.bytes
         at = out.value(f"mul nsw i64 {number}, {size}")
         apart = out.value(f"mul nsw i64 %count, {size}")
@@ -53,31 +53,31 @@ class DigitDots(BlockDots):
         ]
 
     def _bytes(self, left: str, right: str) -> list[str]:
-        """Weights as bytes without signs, in the order of the vectors of digits."""
-        out, found = self.out, []
+        """Append the weights as unsigned bytes, in the order of the vectors of digits."""
+        out, result = self.out, []
         for later in (0, 2):
-            picks = ", ".join(f"i32 {place + later}" for place in FIRST)
+            picks = ", ".join(f"i32 {word + later}" for word in FIRST)
             words = out.value(f"shufflevector {WORDS} {left}, {WORDS} {right}, {WORDS} <{picks}>")
             if self.layout.bits == 8:
-                found.append(out.value(f"xor {WORDS} {words}, {all_of('i32', SIGNS)}"))
+                result.append(out.value(f"xor {WORDS} {words}, {all_of('i32', SIGNS)}"))
                 continue
-            found.append(out.value(f"and {WORDS} {words}, {all_of('i32', 0x0F0F0F0F)}"))
+            result.append(out.value(f"and {WORDS} {words}, {all_of('i32', 0x0F0F0F0F)}"))
             moved = out.value(f"lshr {WORDS} {words}, {all_of('i32', 4)}")
-            found.append(out.value(f"and {WORDS} {moved}, {all_of('i32', 0x0F0F0F0F)}"))
-        return found
+            result.append(out.value(f"and {WORDS} {moved}, {all_of('i32', 0x0F0F0F0F)}"))
+        return result
 
     def _product(self, block: str, weights: list[str], zeros: str) -> str:
         out, layout = self.out, self.layout
-        less = [self._less(block, place, zeros) for place in range(2 if layout.parted else 1)]
+        less = [self._less(block, sum_index, zeros) for sum_index in range(2 if layout.parted else 1)]
         above = ""
         for digit in range(layout.digits - 1):
             begin = out.value(f"shl {WORDS} {above}, {all_of('i32', 8)}") if above else "zeroinitializer"
             above = self._by_digit(block, digit, weights, begin)
-        found = self._by_digit(block, layout.digits - 1, weights, less[-1])
+        total = self._by_digit(block, layout.digits - 1, weights, less[-1])
         if above and not layout.parted:
             above = out.value(f"shl {WORDS} {above}, {all_of('i32', 8)}")
-            found = out.value(f"add {WORDS} {above}, {found}")
-        whole = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
+            total = out.value(f"add {WORDS} {above}, {total}")
+        whole = out.value(f"sitofp {WORDS} {total} to {FLOATS}")
         if layout.parted:
             above = out.value(f"add {WORDS} {above}, {less[0]}")
             more = out.value(f"sitofp {WORDS} {above} to {FLOATS}")
@@ -88,23 +88,23 @@ class DigitDots(BlockDots):
         units = out.value(f"load {FLOATS}, ptr {out.element('i8', block, layout.units)}, align 64")
         return out.value(f"fmul {FLOATS} {whole}, {units}")
 
-    def _less(self, block: str, place: int, zeros: str) -> str:
-        address = self.out.element("i8", block, self.layout.sums + 64 * place)
+    def _less(self, block: str, sum_index: int, zeros: str) -> str:
+        address = self.out.element("i8", block, self.layout.sums + 64 * sum_index)
         sums = self.out.value(f"load {WORDS}, ptr {address}, align 64")
         return self.out.value(f"mul {WORDS} {sums}, {zeros}") if zeros else sums
 
     def _by_digit(self, block: str, digit: int, weights: list[str], begin: str) -> str:
-        out, found = self.out, begin
-        for place, each in enumerate(weights):
-            address = out.element("i8", block, (len(weights) * digit + place) * 64)
+        out, total = self.out, begin
+        for index, weight_bytes in enumerate(weights):
+            address = out.element("i8", block, (len(weights) * digit + index) * 64)
             digits = out.value(f"load {WORDS}, ptr {address}, align 64")
-            found = out.value(
-                f"call {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS} {found}, {WORDS} {each}, {WORDS} {digits})"
+            total = out.value(
+                f"call {WORDS} @llvm.x86.avx512.vpdpbusd.512({WORDS} {total}, {WORDS} {weight_bytes}, {WORDS} {digits})"
             )
-        return found
+        return total
 
     def _few(self) -> None:
-        """Several groups at a time: scales are spread over the lanes of their groups."""
+        """Write the loop over several groups at a time: scales are broadcast over the lanes of their groups."""
         out = self.out
         out.line("%per = lshr i64 32, %shift")
         out.line("%short = trunc i64 %shift to i32")
@@ -137,21 +137,21 @@ class DigitDots(BlockDots):
         )
 
     def _scales(self, c: int, group: str, picks: str, live: str) -> str:
-        found = self.out.value(
+        scales = self.out.value(
             f"call {WORDS} @llvm.masked.load.v16i32.p0(ptr {self.out.element('float', f'%scale{c}', group)}, i32 4, "
             f"{MASK} {live}, {WORDS} zeroinitializer)"
         )
-        return self.out.value(f"bitcast {WORDS} {self._spread(found, picks)} to {FLOATS}")
+        return self.out.value(f"bitcast {WORDS} {self._spread(scales, picks)} to {FLOATS}")
 
     def _zeros(self, c: int, group: str, picks: str, live: str) -> str:
-        found = self.out.value(
+        zeros = self.out.value(
             f"call <16 x i8> @llvm.masked.load.v16i8.p0(ptr {self.out.element('i8', f'%zero{c}', group)}, i32 1, "
             f"{MASK} {live}, <16 x i8> zeroinitializer)"
         )
-        return self._spread(self._plain(f"<16 x i8> {found}", WORDS), picks)
+        return self._spread(self._plain(f"<16 x i8> {zeros}", WORDS), picks)
 
     def _plain(self, zero: str, kind: str) -> str:
-        """Zero points as those of bytes without signs."""
+        """Append zero points as those of unsigned bytes."""
         if self.layout.bits == 4:
             return self.out.value(f"zext {zero} to {kind}")
         wide = self.out.value(f"sext {zero} to {kind}")

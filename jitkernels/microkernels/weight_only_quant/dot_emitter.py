@@ -1,41 +1,41 @@
-"""What dot products of floats and of weights of 4 or 8 bits in groups with a scale have in common, as LLVM IR text.
+"""Base class of the dot-product kernels of floats with 4- or 8-bit weights in scaled groups, as LLVM IR text.
 
-Columns follow one another, 64 bytes of a column are 16 words. Sums of products are vectors of 16 lanes, one for each
-row and column, which are added up in the end.
+Columns are contiguous, 64 bytes of a column are 16 words. Accumulators are vectors of 16 lanes, one for each row and
+column, with a horizontal sum at the end.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from jitkernels.loops.tile import Text
-from jitkernels.native.source import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.microkernels.gemm.microkernel import Text
 
 LANES, STEPS = 16, 8
 BYTES = 4 * LANES
-"""Of weights at a time."""
+"""Bytes of weights per step."""
 NUMBERS = STEPS * LANES
 ARGUMENTS = (
     ("ptr", "weights"), ("ptr", "floats"), ("ptr", "scale"), ("ptr", "zero"),
-    ("ptr", "found"), ("i64", "stride"), ("i64", "groups"), ("i64", "half"), ("i64", "shift"),
+    ("ptr", "result"), ("i64", "stride"), ("i64", "groups"), ("i64", "half"), ("i64", "shift"),
 )  # fmt: skip
 WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>"
 LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
 COLUMNS, ROWS = 4, 4
-"""At a time: what is loaded and decoded serves all of them."""
+"""Columns and rows per tile: what is loaded and decoded serves all of them."""
 STREAMED = 8 << 20
-"""Bytes of weights from which on they are taken to come from memory."""
+"""Least bytes of weights that are assumed to come from memory, not from a cache."""
 AHEAD, GROUPS_AHEAD = 4096, 256
-"""How much further than the next columns weights and scales are asked for: what memory sends while it answers once."""
+"""Prefetch distance in bytes of weights and scales behind these columns: what memory delivers in one latency."""
 LINE = 64
 
 
 def all_of(kind: str, number: object) -> str:
-    """A vector of one number."""
+    """Return a constant vector of one number."""
     return f"<{', '.join([f'{kind} {number}'] * LANES)}>"
 
 
 class DotWriter(ABC):
-    """Writes ``dot(weights, floats, scale, zero, found, stride, groups, half, shift)`` of some columns and rows.
+    """Writer of ``dot(weights, floats, scale, zero, result, stride, groups, half, shift)`` of some columns and rows.
 
     few: groups have 4 << shift bytes, at most 64; otherwise a multiple of what is loaded at a time. shifted: there are
     zero points. Results of rows are `stride` apart.
@@ -43,7 +43,7 @@ class DotWriter(ABC):
 
     kind = ""
     loaded = BYTES
-    """Bytes of a column that an iteration takes."""
+    """Bytes of a column per iteration."""
 
     def __init__(self, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:
         self.few, self.shifted = few, shifted
@@ -67,7 +67,7 @@ class DotWriter(ABC):
     def _many(self) -> None: ...
 
     def declared(self) -> list[str]:
-        """The functions of LLVM's that are called."""
+        """Declare the LLVM intrinsics that are called."""
         return [
             f"declare {WORDS} @llvm.masked.load.v16i32.p0(ptr, i32, {MASK}, {WORDS})",
             f"declare {FLOATS} @llvm.masked.load.v16f32.p0(ptr, i32, {MASK}, {FLOATS})",
@@ -78,13 +78,15 @@ class DotWriter(ABC):
         ]
 
     def _same(self, kind: str, value: str) -> str:
-        """A vector of one number."""
+        """Append a broadcast of one number."""
         vector = f"<{LANES} x {kind}>"
-        one = self.out.value(f"insertelement {vector} poison, {kind} {value}, i64 0")
-        return self.out.value(f"shufflevector {vector} {one}, {vector} poison, {WORDS} zeroinitializer")
+        first_lane = self.out.value(f"insertelement {vector} poison, {kind} {value}, i64 0")
+        return self.out.value(
+            f"shufflevector {vector} {first_lane}, {vector} poison, {WORDS} zeroinitializer"
+        )
 
     def _places(self) -> None:
-        """Where each column begins."""
+        """Append the addresses of the columns."""
         out = self.out
         out.label("entry")
         out.line("%bytes = mul nsw i64 %groups, %half")
@@ -100,7 +102,7 @@ class DotWriter(ABC):
                 out.line(f"%{name}{c} = getelementptr {kind}, ptr %{name}, i64 {by}")
 
     def _words(self, c: int, at: str, mask: str = "") -> str:
-        """Weights of a column from a byte on, 0 where the mask says that there are none."""
+        """Append a load of weights of a column from a byte offset on, 0 where masked."""
         address = self.out.element("i8", f"%weights{c}", at)
         if not mask:
             return self.out.value(f"load {WORDS}, ptr {address}, align 1")
@@ -121,17 +123,17 @@ class DotWriter(ABC):
         self._joined("all", "zeroinitializer", "entry", "total", "last")
         self._results()
 
-    def _joined(self, name: str, first: str, here: str, second: str, there: str) -> None:
-        """Totals that come from one place or from another."""
+    def _joined(self, name: str, first: str, first_block: str, second: str, second_block: str) -> None:
+        """Append the phis of totals that come from one of two blocks."""
         for r in self.rows:
             for c in self.columns:
                 begin = first if first == "zeroinitializer" else f"%{first}{r}_{c}"
                 self.out.line(
-                    f"%{name}{r}_{c} = phi {FLOATS} [ {begin}, %{here} ], [ %{second}{r}_{c}, %{there} ]"
+                    f"%{name}{r}_{c} = phi {FLOATS} [ {begin}, %{first_block} ], [ %{second}{r}_{c}, %{second_block} ]"
                 )
 
     def _results(self) -> None:
-        """Totals, each added up."""
+        """Append the horizontal sums of the totals, and store them."""
         out = self.out
         for r in self.rows:
             for c in self.columns:
@@ -139,14 +141,14 @@ class DotWriter(ABC):
                     f"%sum{r}_{c} = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, "
                     f"{FLOATS} %all{r}_{c})"
                 )
-                place = out.element("float", out.element("float", "%found", out.times(r, "%stride")), c)
-                out.line(f"store float %sum{r}_{c}, ptr {place}, align 4")
+                address = out.element("float", out.element("float", "%result", out.times(r, "%stride")), c)
+                out.line(f"store float %sum{r}_{c}, ptr {address}, align 4")
         out.line("ret void")
 
     def _blocks(self, step: Callable[[str, bool], tuple[list[list[str]], list[str]]]) -> None:
-        """Whole blocks, then one behind masks if something is left.
+        """Write the loop over whole blocks, then a masked one for the tail.
 
-        ``step(i, masked)`` writes what block i adds up to for each row and column, and the scales of columns.
+        ``step(i, masked)`` writes the products of block i for each row and column, and the scales of columns.
         """
         out = self.out
         out.line(f"%whole = sdiv i64 %bytes, {self.loaded}")
@@ -171,7 +173,7 @@ class DotWriter(ABC):
         self._results()
 
     def _live(self, group: str, masked: bool) -> str:
-        """The mask of the groups of a block, from `group` on: at least the one that goes on in it."""
+        """Append the mask of the groups of a block, from `group` on: at least the group that continues in it."""
         most = self.out.value("call i64 @llvm.smax.i64(i64 %per, i64 1)")
         if masked:
             left = self.out.value(f"sub nsw i64 %groups, {group}")
@@ -179,45 +181,45 @@ class DotWriter(ABC):
         return self._below(most)
 
     def _fetch(self, at: str, step: int) -> None:
-        """Weights behind these columns, into the second-level cache, in the order in which they lie.
+        """Append a prefetch of weights behind these columns, into the second-level cache, in memory order.
 
-        Columns are read side by side, but processors foresee one stream: it is that of what is asked for.
+        Columns are read side by side, but hardware prefetchers follow one stream best: the prefetched one.
         """
-        self._ask("weights", self._behind(at, "%bytes", AHEAD), len(self.columns) * step)
+        self._prefetch_bytes("weights", self._prefetch_address(at, "%bytes", AHEAD), len(self.columns) * step)
 
     def _fetch_of_groups(self, group: str, count: int) -> None:
-        """Scales and zero points of so many groups of each of the columns behind these."""
+        """Append a prefetch of scales and zero points of `count` groups of each of the columns behind these."""
         out, columns = self.out, len(self.columns)
-        behind = self._behind(group, "%groups", GROUPS_AHEAD)
-        self._ask("scale", out.value(f"shl nsw i64 {behind}, 2"), 4 * columns * count)
+        behind = self._prefetch_address(group, "%groups", GROUPS_AHEAD)
+        self._prefetch_bytes("scale", out.value(f"shl nsw i64 {behind}, 2"), 4 * columns * count)
         if self.shifted:
-            self._ask("zero", behind, columns * count)
+            self._prefetch_bytes("zero", behind, columns * count)
 
-    def _behind(self, at: str, length: str, more: int) -> str:
-        """The place behind these columns that one takes who goes on as fast as all of them together."""
+    def _prefetch_address(self, at: str, length: str, more: int) -> str:
+        """Append the prefetch address behind these columns that advances as fast as all of them together."""
         out, columns = self.out, len(self.columns)
-        place = out.value(f"add nsw i64 {out.times(columns, at)}, {out.times(columns, length)}")
-        return out.value(f"add nsw i64 {place}, {more}")
+        offset = out.value(f"add nsw i64 {out.times(columns, at)}, {out.times(columns, length)}")
+        return out.value(f"add nsw i64 {offset}, {more}")
 
-    def _ask(self, name: str, at: str, count: int) -> None:
-        """For so many bytes, at least one; columns that are read one by one are foreseen."""
+    def _prefetch_bytes(self, name: str, at: str, count: int) -> None:
+        """Append prefetches of `count` bytes, at least one; the hardware prefetches a single column by itself."""
         if len(self.columns) == 1:
             return
         for line in range(0, max(count, 1), LINE):
             address = self.out.element("i8", f"%{name}", self.out.value(f"add nsw i64 {at}, {line}"))
             self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
 
-    def _add(self, found: list[list[str]], scales: list[str], before: str, after: str = "total") -> None:
-        """Scaled, to the totals."""
+    def _add(self, products: list[list[str]], scales: list[str], before: str, after: str = "total") -> None:
+        """Append the scaled products to the totals."""
         for r in self.rows:
             for c in self.columns:
                 self.out.line(
-                    f"%{after}{r}_{c} = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {found[r][c]}, "
+                    f"%{after}{r}_{c} = call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {products[r][c]}, "
                     f"{FLOATS} {scales[c]}, {FLOATS} %{before}{r}_{c})"
                 )
 
     def _carried(self, name: str, first: str, before: str, last: str) -> None:
-        """Totals so far."""
+        """Append the loop-carried totals."""
         for r in self.rows:
             for c in self.columns:
                 start = before and f"{before}{r}_{c}"
@@ -227,7 +229,7 @@ class DotWriter(ABC):
                 )
 
     def _below(self, count: str) -> str:
-        """The mask of the lanes below a count."""
+        """Append the mask of the lanes below a count."""
         most = self.out.value(f"call i64 @llvm.smin.i64(i64 {count}, i64 {LANES})")
         every = self._same("i32", self.out.value(f"trunc i64 {most} to i32"))
         return self.out.value(f"icmp slt {WORDS} {LANE_NUMBERS}, {every}")

@@ -1,18 +1,18 @@
 """Dot products of floats and of 8-bit weights in groups, as LLVM IR text.
 
-Sixteen weights become floats at once. One row's products are added up group by group and then multiplied by the scale;
-for several rows the weights are, before they are multiplied.
+Sixteen weights are converted to floats at once. For one row, the sum of products of each group is multiplied by the
+scale; for several rows, the weights are, before the products.
 """
 
-from jitkernels.loops.int4_writer import FLOATS, LANES, MASK, WORDS, DotWriter
+from jitkernels.microkernels.weight_only_quant.dot_emitter import FLOATS, LANES, MASK, WORDS, DotWriter
 
 BYTES = f"<{LANES} x i8>"
 WHOLE = 32
-"""Weights of a step; those that are left over take steps of 16."""
+"""Weights per step; the remaining ones take steps of 16."""
 
 
 class Int8Dots(DotWriter):
-    """Groups of any size; `shift` counts for nothing."""
+    """Groups of any size; `shift` is unused."""
 
     kind = "bytes"
 
@@ -20,7 +20,7 @@ class Int8Dots(DotWriter):
         self._many()
 
     def _many(self) -> None:
-        """Group after group, in each first whole steps, then shorter ones."""
+        """Write the loop over groups, in each first whole steps, then shorter ones."""
         out = self.out
         out.line("%whole = and i64 %half, -32")
         self._begin("%groups")
@@ -52,28 +52,28 @@ class Int8Dots(DotWriter):
         self._end("%groups")
 
     def _loop(
-        self, name: str, here: str, then: str, begin: str, end: str, before: str, at: str, middles: list[str],
+        self, name: str, label: str, next_label: str, begin: str, end: str, before: str, at: str, middles: list[str],
         scales: list[str],
     ) -> None:  # fmt: skip
-        """Products of weights begin..end of a group, which is at a place in its column: those of some at a time."""
+        """Write the loop over the products of weights begin..end of a group, some at a time."""
         out, step = self.out, WHOLE if name == "steps" else LANES
         out.label(name)
-        out.line(f"%{name}_p = phi i64 [ {begin}, %{here} ], [ %{name}_next, %{name}_body ]")
+        out.line(f"%{name}_p = phi i64 [ {begin}, %{label} ], [ %{name}_next, %{name}_body ]")
         for r in self.rows:
             for c in self.columns:
                 first = f"{before}{r}_{c}" if before else "zeroinitializer"
                 new = f"%{name}_new{r}_{c}"
-                out.line(f"%{name}_sum{r}_{c} = phi {FLOATS} [ {first}, %{here} ], [ {new}, %{name}_body ]")
+                out.line(f"%{name}_sum{r}_{c} = phi {FLOATS} [ {first}, %{label} ], [ {new}, %{name}_body ]")
         out.line(f"%{name}_more = icmp slt i64 %{name}_p, {end}")
-        out.line(f"br i1 %{name}_more, label %{name}_body, label %{then}")
+        out.line(f"br i1 %{name}_more, label %{name}_body, label %{next_label}")
         out.label(f"{name}_body")
-        place = out.value(f"add nsw i64 {at}, %{name}_p")
+        offset = out.value(f"add nsw i64 {at}, %{name}_p")
         mask = "" if step == WHOLE else self._below(out.value(f"sub nsw i64 {end}, %{name}_p"))
         sums = {(r, c): f"%{name}_sum{r}_{c}" for r in self.rows for c in self.columns}
         if step == WHOLE:
-            self._fetch(place, WHOLE)
+            self._fetch(offset, WHOLE)
         for part in range(0, step, LANES):
-            here_at = out.value(f"add nsw i64 {place}, {part}")
+            here_at = out.value(f"add nsw i64 {offset}, {part}")
             weights = [self._weights(c, here_at, mask, middles, scales) for c in self.columns]
             for r in self.rows:
                 floats = self._floats(r, here_at, mask)
@@ -90,19 +90,19 @@ class Int8Dots(DotWriter):
     def _weights(self, c: int, at: str, mask: str, middles: list[str], scales: list[str]) -> str:
         out, address = self.out, self.out.element("i8", f"%weights{c}", at)
         if mask:
-            found = out.value(
+            weights = out.value(
                 f"call {BYTES} @llvm.masked.load.v16i8.p0(ptr {address}, i32 1, {MASK} {mask}, {BYTES} zeroinitializer)"
             )
         else:
-            found = out.value(f"load {BYTES}, ptr {address}, align 1")
-        found = out.value(f"sext {BYTES} {found} to {WORDS}")
-        if middles:  # as integers: the units that add floats convert integers
-            found = out.value(f"sub {WORDS} {found}, {middles[c]}")
-        found = out.value(f"sitofp {WORDS} {found} to {FLOATS}")
-        return out.value(f"fmul {FLOATS} {found}, {scales[c]}") if scales else found
+            weights = out.value(f"load {BYTES}, ptr {address}, align 1")
+        weights = out.value(f"sext {BYTES} {weights} to {WORDS}")
+        if middles:  # integer addition: the units that add floats convert integers
+            weights = out.value(f"sub {WORDS} {weights}, {middles[c]}")
+        weights = out.value(f"sitofp {WORDS} {weights} to {FLOATS}")
+        return out.value(f"fmul {FLOATS} {weights}, {scales[c]}") if scales else weights
 
     def _floats(self, r: int, at: str, mask: str) -> str:
-        """Those of a row, 0 where there are none."""
+        """Append a load of the floats of row r, 0 where masked."""
         out = self.out
         address = out.element("float", out.element("float", "%floats", out.times(r, "%bytes")), at)
         if not mask:

@@ -1,28 +1,28 @@
-"""Dot products of weights in blocks, of which each group of weights has whole ones, as LLVM IR text."""
+"""Base class of dot products with weights whose groups are whole blocks, as LLVM IR text."""
 
 from abc import abstractmethod
 from typing import Any
 
-from jitkernels.loops.int4_writer import DotWriter
+from jitkernels.microkernels.weight_only_quant.dot_emitter import DotWriter
 
 
 class BlockDots(DotWriter):
-    """Group after group, block after block: a subclass says what a block is, and what its products are."""
+    """Loop over groups and their blocks: a subclass defines a block and its products."""
 
     @abstractmethod
     def _zero(self, zero: str) -> str:
-        """The zero point of a group, a byte, for all lanes."""
+        """Append the broadcast of the zero point of a group, a byte."""
 
     @abstractmethod
     def _loaded(self, c: int, at: str) -> Any:
-        """The words of a block of a column."""
+        """Append a load of the words of a block of a column."""
 
     @abstractmethod
     def _products(self, words: list[Any], number: str, zeros: list[str]) -> list[list[str]]:
-        """What weights less zero points and their floats, in the block of that number, add up to by row and column."""
+        """Append the dot products of block `number`: weights less zero points with floats, by row and column."""
 
     def _many(self) -> None:
-        """Group after group, each of whole blocks."""
+        """Write the loop over groups, each of whole blocks."""
         out = self.out
         out.line(f"%blocks = sdiv i64 %half, {self.loaded}")
         self._begin("%groups")

@@ -1,33 +1,40 @@
-"""Floats as whole numbers of one to three digits, in the order in which words of quantized weights meet them.
+"""Quantization of float activations to integers of one to three base-256 digits, in the order of the weights' words.
 
-A block has the floats of 128 bytes of weights: 256 for those of 4 bits, 128 for those of 8. 16 bytes are two lanes of
-a vector, each of which has every second word of them. The floats of a lane are made multiples of a power of two, their
+A block holds the floats of 128 bytes of weights: 256 for 4-bit weights, 128 for 8-bit weights. 16 bytes are two lanes
+of a vector, each of which has every second word of them. The floats of a lane become multiples of a power of two, their
 unit, of at most 24 bits with the sign: they are rounded to 2**-23 of the largest of them at worst, and floats that are
-such multiples are not rounded. Each multiple is h * 65536 + m * 256 + l, digits of 8 bits with signs. A block has
-vectors of h, each with the floats that the weights of one word meet, of 4 bits those of lower halves of bytes and then
-those of upper ones: of the first word of each lane, then of the second; so for m and l; then what the lanes' multiples
-are to be less by, and their units. With fewer digits multiples have fewer bits.
+such multiples are not rounded. Each multiple is h * 65536 + m * 256 + l, with signed 8-bit digits. A block has vectors
+of h, each with the floats that the weights of one word meet, of 4-bit weights those of lower halves of bytes and then
+those of upper ones: of the first word of each lane, then of the second; so for m and l; then the corrections that are
+subtracted from the lanes' sums, and their units. With fewer digits multiples have fewer bits.
 """
 
-from jitkernels.loops.int4_writer import COLUMNS, FLOATS, LANES, NUMBERS, WORDS, all_of
-from jitkernels.loops.tile import Text
-from jitkernels.native.source import IRFunction
-from jitkernels.records import record
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import Text
+from jitkernels.microkernels.weight_only_quant.dot_emitter import (
+    COLUMNS,
+    FLOATS,
+    LANES,
+    NUMBERS,
+    WORDS,
+    all_of,
+)
 
 LOADED = 128
-"""Bytes of weights for a block."""
+"""Bytes of weights per block."""
 SHORTEST = 2
-"""Groups have 4 << SHORTEST bytes at least: those of a lane are in one."""
+"""Groups have at least 4 << SHORTEST bytes: those of a lane belong to one group."""
 SMALLEST, LARGEST = 27, 250
-"""Exponents, with the offset that floats have, for which units and their inverses are normal floats."""
+"""Biased exponents for which units and their inverses are normal floats."""
 CARRY = 1 << 17
-"""Takes the bits of a float from 2 - 2**-6 on to the next exponent, as digits end a little above."""
+"""Added to the bits of a float, carries from 2 - 2**-6 on into the exponent, as digits end a little above."""
 SYMBOL = "digits_arranged"
 
 
 @record
 class Layout:
-    """Blocks of floats of so many digits, for weights of so many bits."""
+    """Layout of blocks of floats of `digits` digits, for weights of `bits` bits."""
 
     digits: int
     bits: int
@@ -38,27 +45,27 @@ class Layout:
 
     @property
     def floats(self) -> int:
-        """Of a block."""
+        """Floats per block."""
         return LOADED * self.per_byte
 
     @property
     def vectors(self) -> int:
-        """Of one digit."""
+        """Vectors per digit."""
         return 2 * self.per_byte
 
     @property
     def columns(self) -> int:
-        """Of weights from memory, read side by side for a row: with more digits more of them share these."""
+        """Columns of weights from memory that are read side by side for a row; more digits take more columns."""
         return min(COLUMNS, 1 << (self.digits * self.per_byte).bit_length() - 1)
 
     @property
     def parted(self) -> bool:
-        """Whether sums by the last digit are apart, as those by all together do not fit into words."""
+        """Whether the last digit has sums of its own, as the sum over all digits overflows a word."""
         return self.digits == 3 and self.bits == 8
 
     @property
     def sums(self) -> int:
-        """Where what sums are to be less by begins, in bytes."""
+        """Byte offset of the corrections of sums."""
         return 64 * self.digits * self.vectors
 
     @property
@@ -71,10 +78,10 @@ class Layout:
 
 
 def arrange_digits(layout: Layout, *, shifted: bool) -> IRFunction:
-    """``arrange(a, k, blocks, to)``: k floats in blocks; 0 unless some are not finite or near to the ends of floats.
+    """``arrange(a, k, blocks, to)``: quantize k floats into blocks; 0 unless some are not finite or out of range.
 
-    shifted: there are zero points, by which sums are multiplied later; otherwise they are multiplied by the middle of
-    weights here.
+    shifted: there are zero points, which are multiplied by the corrections later; otherwise the middle of the range of
+    weights is multiplied in here.
     """
     out = Text()
     out.label("entry")
@@ -108,7 +115,7 @@ def arrange_digits(layout: Layout, *, shifted: bool) -> IRFunction:
 
 
 def _block(out: Text, source: str, left: str, to: str, layout: Layout, shifted: bool) -> None:
-    """As many floats as there are, the others 0."""
+    """Write one block of as many floats as there are, padded with zeros."""
     loaded = [_loaded(out, source, left)]
     if layout.floats > NUMBERS:
         after = out.value(f"sub nsw i64 {left}, {NUMBERS}")
@@ -117,47 +124,47 @@ def _block(out: Text, source: str, left: str, to: str, layout: Layout, shifted: 
     parts = []
     for later in (0, 2 * word):
         for s in range(word):
-            places = [
+            lane_picks = [
                 (lane // 4 * 4 + lane % 2 + lane % 4 // 2 * LANES) * word + later + s for lane in range(LANES)
             ]
-            picks = ", ".join(f"i32 {place}" for place in places)
+            picks = ", ".join(f"i32 {index}" for index in lane_picks)
             parts.append(
                 out.value(f"shufflevector {kind} {loaded[0]}, {kind} {loaded[-1]}, {WORDS} <{picks}>")
             )
     multiples = _multiples(out, parts, to, layout)
     totals = [_total(out, multiples)]
     for digit in reversed(range(layout.digits)):
-        for place in range(layout.vectors):
-            begin = place // layout.per_byte * word
-            numbers = multiples[begin + place % layout.per_byte : begin + word : layout.per_byte]
-            address = out.element("i8", to, (layout.vectors * digit + place) * 64)
+        for index in range(layout.vectors):
+            begin = index // layout.per_byte * word
+            numbers = multiples[begin + index % layout.per_byte : begin + word : layout.per_byte]
+            address = out.element("i8", to, (layout.vectors * digit + index) * 64)
             out.line(f"store {WORDS} {_word(out, numbers)}, ptr {address}, align 64")
         if digit:
-            rounded = [out.value(f"add {WORDS} {each}, {all_of('i32', 128)}") for each in multiples]
-            multiples = [out.value(f"ashr {WORDS} {each}, {all_of('i32', 8)}") for each in rounded]
+            rounded = [out.value(f"add {WORDS} {multiple}, {all_of('i32', 128)}") for multiple in multiples]
+            multiples = [out.value(f"ashr {WORDS} {multiple}, {all_of('i32', 8)}") for multiple in rounded]
         if layout.parted and digit == layout.digits - 1:
             above = _total(out, multiples)
             below = out.value(f"shl {WORDS} {above}, {all_of('i32', 8)}")
             totals = [above, out.value(f"sub {WORDS} {totals[0]}, {below}")]
-    for place, total in enumerate(totals):
+    for index, total in enumerate(totals):
         less = total if shifted else out.value(f"shl {WORDS} {total}, {all_of('i32', layout.bits - 1)}")
         less = out.value(f"sub {WORDS} zeroinitializer, {less}")
-        out.line(f"store {WORDS} {less}, ptr {out.element('i8', to, layout.sums + 64 * place)}, align 64")
+        out.line(f"store {WORDS} {less}, ptr {out.element('i8', to, layout.sums + 64 * index)}, align 64")
 
 
 def _total(out: Text, multiples: list[str]) -> str:
     total = multiples[0]
-    for each in multiples[1:]:
-        total = out.value(f"add {WORDS} {total}, {each}")
+    for multiple in multiples[1:]:
+        total = out.value(f"add {WORDS} {total}, {multiple}")
     return total
 
 
 def _loaded(out: Text, source: str, left: str) -> str:
-    some, kind = f"<{NUMBERS} x i32>", f"<{NUMBERS} x float>"
+    ints, kind = f"<{NUMBERS} x i32>", f"<{NUMBERS} x float>"
     most = out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {NUMBERS})")
-    one = out.value(f"insertelement {some} poison, i32 {out.value(f'trunc i64 {most} to i32')}, i64 0")
-    ends = out.value(f"shufflevector {some} {one}, {some} poison, {some} zeroinitializer")
-    live = out.value(f"icmp slt {some} <{', '.join(f'i32 {i}' for i in range(NUMBERS))}>, {ends}")
+    first_lane = out.value(f"insertelement {ints} poison, i32 {out.value(f'trunc i64 {most} to i32')}, i64 0")
+    ends = out.value(f"shufflevector {ints} {first_lane}, {ints} poison, {ints} zeroinitializer")
+    live = out.value(f"icmp slt {ints} <{', '.join(f'i32 {i}' for i in range(NUMBERS))}>, {ends}")
     return out.value(
         f"call {kind} @llvm.masked.load.v{NUMBERS}f32.p0(ptr {source}, i32 4, <{NUMBERS} x i1> {live}, "
         f"{kind} zeroinitializer)"
@@ -165,7 +172,7 @@ def _loaded(out: Text, source: str, left: str) -> str:
 
 
 def _multiples(out: Text, parts: list[str], to: str, layout: Layout) -> list[str]:
-    """Vectors as multiples of the units of their lanes, which are stored."""
+    """Append vectors as multiples of the units of their lanes, and store the units."""
     kept_bits, largest = 8 * layout.digits - 2, "zeroinitializer"
     for part in parts:
         bits = out.value(f"bitcast {FLOATS} {part} to {WORDS}")
@@ -173,35 +180,39 @@ def _multiples(out: Text, parts: list[str], to: str, layout: Layout) -> list[str
         largest = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {largest}, {WORDS} {bits})")
     carried = out.value(f"add {WORDS} {largest}, {all_of('i32', CARRY)}")
     exponent = out.value(f"lshr {WORDS} {carried}, {all_of('i32', 23)}")
-    kept = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', SMALLEST)})")
-    kept = out.value(f"call {WORDS} @llvm.smin.v16i32({WORDS} {kept}, {WORDS} {all_of('i32', LARGEST)})")
-    beyond = out.value(f"icmp ne {WORDS} {kept}, {exponent}")
-    something = out.value(f"icmp ne {WORDS} {largest}, zeroinitializer")
-    here = out.value(f"and <16 x i1> {beyond}, {something}")
-    out.line(f"%found = or <16 x i1> %unusual, {here}")
-    inverse = out.value(f"sub {WORDS} {all_of('i32', 254 + kept_bits)}, {kept}")
+    clamped = out.value(
+        f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', SMALLEST)})"
+    )
+    clamped = out.value(
+        f"call {WORDS} @llvm.smin.v16i32({WORDS} {clamped}, {WORDS} {all_of('i32', LARGEST)})"
+    )
+    beyond = out.value(f"icmp ne {WORDS} {clamped}, {exponent}")
+    nonzero = out.value(f"icmp ne {WORDS} {largest}, zeroinitializer")
+    out_of_range = out.value(f"and <16 x i1> {beyond}, {nonzero}")
+    out.line(f"%found = or <16 x i1> %unusual, {out_of_range}")
+    inverse = out.value(f"sub {WORDS} {all_of('i32', 254 + kept_bits)}, {clamped}")
     inverse = out.value(f"shl {WORDS} {inverse}, {all_of('i32', 23)}")
     inverse = out.value(f"bitcast {WORDS} {inverse} to {FLOATS}")
-    unit = out.value(f"sub {WORDS} {kept}, {all_of('i32', kept_bits)}")
+    unit = out.value(f"sub {WORDS} {clamped}, {all_of('i32', kept_bits)}")
     unit = out.value(f"shl {WORDS} {unit}, {all_of('i32', 23)}")
     out.line(f"store {WORDS} {unit}, ptr {out.element('i8', to, layout.units)}, align 64")
-    found = []
+    multiples = []
     for part in parts:
         quotient = out.value(f"fmul {FLOATS} {part}, {inverse}")
-        found.append(
+        multiples.append(
             out.value(
                 f"call {WORDS} @llvm.x86.avx512.mask.cvtps2dq.512({FLOATS} {quotient}, {WORDS} zeroinitializer, "
                 "i16 -1, i32 4)"
             )
         )
-    return found
+    return multiples
 
 
 def _word(out: Text, four: list[str]) -> str:
-    """The last 8 bits of four numbers as bytes of words."""
-    found = out.value(f"and {WORDS} {four[0]}, {all_of('i32', 255)}")
-    for place, each in enumerate(four[1:], start=1):
-        byte = out.value(f"and {WORDS} {each}, {all_of('i32', 255)}")
-        byte = out.value(f"shl {WORDS} {byte}, {all_of('i32', 8 * place)}")
-        found = out.value(f"or {WORDS} {found}, {byte}")
-    return found
+    """Append the last 8 bits of four numbers as bytes of words."""
+    word = out.value(f"and {WORDS} {four[0]}, {all_of('i32', 255)}")
+    for index, number in enumerate(four[1:], start=1):
+        byte = out.value(f"and {WORDS} {number}, {all_of('i32', 255)}")
+        byte = out.value(f"shl {WORDS} {byte}, {all_of('i32', 8 * index)}")
+        word = out.value(f"or {WORDS} {word}, {byte}")
+    return word

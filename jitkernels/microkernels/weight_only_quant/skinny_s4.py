@@ -1,4 +1,4 @@
-"""Products of few rows of floats and of weights of 4 bits: a column is read once for some rows, as it is packed."""
+"""Skinny GEMM with 4-bit weights: few rows of floats; a column is read once for some rows, packed."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,21 +7,35 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.loops.int4_floats import FloatDots
-from jitkernels.loops.int4_writer import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS, STREAMED, DotWriter
-from jitkernels.loops.matmul_grouped import has_instruction
-from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
-from jitkernels.loops.weight_body import body_of
-from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
-from jitkernels.loops.weight_columns import by_columns
-from jitkernels.loops.weight_digits import DigitDots
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.vnni_packed import has_instruction
+from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
+from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns
+from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
+from jitkernels.microkernels.weight_only_quant.dot_emitter import (
+    BYTES,
+    COLUMNS,
+    LANES,
+    NUMBERS,
+    ROWS,
+    STEPS,
+    STREAMED,
+    DotWriter,
+)
+from jitkernels.microkernels.weight_only_quant.fp32_dots_s4 import FloatDots
+from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
+from jitkernels.microkernels.weight_only_quant.quantize_activations import (
+    LOADED,
+    SHORTEST,
+    Layout,
+    arrange_digits,
+)
 
 INFINITE = np.float32(np.inf)
 BLOCK = 32
-"""Columns that a thread gets at least, twice."""
+"""Half of the least number of columns per thread."""
 
 
 def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
@@ -30,10 +44,11 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     permutes = target.is_x86 and target.vector_bytes == 64
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 4)
 
-    def dots(made: Callable[..., DotWriter], columns: int, **rows: int) -> Any:
-        """Products of so many columns and rows at a time."""
+    def dots(emitter: Callable[..., DotWriter], columns: int, **rows: int) -> Any:
+        """Return the functions for tiles of columns and rows."""
         few, many = (
-            made(few=is_few, shifted=shifted, columns=columns, **rows).function() for is_few in (True, False)
+            emitter(few=is_few, shifted=shifted, columns=columns, **rows).function()
+            for is_few in (True, False)
         )
 
         @inlined()
@@ -49,28 +64,30 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
         return dot
 
-    def row_by_row(made: Callable[..., DotWriter], side: int) -> Any:
-        """Products of some columns, of which so many are read side by side where they come from memory."""
-        one, several = dots(made, 1), dots(made, COLUMNS)
-        aside = several if side == COLUMNS else dots(made, side)
+    def row_by_row(emitter: Callable[..., DotWriter], side: int) -> Any:
+        """Return the functions for one row; they read `side` columns side by side where these come from memory."""
+        single, several = dots(emitter, 1), dots(emitter, COLUMNS)
+        side_by_side = several if side == COLUMNS else dots(emitter, side)
 
         @inlined()
         def each(
-            packed: Any, floats: Any, apart: int, rows: int, scale: Any, zero: Any, j: int, together: int, to: Any,
+            packed: Any, floats: Any, row_stride: int, rows: int, scale: Any, zero: Any, j: int, together: int, to: Any,
             n: int, groups: int, half: int, shift: int,
         ) -> None:  # fmt: skip
             streamed = n * groups * half >= STREAMED
             step = side if streamed else COLUMNS
             whole = together - together % step
             for i in range(rows):
-                row, found = offset(floats, i * apart), offset(to, i * n)
+                row, result = offset(floats, i * row_stride), offset(to, i * n)
                 for q in range(0, whole, step):
                     if streamed:
-                        aside(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                        side_by_side(
+                            packed, row, scale, zero, j + q, offset(result, q), n, groups, half, shift
+                        )
                     else:
-                        several(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                        several(packed, row, scale, zero, j + q, offset(result, q), n, groups, half, shift)
                 for q in range(whole, together):
-                    one(packed, row, scale, zero, j + q, offset(found, q), n, groups, half, shift)
+                    single(packed, row, scale, zero, j + q, offset(result, q), n, groups, half, shift)
 
         return each
 
@@ -84,16 +101,16 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     @inlined()
     def shift_of(half: int) -> int:
-        """Which power of two times 4 it is, or -1."""
-        found = -1
+        """Return the exponent e with half == 4 << e, or -1."""
+        exponent = -1
         for shift in range(5):
             if half == 4 << shift:
-                found = shift
-        return found
+                exponent = shift
+        return exponent
 
     @inlined()
     def arrange(a: Any, at: int, k: int, vectors: int, floats: Any) -> None:
-        """A row in the order of weights in words."""
+        """Permute a row into the order of the weights in words."""
         for v in range(vectors):
             for lane in range(LANES):
                 for s in range(STEPS):
@@ -105,7 +122,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     @inlined()
     def small(zero: Any, first: int, count: int) -> bool:
-        """Whether zero points have four bits, as sums of products are to fit into words."""
+        """Return whether zero points have four bits, so that sums of products fit into words."""
         bits = np.uint8(0)
         for g in range(first, first + count):
             bits = bits | zero[g]
@@ -113,7 +130,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     @inlined("reassoc", "contract")
     def plainly(a: Any, at: int, packed: Any, scale: Any, zero: Any, j: int, groups: int, half: int) -> Any:
-        """One product, for groups of any size."""
+        """Compute one product in scalar code, for groups of any size."""
         total = number(0)
         for g in range(groups):
             middle = number(zero[j * groups + g]) if shifted else number(8)
@@ -127,14 +144,14 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     @inlined()
     def computed(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, room: Any,
+        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, half: int, scratch: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
         k, shift = 2 * groups * half, shift_of(half)
         vectors = (groups * half + BYTES - 1) // BYTES
         if half == 0 or (shift < 0 and half % BYTES != 0):
             if m != 1:
-                columns(a, packed, scale, zero, c, m, n, groups, half, room, begin, end)
+                columns(a, packed, scale, zero, c, m, n, groups, half, scratch, begin, end)
             else:
                 for j in range(begin, end):
                     c[j] = plainly(a, 0, packed, scale, zero, j, groups, half)
@@ -145,7 +162,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
         for top in range(0, m, ROWS):
             rows, unusual = min(ROWS, m - top), 0
             for i in range(rows):
-                at, to = (top + i) * k, offset(room, i * apart)
+                at, to = (top + i) * k, offset(scratch, i * apart)
                 if not in_digits:
                     arrange(a, at, k, vectors, to)
                 elif arranged(offset(a, at), k, blocks, to) != 0:
@@ -154,12 +171,16 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                 together, to = min(COLUMNS, end - j), offset(c, top * n + j)
                 plain = in_digits and shifted and not small(zero, j * groups, together * groups)
                 if not in_digits:
-                    by_floats(packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift)
+                    by_floats(
+                        packed, scratch, apart, rows, scale, zero, j, together, to, n, groups, half, shift
+                    )
                 elif rows == ROWS and together == COLUMNS:
-                    both(packed, room, scale, zero, j, to, n, groups, half, shift)
+                    both(packed, scratch, scale, zero, j, to, n, groups, half, shift)
                 else:
-                    by_digits(packed, room, apart, rows, scale, zero, j, together, to, n, groups, half, shift)
-                # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
+                    by_digits(
+                        packed, scratch, apart, rows, scale, zero, j, together, to, n, groups, half, shift
+                    )
+                # An infinite scale times a weight of 0 is NaN, and the sum of a group may overflow.
                 for i in range(rows):
                     for q in range(together):
                         if plain or unusual >> i & 1 != 0 or not abs(to[i * n + q]) < INFINITE:

@@ -1,4 +1,4 @@
-"""Products of few rows of floats and of weights of 8 bits: a column is read once for some rows, as it lies."""
+"""Skinny GEMM with 8-bit weights: few rows of floats; a column is read once for some rows, in place."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,25 +7,30 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
-from jitkernels.loops.int4_writer import COLUMNS, ROWS, STREAMED, DotWriter
-from jitkernels.loops.int8_dots import Int8Dots
-from jitkernels.loops.matmul_grouped import has_instruction
-from jitkernels.loops.weight_arranged import LOADED, SHORTEST, Layout, arrange_digits
-from jitkernels.loops.weight_body import body_of
-from jitkernels.loops.weight_columns import COLUMNS as UNPACKED
-from jitkernels.loops.weight_columns import by_columns
-from jitkernels.loops.weight_digits import DigitDots
-from jitkernels.machine import Target
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.vnni_packed import has_instruction
+from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
+from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns
+from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
+from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS, STREAMED, DotWriter
+from jitkernels.microkernels.weight_only_quant.fp32_dots_s8 import Int8Dots
+from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
+from jitkernels.microkernels.weight_only_quant.quantize_activations import (
+    LOADED,
+    SHORTEST,
+    Layout,
+    arrange_digits,
+)
 
 INFINITE = np.float32(np.inf)
 TINY = 31
-"""Weights of a group up to which vectors would be left half empty: columns become floats, of whatever groups."""
+"""Up to so many weights per group, vectors would be half empty: columns are dequantized, with groups of any size."""
 ALONE = 6
-"""In place of that power for a single group, of which there is none beside it in what is loaded at once."""
+"""Stands for the exponent of a single group, which has no other group beside it in a vector."""
 BLOCK = 32
-"""Columns that a thread gets at least, twice."""
+"""Half of the least number of columns per thread."""
 
 
 def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> LoopNest:
@@ -33,16 +38,16 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     number, shifted = np.float32, attr.shifted
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 8)
 
-    def functions(made: Callable[..., DotWriter], side: int, *, few: bool) -> Any:
-        """Products of some columns and rows, for one of which `side` are read at a time where they come from memory."""
-        one, several, aside, both = (
-            made(few=few, shifted=shifted, columns=columns, rows=rows).function()
+    def functions(emitter: Callable[..., DotWriter], side: int, *, few: bool) -> Any:
+        """Return the functions for tiles; for one row they read `side` columns side by side from memory."""
+        single, several, side_by_side, both = (
+            emitter(few=few, shifted=shifted, columns=columns, rows=rows).function()
             for columns, rows in ((1, 1), (COLUMNS, 1), (side, 1), (COLUMNS, ROWS))
         )
 
         @inlined()
         def some(
-            floats: Any, apart: int, rows: int, q: Any, scale: Any, zero: Any, j: int, together: int, to: Any,
+            floats: Any, row_stride: int, rows: int, q: Any, scale: Any, zero: Any, j: int, together: int, to: Any,
             n: int, groups: int, size: int, shift: int,
         ) -> None:  # fmt: skip
             k = groups * size
@@ -54,21 +59,23 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
             step = side if streamed else COLUMNS
             whole = together - together % step
             for i in range(rows):
-                row, found = offset(floats, i * apart), offset(to, i * n)
+                row, result = offset(floats, i * row_stride), offset(to, i * n)
                 for c in range(0, whole, step):
-                    at, of, to_c = offset(weights, c * k), c * groups, offset(found, c)
+                    at, of, to_c = offset(weights, c * k), c * groups, offset(result, c)
                     if streamed:
-                        aside(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
+                        side_by_side(
+                            at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift
+                        )
                     else:
                         several(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
                 for c in range(whole, together):
                     at, of = offset(weights, c * k), c * groups
-                    one(
+                    single(
                         at,
                         row,
                         offset(scales, of),
                         offset(zeros, of),
-                        offset(found, c),
+                        offset(result, c),
                         n,
                         groups,
                         size,
@@ -89,12 +96,12 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
 
     @inlined()
     def shift_of(size: int) -> int:
-        """Which power of two times 4 it is, or -1."""
-        found = -1
+        """Return the exponent e with size == 4 << e, or -1."""
+        exponent = -1
         for shift in range(SHORTEST, 5):
             if size == 4 << shift:
-                found = shift
-        return found
+                exponent = shift
+        return exponent
 
     @inlined("reassoc", "contract")
     def plainly(a: Any, at: int, q: Any, scale: Any, zero: Any, j: int, groups: int, size: int) -> Any:
@@ -109,7 +116,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
 
     @inlined()
     def computed(
-        a: Any, q: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, room: Any,
+        a: Any, q: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, scratch: Any,
         begin: int, end: int,
     ) -> None:  # fmt: skip
         k = groups * size
@@ -118,7 +125,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
             shift = ALONE
         in_digits = digits and size > 0 and (shift >= 0 or size % LOADED == 0)
         if not in_digits and size <= TINY and m >= 2 * ROWS:
-            columns(a, q, scale, zero, c, m, n, groups, size, room, begin, end)
+            columns(a, q, scale, zero, c, m, n, groups, size, scratch, begin, end)
             return
         blocks = (k + LOADED - 1) // LOADED
         apart = blocks * floats_of_block
@@ -126,7 +133,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
             rows, unusual, floats = min(ROWS, m - top), 0, offset(a, top * k)
             if digits and in_digits:
                 for i in range(rows):
-                    if arranged(offset(floats, i * k), k, blocks, offset(room, i * apart)) != 0:
+                    if arranged(offset(floats, i * k), k, blocks, offset(scratch, i * apart)) != 0:
                         unusual = unusual | 1 << i
             for j in range(begin, end, COLUMNS):
                 together, to = min(COLUMNS, end - j), offset(c, top * n + j)
@@ -134,10 +141,12 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
                     by_floats(floats, k, rows, q, scale, zero, j, together, to, n, groups, size, 0)
                 elif digits:
                     if shift >= 0:
-                        few_digits(room, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift)
+                        few_digits(
+                            scratch, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift
+                        )
                     else:
-                        many_digits(room, apart, rows, q, scale, zero, j, together, to, n, groups, size, 0)
-                # Where a scale is infinite, a weight of 0 makes NaN, and the sum of a group may be too large.
+                        many_digits(scratch, apart, rows, q, scale, zero, j, together, to, n, groups, size, 0)
+                # An infinite scale times a weight of 0 is NaN, and the sum of a group may overflow.
                 for i in range(rows):
                     for column in range(together):
                         if unusual >> i & 1 != 0 or not abs(to[i * n + column]) < INFINITE:

@@ -1,11 +1,13 @@
 // LAYER_NORM: per row the mean, the variance about it, and the result, in four accumulators each. An element
 // is read for the last time right before its result is written, so y may be x.
 //
-// Long rows, rows that lie far from zero for their spread, and rows whose squares leave the range of the type
-// are gone through with care: in blocks, with the mean corrected by the mean distance from it, multiplied by a
-// power of two. What the numbers mean is said in the generated kernel, which does the same.
+// Long rows, rows whose mean is large against their deviation, and rows whose squares overflow or underflow take
+// a careful path: blocked, compensated sums, a mean corrected by the mean deviation, and a scale by a power of
+// two. The generated kernel does the same and documents the constants.
 
 #define SUMMED 4096
+// Elements per accumulator before it is combined with others.
+#define ADDS 16
 #define SPREAD 16
 #ifdef FLOAT64
 #define SMALLEST 0x1p-900
@@ -22,29 +24,39 @@
 #endif
 
 INLINE element row_sum(const element *x, int64_t n) {
-  vector a = zero(), b = zero(), c = zero(), d = zero();
-  int64_t i = 0;
-  for (; i + 4 * LANES <= n; i += 4 * LANES) {
-    a = add(a, load(x + i));
-    b = add(b, load(x + i + LANES));
-    c = add(c, load(x + i + 2 * LANES));
-    d = add(d, load(x + i + 3 * LANES));
+  vector a = zero(), b = zero(), c = zero(), d = zero(), parts = zero();
+  int64_t i = 0, whole = n - n % (4 * LANES);
+  while (i < whole) {
+    int64_t end = whole - i < ADDS * 4 * LANES ? whole : i + ADDS * 4 * LANES;
+    parts = add(parts, add(add(a, b), add(c, d)));
+    a = zero(), b = zero(), c = zero(), d = zero();
+    for (; i < end; i += 4 * LANES) {
+      a = add(a, load(x + i));
+      b = add(b, load(x + i + LANES));
+      c = add(c, load(x + i + 2 * LANES));
+      d = add(d, load(x + i + 3 * LANES));
+    }
   }
   for (; i + LANES <= n; i += LANES) a = add(a, load(x + i));
   if (i < n) b = add(b, load_part(x + i, first_lanes(n - i)));
-  return total(add(add(a, b), add(c, d)));
+  return total(add(parts, add(add(a, b), add(c, d))));
 }
 
 INLINE element row_squares(const element *x, int64_t n, element mean) {
-  vector a = zero(), b = zero(), c = zero(), d = zero(), middle = all(mean);
-  int64_t i = 0;
-  for (; i + 4 * LANES <= n; i += 4 * LANES) {
-    vector p = subtract(load(x + i), middle), q = subtract(load(x + i + LANES), middle);
-    vector r = subtract(load(x + i + 2 * LANES), middle), s = subtract(load(x + i + 3 * LANES), middle);
-    a = multiply_add(p, p, a);
-    b = multiply_add(q, q, b);
-    c = multiply_add(r, r, c);
-    d = multiply_add(s, s, d);
+  vector a = zero(), b = zero(), c = zero(), d = zero(), parts = zero(), middle = all(mean);
+  int64_t i = 0, whole = n - n % (4 * LANES);
+  while (i < whole) {
+    int64_t end = whole - i < ADDS * 4 * LANES ? whole : i + ADDS * 4 * LANES;
+    parts = add(parts, add(add(a, b), add(c, d)));
+    a = zero(), b = zero(), c = zero(), d = zero();
+    for (; i < end; i += 4 * LANES) {
+      vector p = subtract(load(x + i), middle), q = subtract(load(x + i + LANES), middle);
+      vector r = subtract(load(x + i + 2 * LANES), middle), s = subtract(load(x + i + 3 * LANES), middle);
+      a = multiply_add(p, p, a);
+      b = multiply_add(q, q, b);
+      c = multiply_add(r, r, c);
+      d = multiply_add(s, s, d);
+    }
   }
   for (; i + LANES <= n; i += LANES) {
     vector p = subtract(load(x + i), middle);
@@ -55,7 +67,7 @@ INLINE element row_squares(const element *x, int64_t n, element mean) {
     vector p = keep_part(rest, subtract(load_part(x + i, rest), middle));
     b = multiply_add(p, p, b);
   }
-  return total(add(add(a, b), add(c, d)));
+  return total(add(parts, add(add(a, b), add(c, d))));
 }
 
 typedef struct {
@@ -68,10 +80,10 @@ INLINE void join_part(long_sum *sum, element part) {
   sum->total = larger;
 }
 
-// Infinities have no difference: nothing is lost of them.
+// The rounding error of an infinite sum is NaN and is ignored.
 INLINE element settled(long_sum sum) { return sum.lost == sum.lost ? sum.total + sum.lost : sum.total; }
 
-// Sums of the distances x * unit - mean, and of their squares.
+// Sums of the deviations x * unit - mean, and of their squares.
 INLINE void distances(
     const element *x, int64_t n, element unit, element mean, long_sum *sum, long_sum *squares) {
   vector a = zero(), b = zero(), c = zero(), d = zero(), times = all(unit), middle = all(mean);
@@ -94,7 +106,7 @@ INLINE void distances(
   join_part(squares, total(add(c, d)));
 }
 
-// What a row is multiplied by, what is then subtracted, and what the distances are multiplied by.
+// The scale of a row, its scaled mean, and the factor of the deviations.
 typedef struct {
   element unit, mean, factor;
 } measures;
@@ -107,14 +119,15 @@ static __attribute__((noinline)) measures with_care(const element *x, int64_t n,
   element unit = 1, mean = 0, count = (element)n;
   for (int passes = 2;; passes--) {
     long_sum sum = {0, 0}, squared = {0, 0};
-    for (int64_t i = 0; i < n; i += SUMMED)
-      distances(x + i, n - i < SUMMED ? n - i : SUMMED, unit, mean, &sum, &squared);
+    const int64_t part = ADDS * 2 * LANES;
+    for (int64_t i = 0; i < n; i += part)
+      distances(x + i, n - i < part ? n - i : part, unit, mean, &sum, &squared);
     element off = settled(sum) / count;
     element squares = settled(squared) - off * settled(sum);
     mean += off;
-    if (passes == 2) continue;  // the squares were not about the mean
+    if (passes == 2) continue;  // the deviations were not from the mean
     if (unit == 1 && !(squares <= LARGEST)) {
-      // An eps that is not zero stays so: of a constant row there is nothing else.
+      // A scaled eps must stay nonzero: for a constant row it is the whole denominator.
       eps = eps * (1 / UP) * (1 / UP) > TINY || eps == 0 ? eps * (1 / UP) * (1 / UP) : TINY;
       unit = 1 / UP, mean = 0, passes = 3;
     } else if (unit == 1 && squares < SMALLEST && mean < NEAR && -mean < NEAR && eps < NEAR * NEAR) {

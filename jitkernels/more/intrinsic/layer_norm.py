@@ -3,12 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.loops.pieces import BLOCK, threads
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.c_source import CSource
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import BLOCK, threads
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.native.c import CSource
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -21,7 +21,7 @@ def _block(attr: LayerNormAttr) -> int:
 
 
 def can_be_used(attr: LayerNormAttr) -> bool | str:
-    return "it gives no mean and variance" if attr.stats else usable(attr)
+    return "it returns no mean and variance" if attr.stats else usable(attr)
 
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)

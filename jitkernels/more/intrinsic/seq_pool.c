@@ -1,29 +1,29 @@
-// SEQ_POOL: narrow rows stay in registers while the sequence runs past; wide ones are joined to the result
-// eight at a time, in the order in which they lie in memory. Sums of many rows are cut into blocks of rows,
-// which are joined without loss. POOL is SUM, MEAN, SQRT or MAX.
+// SEQ_POOL: the accumulators of narrow rows stay in registers over the sequence; wide rows are reduced into the
+// result eight at a time, in memory order. Sums of many rows are blocked, and the sums of blocks are compensated.
+// POOL is SUM, MEAN, SQRT or MAX.
 
 #define SUM 1
 #define MEAN 2
 #define SQRT 3
 #define MAX 4
 
-// Vectors across that fit in the registers.
+// Accumulator vectors that fit in the registers.
 #ifdef AVX512
 #define WIDEST 8
 #else
 #define WIDEST 4
 #endif
 
-// Rows of a block: one, and 32 times eight. Columns whose sums lie on the stack from block to block.
+// Rows of a block: one, and 16 times eight. Columns whose sums stay on the stack from block to block.
 #if POOL == MAX
 #define ROWS INT64_MAX
 #else
-#define ROWS 257
+#define ROWS 129
 #endif
 #define COLUMNS ((int64_t)(16384 / sizeof(element)))
 
 // A maximum is NaN wherever a column holds one, as in NumPy. The instruction loses NaN, so the lanes that
-// met one are collected beside it, those of two vectors by one comparison.
+// met one are collected in a mask, those of two vectors by one comparison.
 #if POOL == MAX
 typedef struct {
   vector value;
@@ -60,7 +60,7 @@ INLINE void put(element *to, int whole, mask lanes, vector value) {
     store_part(to, lanes, value);
 }
 
-// Eight rows meet in a tree before they join the result: the chain of additions is an eighth as long.
+// Eight rows form a tree before they are added to the result: the dependence chain is an eighth as long.
 INLINE pooled eight(const element *x, int64_t w, int whole, mask lanes) {
 #define GET(row) get(x + (row) * w, whole, lanes)
   pooled low = both(of_two(GET(0), GET(1)), of_two(GET(2), GET(3)));
@@ -69,7 +69,7 @@ INLINE pooled eight(const element *x, int64_t w, int whole, mask lanes) {
 #undef GET
 }
 
-// `count` vectors across, the last one being `lanes`, down `h` rows into `so_far`.
+// Reduce `count` vectors, the last one of `lanes` lanes, over `h` rows into `so_far`.
 INLINE void narrow_block(const element *x, pooled *so_far, int64_t h, int64_t w, int count, mask lanes) {
   int64_t i = 1;
   for (int v = 0; v < count; v++) so_far[v] = of_one(get(x + v * LANES, v < count - 1, lanes));
@@ -147,7 +147,7 @@ INLINE void wide(const element *x, element *y, int64_t h, int64_t w, int64_t wid
   }
 }
 
-// Rows of 1, 2, 4... elements: a whole number of rows fills a vector.
+// Rows of 1, 2, 4... elements: several whole rows fill a vector.
 INLINE void tiny(const element *x, element *y, int64_t h, int64_t w, int many) {
   element parts[BYTES / sizeof(element)];
   int64_t vectors = h * w / LANES;
@@ -169,7 +169,7 @@ INLINE void divide_all(element *y, int64_t h, int64_t width) {
 #endif
 }
 
-// `width` columns of x[h, w] into y[width]. Where `many` is not set there are no more than ROWS rows.
+// Reduce `width` columns of x[h, w] into y[width]. Unless `many` is set there are at most ROWS rows.
 INLINE void columns(const element *x, element *y, int64_t h, int64_t w, int64_t width, int many) {
   mask lanes = first_lanes((width - 1) % LANES + 1);
   if (width == w && w < LANES && LANES % w == 0 && h * w >= LANES)
@@ -191,7 +191,7 @@ INLINE void columns(const element *x, element *y, int64_t h, int64_t w, int64_t 
   divide_all(y, h, width);
 }
 
-// A function of its own: what its blocks need would make the others slower.
+// Noinline: the registers of its blocks would make the others slower.
 static __attribute__((noinline)) void many_rows(
     const element *x, element *y, int64_t h, int64_t w, int64_t width) {
   columns(x, y, h, w, width, 1);

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.loops.pieces import threads
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import threads
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
 
 BLOCK_COLUMNS = 128
-"""Columns that a thread gets at least: as many as stay in registers."""
+"""Least number of columns per thread: as many as stay in registers."""
 BLOCK_ELEMENTS = 16384
-"""Elements of x that a thread gets at least."""
+"""Least number of elements of x per thread."""
 
 
 def variants(attr: SeqPoolAttr) -> list[Variant]:
@@ -23,7 +23,7 @@ def variants(attr: SeqPoolAttr) -> list[Variant]:
 
 @implements(SeqPoolAttr, can_be_used=usable, variants=variants)
 def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
-    """Threads or none take the same function: a second one would cost the C compiler more than a second."""
+    """Make the nest; serial and parallel share a function: another would take the C compiler over a second."""
     signature = attr.signature()
     arguments = signature.c_arguments
     built = source("seq_pool", "seq_pool", attr.dtype, (*arguments, "int64"), POOL=attr.pool.upper())

@@ -1,5 +1,5 @@
-// One name for each vector operation, so that a kernel is written once for float and double, AVX2 and
-// AVX-512. FLOAT64 and AVX512 are defined, or not, by whoever puts this text before a kernel's.
+// One name per vector operation, so that a kernel is written once for float and double, AVX2 and AVX-512. The
+// including source defines FLOAT64 and AVX512, or not.
 
 #include <immintrin.h>
 #include <math.h>
@@ -56,9 +56,9 @@ INLINE vector multiply(vector a, vector b) { return OP(mul)(a, b); }
 INLINE vector divide(vector a, vector b) { return OP(div)(a, b); }
 INLINE vector multiply_add(vector a, vector b, vector c) { return OP(fmadd)(a, b, c); }
 
-// A long sum is added up in blocks, and these are joined with what that rounds away: `sum` becomes sum + part,
-// `lost` grows by the difference. In the end `add_lost` gives their sum, or the sum alone where nothing was
-// lost, so that a negative zero stays one, and where it is infinite, as infinities have no difference.
+// Blocked, compensated sums: `sum` becomes sum + part, `lost` accumulates the rounding errors. In the end
+// `add_lost` returns their sum, or the sum alone where nothing was lost, so that a negative zero stays one, and
+// where it is infinite, as its rounding error is NaN.
 INLINE void join_block(vector *sum, vector *lost, vector part) {
   vector larger = add(*sum, part), added = subtract(larger, *sum);
   *lost = add(*lost, add(subtract(*sum, subtract(larger, added)), subtract(part, added)));
@@ -77,7 +77,7 @@ INLINE void store_part(element *to, mask lanes, vector value) { OP(mask_storeu)(
 INLINE vector keep_part(mask lanes, vector value) { return OP(maskz_mov)(lanes, value); }
 INLINE element total(vector value) { return OP(reduce_add)(value); }
 
-// Which lanes hold NaN in a or in b, as something that can be joined.
+// The mask of lanes with NaN in a or in b, in a form that can be combined.
 typedef mask nan_lanes;
 INLINE nan_lanes no_nan(void) { return 0; }
 INLINE nan_lanes nan_in(vector a, vector b) { return COMPARE(a, b, _CMP_UNORD_Q); }

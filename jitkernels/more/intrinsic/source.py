@@ -1,16 +1,17 @@
-"""From the C files beside this module to sources: dtype and vector width go in as definitions at the top."""
+"""Sources from the C files beside this module: dtype and vector width become definitions at the top."""
 
 import functools
 from pathlib import Path
 from typing import Any
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.native import c, load
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.codegen import c_source
+from jitkernels.runtime.loading import loader
 
 
 def usable(attr: KernelAttr) -> bool | str:
-    """What `can_be_used` answers for kernels in C: they take every attr, where they can be built and run."""
-    return c.reason_against_avx2() or True
+    """`can_be_used` of kernels in C: every attr, where they can be built and run."""
+    return c_source.reason_against_avx2() or True
 
 
 @functools.cache
@@ -20,16 +21,16 @@ def _text(file: str) -> str:
 
 def source(
     family: str, function: str, dtype: str, arguments: tuple[str, ...], **definitions: object
-) -> c.CSource:
+) -> c_source.CSource:
     """The function of ``<family>.c`` for a dtype."""
-    flags = c.simd_flags()
+    flags = c_source.simd_flags()
     defined = {"FLOAT64": 1} if dtype == "float64" else {}
     defined |= {"AVX512": 1} if "-mavx512f" in flags else {}
     top = "".join(f"#define {name} {value}\n" for name, value in {**defined, **definitions}.items())
     code = f"{top}{_text('simd.h')}\n{_text(f'{family}.c')}"
-    return c.CSource(f"{function}_{dtype}", arguments, function, code, flags)
+    return c_source.CSource(f"{function}_{dtype}", arguments, function, code, flags)
 
 
-def external(built: c.CSource) -> Any:
+def external(built: c_source.CSource) -> Any:
     """The function of a source for loop nests to call."""
-    return load.entry_of(built, built.arguments)
+    return loader.entry_of(built, built.arguments)

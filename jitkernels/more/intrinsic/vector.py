@@ -2,18 +2,18 @@
 
 from typing import Any
 
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.vector import VMulAttr
-from jitkernels.loops.pieces import BLOCK, vector_threads
-from jitkernels.loops.variants import STREAM_BYTES
+from jitkernels.codegen.c_source import CSource
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import BLOCK, vector_threads
+from jitkernels.microkernels.tuning_space import STREAM_BYTES
 from jitkernels.more.intrinsic.source import external, source, usable
-from jitkernels.native.c import CSource
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
 
 
 def variants(attr: VMulAttr) -> list[Variant]:
-    """Serial first, then parallel, then both past the cache for large results."""
+    """List serial first, then parallel, then both with non-temporal stores for large results."""
     streams = (False, True) if attr.signature().outputs[0].nbytes >= STREAM_BYTES else (False,)
     return [{**variant, "stream": stream} for stream in streams for variant in vector_threads(attr)]
 

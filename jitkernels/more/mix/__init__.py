@@ -1,1 +1,1 @@
-"""Compositions of other kernels of the registry, calling their addresses."""
+"""Compositions of other kernels of the registry, called by address."""

@@ -1,4 +1,4 @@
-"""Activations of a piece of a vector by the kernels VSIGMOID and VEXP: `activate(x, y, n)`, y apart from x.
+"""Activations of a part of a vector by the kernels VSIGMOID and VEXP: `activate(x, y, n)`, where y does not alias x.
 
 Each returns the status of the kernel that it calls.
 """
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.vector import VExpAttr, VSigmoidAttr
-from jitkernels.loops.pieces import PIECE
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.chunking import PIECE
 from jitkernels.more.mix.component import component
-from jitkernels.native.source import inlined
 
 
 def activation(name: str, dtype: str) -> Any:
-    """The activation of a name that `LSTMCtHtAttr` knows, for loop nests to call."""
+    """Return the activation of a name of `LSTMCtHtAttr`, for loop nests to call."""
     return {"sigmoid": _sigmoid, "tanh": _tanh, "relu": _relu, "identity": _identity}[name](dtype)
 
 
@@ -59,7 +59,7 @@ def _relu(dtype: str) -> Any:
     @inlined()
     def relu(x: Any, y: Any, n: int) -> int:
         for i in range(n):
-            y[i] = max(x[i], zero)  # x first: Python's max keeps it when it is NaN
+            y[i] = max(x[i], zero)  # x first: Python's max returns it when it is NaN
         return 0
 
     return relu

@@ -1,20 +1,20 @@
-"""LSTM_CTHT out of the kernels VMUL, VSIGMOID and VEXP, one piece of the vectors after the other."""
+"""LSTM_CTHT from the kernels VMUL, VSIGMOID and VEXP, in chunks of the vectors."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.lstm import LSTMCtHtAttr
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.vector import VMulAttr
-from jitkernels.loops.pieces import threads
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.chunking import threads
 from jitkernels.more.mix.activation import activation
 from jitkernels.more.mix.component import component
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined, offset
-from jitkernels.registry import Variant, implements
 
 PIECE = 1024
-"""Elements at a time: the three rows of the workspace and what is read fit in the first-level cache."""
+"""Elements per chunk: the three rows of the workspace and the inputs fit in the first-level cache."""
 
 
 def variants(attr: LSTMCtHtAttr) -> list[Variant]:
@@ -35,48 +35,48 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
             result[i] = result[i] + gate_input[i]
         return status
 
-    # ct may be ct_1: a piece of ct is written when that piece of ct_1 has been read for the last time.
+    # ct may alias ct_1: each chunk of ct is written after the last read of that chunk of ct_1.
     def plain(gates: Any, ct_1: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> int:
-        entering, kept = workspace, offset(workspace, PIECE)
+        entered, forgotten = workspace, offset(workspace, PIECE)
         status = 0
         for at in range(begin, end, PIECE):
             n = min(PIECE, end - at)
             new, result = offset(ct, at), offset(ht, at)
-            status = min(status, candidate(offset(gates, at), entering, n))
-            status = min(status, gate(offset(gates, d + at), kept, n))
-            status = min(status, multiply(entering, kept, entering, n))
-            status = min(status, gate(offset(gates, 2 * d + at), kept, n))
-            status = min(status, multiply(offset(ct_1, at), kept, kept, n))
+            status = min(status, candidate(offset(gates, at), entered, n))
+            status = min(status, gate(offset(gates, d + at), forgotten, n))
+            status = min(status, multiply(entered, forgotten, entered, n))
+            status = min(status, gate(offset(gates, 2 * d + at), forgotten, n))
+            status = min(status, multiply(offset(ct_1, at), forgotten, forgotten, n))
             for i in range(n):
-                new[i] = entering[i] + kept[i]
-            status = min(status, cell(new, entering, n))
-            status = min(status, gate(offset(gates, 3 * d + at), kept, n))
-            status = min(status, multiply(entering, kept, result, n))
+                new[i] = entered[i] + forgotten[i]
+            status = min(status, cell(new, entered, n))
+            status = min(status, gate(offset(gates, 3 * d + at), forgotten, n))
+            status = min(status, multiply(entered, forgotten, result, n))
         return status
 
     def peephole(
         gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int
     ) -> int:
-        entering, kept, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
+        entered, forgotten, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
         status = 0
         for at in range(begin, end, PIECE):
             n = min(PIECE, end - at)
             old, new, result = offset(ct_1, at), offset(ct, at), offset(ht, at)
-            status = min(status, candidate(offset(gates, at), entering, n))
+            status = min(status, candidate(offset(gates, at), entered, n))
             status = min(status, add_product(offset(gates, d + at), offset(wp, at), old, total, n))
-            status = min(status, gate(total, kept, n))
-            status = min(status, multiply(entering, kept, entering, n))
+            status = min(status, gate(total, forgotten, n))
+            status = min(status, multiply(entered, forgotten, entered, n))
             status = min(status, add_product(offset(gates, 2 * d + at), offset(wp, d + at), old, total, n))
-            status = min(status, gate(total, kept, n))
-            status = min(status, multiply(old, kept, kept, n))
+            status = min(status, gate(total, forgotten, n))
+            status = min(status, multiply(old, forgotten, forgotten, n))
             for i in range(n):
-                new[i] = entering[i] + kept[i]
-            status = min(status, cell(new, entering, n))
+                new[i] = entered[i] + forgotten[i]
+            status = min(status, cell(new, entered, n))
             status = min(
                 status, add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n)
             )
-            status = min(status, gate(total, kept, n))
-            status = min(status, multiply(entering, kept, result, n))
+            status = min(status, gate(total, forgotten, n))
+            status = min(status, multiply(entered, forgotten, result, n))
         return status
 
     signature = attr.signature()

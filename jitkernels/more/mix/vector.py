@@ -1,11 +1,11 @@
 """VSIGMOID around the kernel VEXP."""
 
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.vector import VExpAttr, VSigmoidAttr
-from jitkernels.loops.pieces import PIECE, vector_threads
-from jitkernels.loops.sigmoid_by_exp import sigmoid_nest
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.chunking import PIECE, vector_threads
+from jitkernels.microkernels.reduction.sigmoid_from_vector_exp import sigmoid_nest
 from jitkernels.more.mix.component import component
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
 
 
 @implements(VSigmoidAttr, variants=vector_threads)

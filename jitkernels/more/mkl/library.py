@@ -1,10 +1,9 @@
-"""The loader of Intel MKL: found once, when first asked for, and kept from bringing an OpenMP runtime along.
+"""Loader of Intel MKL, on first use; it keeps MKL from loading an OpenMP runtime of its own.
 
-Kernels run MKL on the calling thread alone (`one_thread`) and share the work out among threads themselves,
-so that MKL obeys the thread settings of jitkernels and nothing runs in parallel after a fork.
+Kernels run MKL on the calling thread alone (`one_thread`) and split the work among threads themselves, so that MKL
+obeys the thread settings of jitkernels and nothing runs in parallel after a fork.
 """
 
-import ctypes
 import functools
 import os
 import sys
@@ -12,37 +11,45 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jitkernels.attrs.base import FLOATS
+from jitkernels.attrs.schema.base import FLOATS
+from jitkernels.codegen.source_protocol import External, inlined
 from jitkernels.errors import NotUsableError
-from jitkernels.native.openmp import runtime
-from jitkernels.native.source import External, inlined
+from jitkernels.more.mkl.prototypes import FUNCTIONS, declared
+from jitkernels.runtime.cffi_library import Library, opened
+from jitkernels.runtime.threads.team_size import runtime
 
 NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
 INTEL_LAYER, SEQUENTIAL_LAYER, GNU_LAYER = 0, 1, 3
-C_NAMES = ("vmsMul_64", "vmdMul_64", "vmsExp_64", "vmdExp_64", "cblas_sgemm_64", "cblas_dgemm_64")
+C_NAMES = (
+    "vmsMul_64",
+    "vmdMul_64",
+    "vmsExp_64",
+    "vmdExp_64",
+    "cblas_sgemm_64",
+    "cblas_dgemm_64",
+    "MKL_Set_Num_Threads_Local",
+)
 
 
 @functools.cache
-def library() -> tuple[ctypes.CDLL | None, str]:
-    """The library and its path, or None and the reason why there is none.
+def library() -> tuple[Library | None, str]:
+    """Return the library and its path, or None and the reason why there is none.
 
-    Looked for in the ``lib`` of this Python, where the package ``mkl`` puts it, then among the files of that package,
-    then by the system.
+    The search order is the ``lib`` of this Python, where the package ``mkl`` puts it, the files of that package, the
+    system.
     """
     refused: list[str] = []
-    for place in _places():
-        if isinstance(place, Path) and not place.is_file():
+    for path in _places():
+        if isinstance(path, Path) and not path.is_file():
             continue
         try:
-            found = ctypes.CDLL(str(place))
-            for name in (*C_NAMES, "MKL_Set_Num_Threads_Local"):
-                found[name]
+            handle = opened(declared, str(path), C_NAMES)
         except (OSError, AttributeError) as error:
-            if isinstance(place, Path):
-                refused.append(f"{place}: {error}")
+            if isinstance(path, Path):
+                refused.append(f"{path}: {error}")
             continue
-        _choose_threading(found)
-        return found, str(place)
+        _choose_threading(handle)
+        return handle, str(path)
     return None, "; ".join(refused) or "MKL is not installed: pip install mkl"
 
 
@@ -62,56 +69,62 @@ def _package_files() -> list[Path]:
     return [Path(str(file.locate())).resolve() for file in listed if file.name in NAMES]
 
 
-def _choose_threading(found: ctypes.CDLL) -> None:
-    """Let MKL use the OpenMP runtime that is already here, unless the user or an earlier caller has chosen.
+def _choose_threading(handle: Library) -> None:
+    """Make MKL use the OpenMP runtime of this process, unless the user or an earlier caller has chosen.
 
-    By default it would load Intel's beside GNU's, and two runtimes in one process double the threads. Ours
-    is loaded first, because MKL's layer for GNU's takes what it needs from the process.
+    By default it would load Intel's beside GNU's, and two runtimes in one process double the threads. Ours is loaded
+    first, because MKL's layer for GNU's resolves its symbols in the process.
     """
     openmp, name = runtime()
     layer = SEQUENTIAL_LAYER if openmp is None else GNU_LAYER if "gomp" in name else INTEL_LAYER
     if "MKL_THREADING_LAYER" not in os.environ:
-        found.MKL_Set_Threading_Layer(layer)
+        handle.functions.MKL_Set_Threading_Layer(layer)
 
 
-def _version(found: ctypes.CDLL) -> str:
-    text = ctypes.create_string_buffer(200)
-    found.MKL_Get_Version_String(text, len(text))
-    words = text.value.decode("ascii", "replace").split()
+def _version(handle: Library) -> str:
+    text = handle.ffi.new("char[200]")
+    handle.functions.MKL_Get_Version_String(text, len(text))
+    words = handle.ffi.string(text).decode("ascii", "replace").split()
     return f"MKL {words[words.index('Version') + 1]}" if "Version" in words[:-1] else "MKL"
 
 
 def status() -> tuple[bool, str]:
-    """Whether the library is there, with its version and path or the reason why not."""
-    found, text = library()
-    return found is not None, f"{_version(found)} ({text})" if found else text
+    """Report whether the library is there, with its version and path or the reason why not."""
+    handle, text = library()
+    return handle is not None, f"{_version(handle)} ({text})" if handle else text
 
 
 def usable(attr: Any) -> bool | str:
-    """What `can_be_used` answers: MKL takes every float32 and float64 where it is found: lengths have 64 bits."""
+    """`can_be_used`: MKL takes every float32 and float64 where it is installed: lengths have 64 bits."""
     if attr.dtype not in FLOATS:
-        return f"MKL is asked for products of float32 and float64, not of {attr.dtype}"
-    found, reason = library()
-    return found is not None or reason
+        return f"MKL computes in float32 and float64, not in {attr.dtype}"
+    handle, reason = library()
+    return handle is not None or reason
+
+
+def demanded() -> Library:
+    """Return the library. Raises NotUsableError when it is not there."""
+    handle, reason = library()
+    if handle is None:
+        raise NotUsableError(f"MKL cannot be used: {reason}")
+    return handle
 
 
 def address(name: str) -> int:
-    """Address of a function of the library. Raises NotUsableError when the library is not there."""
-    found, reason = library()
-    if found is None:
-        raise NotUsableError(f"MKL cannot be used: {reason}")
-    return ctypes.cast(found[name], ctypes.c_void_p).value or 0
+    """Return the address of a function of the library. Raises NotUsableError when the library is not there."""
+    return demanded().address(name)
 
 
-def external(name: str, result: str, *arguments: str) -> Any:
-    """A function of the library for loop nests to call."""
+def external(name: str) -> Any:
+    """Return a declared function of the library for loop nests to call."""
+    result, arguments = FUNCTIONS[name]
     return External(f"jk_mkl_{name}", result, arguments, lambda: address(name))
 
 
-set_threads = external("MKL_Set_Num_Threads_Local", "int32", "int32")
+set_threads = external("MKL_Set_Num_Threads_Local")
 
 
 @inlined()
 def one_thread() -> Any:
-    """Keep MKL on this thread; returns what `set_threads` must be given afterwards."""
+    """Keep MKL on this thread; return the argument of `set_threads` that undoes it."""
     return set_threads(1)

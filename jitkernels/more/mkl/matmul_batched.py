@@ -5,25 +5,19 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
-from jitkernels.loops.gemm import PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED
 from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import implements
 
 
 @implements(MatMulBatchedAttr, can_be_used=usable)
 def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
-    name, value = ("cblas_sgemm_batch_strided_64", "float") if attr.dtype == "float32" else (
-        "cblas_dgemm_batch_strided_64", "double",
-    )  # fmt: skip
-    pointer = f"{value}*"
-    gemm = external(
-        name, "void", *["int32"] * 3, *["int64"] * 3, value, pointer, "int64", "int64", pointer, "int64", "int64",
-        value, pointer, "int64", "int64", "int64",
-    )  # fmt: skip
+    single = attr.dtype == "float32"
+    gemm = external("cblas_sgemm_batch_strided_64" if single else "cblas_dgemm_batch_strided_64")
     number = np.dtype(attr.dtype).type
-    one, nothing = number(1), number(0)
+    one, zero = number(1), number(0)
     trans_a, trans_b = attr.trans_a, attr.trans_b
     turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
 
@@ -32,12 +26,12 @@ def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
             return
         if k == 0:
             for i in range(begin * m * n, end * m * n):
-                c[i] = nothing
+                c[i] = zero
             return
         token = one_thread()
         gemm(
             ROW_MAJOR, turn_a, turn_b, m, n, k, one, offset(a, begin * m * k), m if trans_a else k, m * k,
-            offset(b, begin * k * n), k if trans_b else n, k * n, nothing, offset(c, begin * m * n), n, m * n,
+            offset(b, begin * k * n), k if trans_b else n, k * n, zero, offset(c, begin * m * n), n, m * n,
             end - begin,
         )  # fmt: skip
         set_threads(token)

@@ -1,53 +1,49 @@
-"""MATMUL_INT8 by MKL's ``cblas_gemm_s8u8s32``: in the order of rows its A is uint8 and its B int8."""
+"""MATMUL_INT8 by MKL's ``cblas_gemm_s8u8s32``: in row-major order its A is uint8 and its B int8."""
 
-import ctypes
 import functools
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.loops.gemm import PLAIN, ROW_MAJOR, TRANSPOSED, variants
-from jitkernels.loops.gemm_int8 import int8_nest, is_exact, prototype, refused
-from jitkernels.more.mkl.library import address, external, one_thread, set_threads, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
-from jitkernels.registry import implements
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED, variants
+from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, refused
+from jitkernels.more.mkl.library import demanded, external, one_thread, set_threads, usable
 
 NAME = "cblas_gemm_s8u8s32_64"
-ARGUMENTS = (
-    *["int32"] * 4, *["int64"] * 3, "float", "void*", "int64", "int32", "void*", "int64", "int32", "float", "int32*",
-    "int64", "void*",
-)  # fmt: skip
-"""An offset of 8 bits is given as 32: those above its own count for nothing."""
 ONE_OFFSET = 173
-"""That of C is one number."""
-gemm = external(NAME, "void", *ARGUMENTS)
+"""The offset of C is one number."""
+gemm = external(NAME)
 
 
 @functools.cache
 def _exact() -> bool:
-    kinds = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "float": ctypes.c_float}
-    function = prototype(address(NAME), *(kinds.get(kind, ctypes.c_void_p) for kind in ARGUMENTS))
-    offset = ctypes.c_int32(0)
+    library = demanded()
+    offset = library.ffi.new("int *")
 
     def one(a: int, b: int, c: int, k: int) -> None:
-        function(
-            ROW_MAJOR, PLAIN, TRANSPOSED, ONE_OFFSET, 1, 1, k, 1.0, a, k, 0, b, k, 0, 0.0, c, 1,
-            ctypes.addressof(offset),
+        left, right, result = (
+            library.ffi.cast(kind, at) for kind, at in (("void *", a), ("void *", b), ("int *", c))
+        )
+        library.functions.cblas_gemm_s8u8s32_64(
+            ROW_MAJOR, PLAIN, TRANSPOSED, ONE_OFFSET, 1, 1, k, 1.0, left, k, b"\0", right, k, b"\0", 0.0, result, 1,
+            offset,
         )  # fmt: skip
 
     return is_exact(one)
 
 
 def usable_for(attr: MatMulInt8Attr) -> bool | str:
-    """What `can_be_used` answers: integers, where MKL adds them up exactly."""
+    """`can_be_used`: integers, where MKL's sums are exact."""
     why = refused(attr)
     if why:
         return why
-    found = usable(attr)
-    if found is not True:
-        return found
+    support = usable(attr)
+    if support is not True:
+        return support
     return _exact() or "MKL adds up pairs of products in 16 bits on this processor, where not all of them fit"
 
 

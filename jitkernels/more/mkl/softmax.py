@@ -1,15 +1,15 @@
 """SOFTMAX around MKL's exponential."""
 
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.loops.softmax_by_exp import of_rows, softmax_nest, softmax_threads
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.reduction.softmax_from_vector_exp import of_rows, softmax_nest, softmax_threads
 from jitkernels.more.mkl.library import one_thread, set_threads, usable
 from jitkernels.more.mkl.mathematics import exponential
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
 
 
 def usable_of_rows(attr: SoftmaxAttr) -> bool | str:
-    """Whether MKL is here, and the axis is the last one."""
+    """Return whether MKL is here, and the axis is the last one."""
     can = of_rows(attr)
     return usable(attr) if can is True else can
 

@@ -1,17 +1,17 @@
-"""Elementwise kernels by MKL: one line in a table for each function of its vector mathematics that is a row of ours."""
+"""Elementwise kernels by MKL: a table from op schemas to functions of its vector mathematics."""
 
 from typing import Any
 
 from jitkernels.attrs import vector_arithmetic as arithmetic
 from jitkernels.attrs import vector_functions as functions
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
-from jitkernels.loops.pieces import BLOCK, vector_threads
-from jitkernels.loops.sigmoid_by_exp import sigmoid_nest
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import BLOCK, vector_threads
+from jitkernels.microkernels.reduction.sigmoid_from_vector_exp import sigmoid_nest
 from jitkernels.more.mkl.library import one_thread, set_threads, usable
 from jitkernels.more.mkl.mathematics import MODE, exponential, vector_function
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import implements
 
 FUNCTIONS: dict[type[VectorAttr], str] = {
     VMulAttr: "Mul",
@@ -28,13 +28,13 @@ FUNCTIONS: dict[type[VectorAttr], str] = {
     functions.VCosAttr: "Cos",
     functions.VPowAttr: "Pow",
 }
-"""MKL's names."""
+"""MKL's function names by op schema."""
 
 
 def _nest(attr: VectorAttr, parallel: bool = False) -> LoopNest:
-    """A call of the function for each part of the vectors."""
+    """Make the nest that calls the function for each part of the vectors."""
     arrays = len(type(attr).arrays)
-    function = vector_function(FUNCTIONS[type(attr)], attr.dtype, arrays)
+    function = vector_function(FUNCTIONS[type(attr)], attr.dtype)
 
     def unary(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         token = one_thread()

@@ -1,4 +1,4 @@
-"""The rows of `attrs/vector_functions.py` by MKL: lines of the table in `vector`."""
+"""The schemas of `attrs/vector_functions.py` by MKL: entries of the table in `vector`."""
 
 from jitkernels.more.mkl import vector
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
-from jitkernels.loops.pieces import BLOCK, threads
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import BLOCK, threads
 from jitkernels.more.onednn.primitives import LAYER_NORM, LAYER_NORM_PLAIN, primitives, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -20,7 +20,7 @@ def _block(attr: LayerNormAttr) -> int:
 
 
 def can_be_used(attr: LayerNormAttr) -> bool | str:
-    return "its primitive gives no mean and variance at inference" if attr.stats else usable(attr)
+    return "its primitive returns no mean and variance at inference" if attr.stats else usable(attr)
 
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)

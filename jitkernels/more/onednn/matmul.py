@@ -1,22 +1,17 @@
-"""MATMUL by oneDNN's ``dnnl_sgemm``, which asks for no primitive of the shape."""
+"""MATMUL by oneDNN's ``dnnl_sgemm``, which needs no primitive per shape."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.gemm import TRANSPOSED, gemm_nest, variants
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.gemm.blas_gemm import TRANSPOSED, gemm_nest, variants
 from jitkernels.more.onednn.library import external, failed, one_thread, set_threads, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import inlined
-from jitkernels.registry import implements
 
-sgemm = external(
-    "dnnl_sgemm",
-    "int32",
-    *("int32", "int32", "int64", "int64", "int64"),
-    *("float", "float*", "int64", "float*", "int64", "float", "float*", "int64"),
-)
+sgemm = external("dnnl_sgemm")
 PLAIN_LETTER, TRANSPOSED_LETTER = ord("N"), ord("T")
 
 
@@ -25,9 +20,9 @@ def gemm(
     order: int, turn_a: int, turn_b: int, rows: int, columns: int, depth: int, alpha: Any, a: Any,
     a_stride: int, b: Any, b_stride: int, beta: Any, c: Any, c_stride: int,
 ) -> Any:  # fmt: skip
-    """As ``cblas_sgemm``; matrices are in the order of rows, as everywhere in oneDNN.
+    """Adapt ``cblas_sgemm``'s arguments; matrices are row-major, as everywhere in oneDNN.
 
-    Where there is nothing to add up it leaves c alone.
+    With an empty k it leaves c unchanged.
     """
     if depth == 0:
         for i in range(rows):

@@ -1,10 +1,10 @@
-// Primitives of oneDNN, each made for one shape and kept. What is made of a shape, `fill` says, in the file behind.
+// Cache of oneDNN primitives, one per shape. The function `fill`, in the file behind, creates the primitive of a shape.
 //
-// A primitive takes a millisecond to make, so that they are kept in slots, of which the one that was used longest ago
-// is made anew where a shape has none. A slot serves one thread at a time, since it holds the memory that the
-// primitive works in; another thread that wants the same shape gets a slot of its own. One lock is held while slots are
-// looked through and while primitives are made, never while one runs. A fork waits for it, so that the child finds
-// neither it nor a lock of oneDNN's taken; slots that other threads had taken are free in the child.
+// Creating a primitive takes a millisecond, so the cache keeps them in slots and replaces the least recently used slot
+// where a shape has none. A slot serves one thread at a time, since it holds the scratchpad of the primitive; another
+// thread with the same shape gets a slot of its own. One lock protects the search of slots and the creation of
+// primitives, never their execution. A fork waits for it, so that neither it nor a lock of oneDNN is held in the child;
+// slots that other threads had acquired are free in the child.
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,52 +22,50 @@ enum {
   ANY = 1, DESCRIPTION_OF = 255, LEFT_TO_RIGHT = 1,
 };
 
-typedef void *object;  // of oneDNN's
-typedef struct { int place; object memory; } argument;
+typedef void *object;  // an opaque oneDNN handle
+typedef dnnl_exec_arg_t argument;
 
-// Given once, in the order of FUNCTIONS in primitives.py.
+// Set once, in the order of FUNCTIONS in primitives.py, with the types that prototypes.h declares.
 static struct {
-  int (*get_threads)(void);
-  void (*set_threads)(int);
-  int (*engine_create)(object *, int, size_t);
-  int (*stream_create)(object *, object, unsigned);
-  int (*stream_destroy)(object);
-  int (*attr_create)(object *);
-  int (*attr_destroy)(object);
-  int (*attr_set_scratchpad_mode)(object, int);
-  int (*memory_desc_create_with_strides)(object *, int, const int64_t *, int, const int64_t *);
-  int (*memory_desc_destroy)(object);
-  size_t (*memory_desc_get_size)(object);
-  int (*memory_create)(object *, object, object, void *);
-  int (*memory_destroy)(object);
-  int (*memory_set_data_handle)(object, void *);
-  int (*softmax_desc_create)(object *, object, int, int, object, object, int, object);
-  int (*layer_norm_desc_create)(object *, object, int, object, object, object, float, unsigned, object);
-  int (*memory_desc_create_with_tag)(object *, int, const int64_t *, int, int);
-  int (*lstm_desc_create)(object *, object, int, int, object, object, object, object, object, object, object, object,
-                          object, object, object, unsigned, object);
-  int (*gru_desc_create)(object *, object, int, int, object, object, object, object, object, object, object, unsigned,
-                         object);
-  int (*reorder_desc_create)(object *, object, object, object, object, object);
-  object (*desc_query)(object, int, int);
-  int (*desc_destroy)(object);
-  int (*primitive_create)(object *, object);
-  int (*primitive_destroy)(object);
-  int (*primitive_execute)(object, object, int, const argument *);
+  __typeof__(omp_get_max_threads) *get_threads;
+  __typeof__(omp_set_num_threads) *set_threads;
+  __typeof__(dnnl_engine_create) *engine_create;
+  __typeof__(dnnl_stream_create) *stream_create;
+  __typeof__(dnnl_stream_destroy) *stream_destroy;
+  __typeof__(dnnl_primitive_attr_create) *attr_create;
+  __typeof__(dnnl_primitive_attr_destroy) *attr_destroy;
+  __typeof__(dnnl_primitive_attr_set_scratchpad_mode) *attr_set_scratchpad_mode;
+  __typeof__(dnnl_memory_desc_create_with_strides) *memory_desc_create_with_strides;
+  __typeof__(dnnl_memory_desc_destroy) *memory_desc_destroy;
+  __typeof__(dnnl_memory_desc_get_size) *memory_desc_get_size;
+  __typeof__(dnnl_memory_create) *memory_create;
+  __typeof__(dnnl_memory_destroy) *memory_destroy;
+  __typeof__(dnnl_memory_set_data_handle) *memory_set_data_handle;
+  __typeof__(dnnl_softmax_forward_primitive_desc_create) *softmax_desc_create;
+  __typeof__(dnnl_layer_normalization_forward_primitive_desc_create) *layer_norm_desc_create;
+  __typeof__(dnnl_memory_desc_create_with_tag) *memory_desc_create_with_tag;
+  __typeof__(dnnl_lstm_forward_primitive_desc_create) *lstm_desc_create;
+  __typeof__(dnnl_lbr_gru_forward_primitive_desc_create) *gru_desc_create;
+  __typeof__(dnnl_reorder_primitive_desc_create) *reorder_desc_create;
+  __typeof__(dnnl_primitive_desc_query_md) *desc_query;
+  __typeof__(dnnl_primitive_desc_destroy) *desc_destroy;
+  __typeof__(dnnl_primitive_create) *primitive_create;
+  __typeof__(dnnl_primitive_destroy) *primitive_destroy;
+  __typeof__(dnnl_primitive_execute) *primitive_execute;
 } dnnl;
 
 typedef struct { int64_t kind, sizes[SIZES]; float eps; } shape;
 
 typedef struct {
   shape of;
-  uint64_t used;  // when, in calls; 0 is never
+  uint64_t used;  // the call of the last use; 0 is never
   int taken;
   object stream, primitive;
-  void *areas[MOST_AREAS];  // of the slot's own, the first one of them what the primitive works in
+  void *areas[MOST_AREAS];  // owned by the slot; the first one is the scratchpad of the primitive
   int count;
   argument arguments[MOST];  // the scratchpad last, if there is one
   int moves;
-  struct { object primitive, from; argument arguments[2]; } moved[MOST_MOVES];  // what is put in another order before
+  struct { object primitive, from; argument arguments[2]; } moved[MOST_MOVES];  // arguments that are reordered before
 } slot;
 
 static int fill(slot *new, const shape *of);
@@ -114,19 +112,19 @@ static void unmake(slot *old) {
 
 static int add_argument(slot *new, int place, object description, void *data) {
   argument *added = &new->arguments[new->count];
-  added->place = place;
+  added->arg = place;
   int status = dnnl.memory_create(&added->memory, description, engine, data);
   if (!status) new->count++;
   return status;
 }
 
-// Memory of the slot's own: 0, or what oneDNN calls it when there is none.
+// Allocate memory owned by the slot: 0, or oneDNN's out-of-memory status.
 static int area(void **found, size_t size) {
   *found = aligned_alloc(64, (size + 64) / 64 * 64);
   return *found ? 0 : OUT_OF_MEMORY;
 }
 
-// The primitive of a description, its stream, and what it works in.
+// Create the primitive of a description, its stream and its scratchpad.
 static int add_primitive(slot *new, object described) {
   int status = dnnl.primitive_create(&new->primitive, described);
   return status ? status : dnnl.stream_create(&new->stream, engine, IN_ORDER);
@@ -148,7 +146,7 @@ static int make(slot *new, const shape *of) {
   return status;
 }
 
-// A slot for a shape, or `spare` where others have taken all.
+// Return a slot for a shape, or `spare` where other threads have acquired all.
 static int take(slot **found, slot *spare, const shape *of) {
   slot *oldest = NULL;
   int status = 0;
@@ -186,7 +184,7 @@ static int64_t failed(int status) {
   return status == 0 ? 0 : status == OUT_OF_MEMORY ? NO_MEMORY : UNKNOWN - status;
 }
 
-// Does what a slot was made for; `given` arrays go to its first arguments, those to be put in order to `moved`.
+// Execute the primitive of a slot; `given` arrays become its first arguments, those to be reordered go to `moved`.
 static int run_taken(slot *own, void *const *arrays, int given, void *const *moved) {
   int status = 0;
   for (int i = 0; i < given && !status; i++)

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-// What a shape's primitive and its arguments are made of; all of it is destroyed by the caller.
+// Descriptors of a shape's primitive and its arguments; the caller destroys all of them.
 typedef struct { object attributes, data, vector, described; } parts;
 
 static int describe(const shape *of, parts *p) {
@@ -52,18 +52,18 @@ static int run(const shape *of, void *const *arrays) {
   return status;
 }
 
-// What a row is to be where the primitive is not to have it.
+// How to handle a row that the primitive must not compute.
 enum { ORDINARY, UNDEFINED, CONSTANT, FINE };
 
-// Bits of a float as an integer of the same order: NaN are beyond the infinities.
+// Bits of a float as an integer of the same order: NaN sort beyond the infinities.
 static int32_t ordered(const float *x) {
   int32_t bits;
   memcpy(&bits, x, sizeof bits);
   return bits ^ (bits >> 31 & 0x7fffffff);
 }
 
-// Softmax of a row that has a NaN or an infinity for its maximum is NaN, where primitives make numbers of it; and they
-// make 0 of results that are subnormal.
+// Softmax of a row whose maximum is NaN or an infinity is NaN, where primitives return numbers; and they flush
+// subnormal results to zero.
 static int kind_for_softmax(const float *x, int64_t n) {
   const int32_t infinity = 0x7f800000, minus_infinity = ~infinity;
   int32_t largest = minus_infinity, smallest = infinity, subnormal = 0;
@@ -82,8 +82,8 @@ static int kind_for_softmax(const float *x, int64_t n) {
   return subnormal ? FINE : ORDINARY;
 }
 
-// The mean of equal numbers is that number, which the primitive, with its product by 1 / n, may miss by a unit; and
-// squares of tiny numbers must not become 0 where there is no eps, nor those of large ones infinite.
+// The mean of equal numbers is that number, which the primitive, with its product by 1 / n, may miss by a unit in the
+// last place; and squares of tiny numbers must not underflow where there is no eps, nor those of large ones overflow.
 static int kind_for_layer_norm(const float *x, int64_t n, float eps) {
   if (eps < 1e-30f) return FINE;
   int32_t large = 0, different = 0;
@@ -122,8 +122,8 @@ static void layer_norm_of_kind(int kind, const float *x, const float *scale, con
   }
 }
 
-// Rows are cut into powers of two, the largest of which have no more than CHUNK elements: so that a new number of rows
-// asks for no new primitives.
+// Rows are split into powers of two, the largest of which have at most CHUNK elements: so that a new number of rows
+// needs no new primitives.
 static int64_t primitives(int64_t kind, void *from, void *scale, void *shift, void *to, int64_t rows, int64_t n,
                           double eps) {
   if (kind == SETUP) return setup(from);

@@ -1,19 +1,19 @@
-"""Primitives of oneDNN as C functions: made and kept per shape by the C code beside this module."""
+"""Primitives of oneDNN as C functions: the C code beside this module creates and caches one per shape."""
 
-import ctypes
 import functools
 from pathlib import Path
 from typing import Any
 
+from jitkernels.codegen.c_source import CSource, compiler, reason_against_avx2, simd_flags
+from jitkernels.codegen.source_protocol import External
 from jitkernels.errors import NotUsableError
 from jitkernels.more.onednn import library
-from jitkernels.native import load
-from jitkernels.native.c import CSource, compiler, reason_against_avx2, simd_flags
-from jitkernels.native.source import External
+from jitkernels.runtime.cffi_library import function_at
+from jitkernels.runtime.loading import loader
 
 SETUP, SOFTMAX, LAYER_NORM, LAYER_NORM_PLAIN, LSTM, GRU = range(6)
 CHUNK = 1 << 16
-"""Elements that a primitive works on at most, unless a row has more."""
+"""Most elements per primitive, unless a row has more."""
 ARGUMENTS = ("int64", "void*", "void*", "void*", "void*", "int64", "int64", "double")
 FUNCTIONS = (
     "omp_get_max_threads",
@@ -45,7 +45,7 @@ FUNCTIONS = (
 
 
 def usable(attr: Any) -> bool | str:
-    """What `can_be_used` answers: as for the library itself, and the C compiler is here."""
+    """`can_be_used`: as for the library itself, if there is a C compiler."""
     can = library.usable(attr)
     if can is not True:
         return can
@@ -55,30 +55,35 @@ def usable(attr: Any) -> bool | str:
 
 @functools.cache
 def _source(family: str, arguments: tuple[str, ...]) -> CSource:
-    """The function of that name in its file, with what keeps primitives before it."""
+    """Return the source of the function in its file, behind the code that caches primitives."""
     constants = {"NO_MEMORY": library.NO_MEMORY, "UNKNOWN": library.UNKNOWN, "CHUNK": CHUNK}
-    top = "".join(f"#define {name} ({value}LL)\n" for name, value in constants.items())
-    here = Path(__file__).parent
-    code = "".join((here / name).read_text(encoding="utf-8") for name in ("kept.c", f"{family}.c"))
+    top = (
+        "".join(f"#define {name} ({value}LL)\n" for name, value in constants.items())
+        + "#include <stddef.h>\n"
+    )
+    folder = Path(__file__).parent
+    files = ("prototypes.h", "primitive_cache.c", f"{family}.c")
+    code = "".join((folder / name).read_text(encoding="utf-8") for name in files)
     flags = simd_flags() if reason_against_avx2() is None else ()
     return CSource(f"onednn_{family}", arguments, family, f"{top}{code}", flags)
 
 
 @functools.cache
 def _address(family: str, arguments: tuple[str, ...]) -> int:
-    """A C function, which has been told where oneDNN's are."""
-    found = load.address_of(_source(family, arguments))
-    table = (ctypes.c_void_p * len(FUNCTIONS))(*map(library.address, FUNCTIONS))
-    kinds = {"int64": ctypes.c_int64, "void*": ctypes.c_void_p, "double": ctypes.c_double}
-    call = ctypes.CFUNCTYPE(ctypes.c_int64, *[kinds[kind] for kind in arguments])(found)
-    status = call(SETUP, ctypes.addressof(table), *[None if kind == "void*" else 0 for kind in arguments[2:]])
+    """Return the address of a C function, after its table of oneDNN's functions is set."""
+    source = _source(family, arguments)
+    function = loader.address_of(source)
+    ffi = library.demanded().ffi
+    table = ffi.new("void *[]", [ffi.cast("void *", library.address(name)) for name in FUNCTIONS])
+    call = function_at(function, source.prototype)
+    status = call(SETUP, table, *[ffi.NULL if kind == "void*" else 0 for kind in arguments[2:]])
     if status:
-        raise NotUsableError(f"oneDNN cannot be used: it makes no engine: status {status}")
-    return found
+        raise NotUsableError(f"oneDNN cannot be used: it creates no engine: status {status}")
+    return function
 
 
 def function_of(family: str, arguments: tuple[str, ...]) -> Any:
-    """The function of the C file of that name, for loop nests to call; it takes a kind first, and returns a status."""
+    """Return the function of the C file of that name, for loop nests to call: it takes a kind, returns a status."""
     return External(f"jk_onednn_{family}", "int64", arguments, functools.partial(_address, family, arguments))
 
 

@@ -1,13 +1,13 @@
-// LSTM and GRU by primitives of oneDNN, which take weights in an order of their own: they are put in it at each call.
+// LSTM and GRU by primitives of oneDNN, which take weights in a layout of their own: each call reorders them.
 
 #include <math.h>
 
-// Sizes of a shape: steps, rows of the batch, inputs, hidden units, and whether there is a state before.
+// Fields of a shape: steps, rows of the batch, inputs, hidden units, and whether there is an initial state.
 enum { STEPS, BATCH, INPUTS, HIDDEN, INITIAL };
 enum { WORKING, MOVED_WEIGHTS, MOVED_WEIGHTS_OF_STATE, BIASES, TURNED, TURNED_OF_STATE };  // areas
 enum { BIAS_GATES = 4 };
 
-// What a primitive is made of; all of it is destroyed by the caller.
+// Descriptors of a primitive; the caller destroys all of them.
 typedef struct { object attributes, x, y, state, bias, given[2], asked[2], described; } parts;
 
 static int plain(object *made, int count, const int64_t *sizes) {
@@ -39,7 +39,7 @@ static int describe(const shape *of, parts *p) {
                               p->bias, p->y, p->state, 0, p->attributes);
 }
 
-// Weights of inputs or of the state as the primitive wants them, and what puts them there.
+// Weights of inputs or of the state in the primitive's layout, and the reorder that converts them.
 static int add_weights(slot *new, const parts *p, int i) {
   int status, place = i ? WEIGHTS_OF_STATE : WEIGHTS;
   object wanted = dnnl.desc_query(p->described, DESCRIPTION_OF, place), described = NULL;
@@ -91,8 +91,8 @@ static int fill(slot *new, const shape *of) {
 
 typedef struct { const float *x, *weights[2], *biases[2], *h0, *c0; float *y, *h_n, *c_n; } arrays_of;
 
-// Gates of a GRU are update, reset and candidate here, where the row has reset first; all biases are one array, to
-// which a GRU adds that of what the reset gate weighs.
+// Gates of a GRU are update, reset and candidate here, where the schema has reset first; all biases are one array, to
+// which a GRU appends the bias that the reset gate scales.
 static void put_biases(int is_lstm, const arrays_of *a, int64_t hidden, float *bias) {
   for (int64_t gate = 0; gate < BIAS_GATES; gate++)
     for (int64_t j = 0; j < hidden; j++) {
@@ -136,8 +136,8 @@ static int all_finite(const float *x, int64_t n) {
   return found;
 }
 
-// The first step, where there is no state before, does not look at weights of the state, which may be infinite: it is
-// made with other ones then.
+// Without an initial state, the first step must not read the weights of the state, which may be infinite: its primitive
+// is created with other weights then.
 static int first_apart(shape *of, arrays_of *a) {
   int64_t hidden = of->sizes[HIDDEN], states = of->sizes[BATCH] * hidden, steps = of->sizes[STEPS];
   float *none = calloc(4 * hidden * hidden, sizeof(float)), *kept = malloc((2 * states + 1) * sizeof(float));
@@ -166,7 +166,7 @@ static int first_apart(shape *of, arrays_of *a) {
   return status;
 }
 
-// Rows begin..end of the batch: those of all steps are put together before, and the results back, unless they are all.
+// Rows begin..end of the batch: gathered over all steps before, and scattered back, unless they are the whole batch.
 static int rows_of(shape *of, arrays_of *a, int64_t begin, int64_t end) {
   int64_t steps = of->sizes[STEPS], batch = of->sizes[BATCH], inputs = of->sizes[INPUTS], hidden = of->sizes[HIDDEN];
   int64_t rows = end - begin, gates = of->kind == LSTM ? 4 : 3;
@@ -209,7 +209,7 @@ static int64_t recurrence(int64_t kind, void *x, void *w_ih, void *w_hh, void *b
     return 0;
   }
   float *nothing = NULL;
-  if (!inputs) {  // one that is always 0
+  if (!inputs) {  // a constant zero
     nothing = calloc(steps * batch + 4 * hidden, sizeof(float));
     if (!nothing) return failed(OUT_OF_MEMORY);
     a.x = a.weights[0] = nothing;

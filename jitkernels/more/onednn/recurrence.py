@@ -1,21 +1,22 @@
 """LSTM and GRU by primitives of oneDNN.
 
-They take weights in an order of their own, in which the primitive's C code puts them at each call: who passes arrays
-says nothing about which of them stay as they are.
+They take weights in a layout of their own, to which the C code converts them at each call: a caller who passes arrays
+does not say which of them are constant.
 """
 
 from typing import Any
 
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.more.onednn.primitives import GRU, LSTM, function_of, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
 
 ARGUMENTS = ("int64", *("void*",) * 10, *("int64",) * 8)
 recurrence: Any = function_of("recurrence", ARGUMENTS)
 """``recurrence(kind, x, w_ih, ..., c_n, steps, batch, input, hidden, biased, initial, begin, end)``
 
-Where an array is not there, any other."""
+An absent array may be any other.
+"""
 
 
 @implements(LSTMAttr, can_be_used=usable)

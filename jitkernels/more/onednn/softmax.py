@@ -1,28 +1,29 @@
 """SOFTMAX along the last axis by primitives of oneDNN.
 
-Along another axis they add up one by one, and their logarithm of a softmax is ``x - (maximum + log(sum))``, which loses
-the digits that all of a row have in common: neither is near enough to the truth, so that LOG_SOFTMAX is not here.
+Along another axis they add sequentially, and their logarithm of a softmax is ``x - (maximum + log(sum))``, which loses
+the leading digits that all elements of a row share: neither is accurate enough, so that LOG_SOFTMAX is not here.
 """
 
 from typing import Any
 
+from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.loops.pieces import BLOCK, threads
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import BLOCK, threads
 from jitkernels.more.onednn.primitives import SOFTMAX, primitives, usable
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
 
 LONGEST = 4096
-"""Terms that oneDNN adds up exactly enough: sums of some ten thousand equal ones are off by several times the bound."""
+"""Most terms that oneDNN adds accurately enough: sums of some ten thousand equal terms exceed the bound several times.
+"""
 
 
 def usable_of_rows(attr: SoftmaxAttr) -> bool | str:
-    """Whether oneDNN is here, and the axis is the last one."""
+    """Return whether oneDNN is here, and the axis is the last one."""
     if attr.remain != 1:
-        return "along an axis that is not the last oneDNN adds up one by one, which is not exact enough"
+        return "along an axis that is not the last oneDNN adds sequentially, which is not accurate enough"
     if attr.n > LONGEST:
-        return f"sums of more than {LONGEST} exponentials lose more than the kernel may"
+        return f"sums of more than {LONGEST} exponentials exceed the error bound of the kernel"
     return usable(attr)
 
 

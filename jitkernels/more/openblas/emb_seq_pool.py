@@ -5,16 +5,21 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import offset
 from jitkernels.gen.emb_seq_pool import check
-from jitkernels.loops.pieces import BLOCK, threads
-from jitkernels.loops.pooling import COLUMNS, block_joining, block_settling, workspace_of
+from jitkernels.microkernels.chunking import BLOCK, threads
+from jitkernels.microkernels.reduction.blocked_sums import (
+    COLUMNS,
+    block_joining,
+    block_settling,
+    workspace_of,
+)
 from jitkernels.more.openblas.library import external, one_thread, reason_against
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import offset
-from jitkernels.registry import Variant, implements
 
 ROWS = 33
-"""Rows of a block, which are added one after another."""
+"""Rows per block, which are added sequentially."""
 
 
 def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
@@ -39,8 +44,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
     most = COLUMNS[attr.dtype]
     divides = attr.pool == "mean"
-    name, pointer = ("cblas_saxpy", "float*") if attr.dtype == "float32" else ("cblas_daxpy", "double*")
-    axpy = external(name, "void", "int32", pointer.removesuffix("*"), pointer, "int32", pointer, "int32")
+    axpy = external("cblas_saxpy" if attr.dtype == "float32" else "cblas_daxpy")
 
     def body(
         table: Any,
@@ -57,6 +61,9 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
         one_thread()
         for sequence in range(begin, end):
             result, column = offset(out, sequence * table_w), offset(ids, sequence)
+            weight = (
+                one / number(idx_h) if divides else one
+            )  # so that no sum overflows where the mean does not
             if idx_h == 0:
                 for j in range(table_w):
                     result[j] = zero
@@ -66,13 +73,13 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                 count = min(columns, table_w - left)
                 part = offset(result, left)
                 for top in range(0, idx_h, rows):
-                    # The first row is copied: added to a zero, its negative zeros would lose their sign.
+                    # The first row is copied: an addition to zero would lose the sign of its negative zeros.
                     row = column[top * idx_w] * table_w + left
                     for j in range(count):
-                        part[j] = table[row + j]
+                        part[j] = table[row + j] * weight
                     for i in range(top + 1, min(top + rows, idx_h)):
                         row = column[i * idx_w] * table_w + left
-                        axpy(count, one, offset(table, row), 1, part, 1)
+                        axpy(count, weight, offset(table, row), 1, part, 1)
                     if rows < idx_h and top == 0:
                         for j in range(count):
                             sums[j], sums[most + j] = part[j], zero
@@ -80,9 +87,6 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                         join_block(part, count, sums)
                 if rows < idx_h:
                     settle_blocks(part, count, sums, one)
-            if divides:
-                for j in range(table_w):
-                    result[j] = result[j] / number(idx_h)
 
     signature = attr.signature()
     return LoopNest(

@@ -1,11 +1,11 @@
 """GEMV by OpenBLAS's ``cblas_?gemv``."""
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.loops.gemv import gemv_arguments, gemv_nest, variants
-from jitkernels.loops.pieces import ignore
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.chunking import ignore
+from jitkernels.microkernels.gemv.blas_gemv import gemv_nest, variants
 from jitkernels.more.openblas.library import external, one_thread, reason_against
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
 
 
 def can_be_used(attr: GEMVAttr) -> bool | str:
@@ -14,6 +14,5 @@ def can_be_used(attr: GEMVAttr) -> bool | str:
 
 @implements(GEMVAttr, can_be_used=can_be_used, variants=variants)
 def gemv(attr: GEMVAttr, parallel: bool = False) -> LoopNest:
-    name, pointer = ("cblas_sgemv", "float*") if attr.dtype == "float32" else ("cblas_dgemv", "double*")
-    product = external(name, "void", *gemv_arguments(pointer, "int32"))
+    product = external("cblas_sgemv" if attr.dtype == "float32" else "cblas_dgemv")
     return gemv_nest(attr, product, one_thread, ignore, parallel)

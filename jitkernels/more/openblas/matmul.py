@@ -1,11 +1,11 @@
 """MATMUL by OpenBLAS's ``cblas_?gemm``."""
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.loops.gemm import gemm_arguments, gemm_nest, of_cblas, variants
-from jitkernels.loops.pieces import ignore
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.chunking import ignore
+from jitkernels.microkernels.gemm.blas_gemm import adapt_cblas_gemm, gemm_nest, variants
 from jitkernels.more.openblas.library import external, one_thread, reason_against
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
 
 
 def can_be_used(attr: MatMulAttr) -> bool | str:
@@ -14,6 +14,5 @@ def can_be_used(attr: MatMulAttr) -> bool | str:
 
 @implements(MatMulAttr, can_be_used=can_be_used, variants=variants)
 def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
-    name, pointer = ("cblas_sgemm", "float*") if attr.dtype == "float32" else ("cblas_dgemm", "double*")
-    gemm = external(name, "void", *gemm_arguments(pointer, "int32"))
-    return gemm_nest(attr, of_cblas(gemm), one_thread, ignore, parallel, name=gemm.symbol)
+    gemm = external("cblas_sgemm" if attr.dtype == "float32" else "cblas_dgemm")
+    return gemm_nest(attr, adapt_cblas_gemm(gemm), one_thread, ignore, parallel, name=gemm.symbol)

@@ -1,10 +1,10 @@
 """MATMUL_BATCHED by OpenBLAS's ``cblas_?gemm``, pair by pair."""
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
-from jitkernels.loops.batched import batched_nest, pair_of
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.gemm.batched import batched_nest, pair_of
 from jitkernels.more.openblas import matmul
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
 
 
 def can_be_used(attr: MatMulBatchedAttr) -> bool | str:

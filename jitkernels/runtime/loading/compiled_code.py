@@ -1,34 +1,36 @@
-"""The machine code of a source, one for all sources of the same text, however many there are.
+"""The machine code of a source, shared by all sources with the same text.
 
-A thousand size classes come to a few dozen loop nests. An implementation makes a new one for each class, with functions
-of its own, and to make its text takes half a millisecond. So a nest is recognised by what its text would be made from,
-and the first of its kind stands for all: there is one text, one hash and one object.
+A thousand size classes have a few dozen range kernels. An implementation makes a new source for each class, with new
+function objects, and generating its text takes half a millisecond. So sources are compared by their bytecode keys,
+and the first of each key serves all: there is one text, one hash and one object.
 """
 
-from jitkernels.kept import kept_property
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.native.source import Source, symbol_of
+from jitkernels.attrs.schema import kernel_impl
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import Source, symbol_of
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.runtime.c_functions import CFunctionSource
+from jitkernels.runtime.loading import loader
 
 BUILD, LOAD = 0.15, 0.002
-"""Seconds that an object costs, by experience: from its source, and from the cache."""
+"""Typical seconds to build an object, and to load it from the cache."""
 
 
 class Code:
-    """What a source becomes in this process, each part when it is first asked for."""
+    """The compiled form of a source in this process, computed lazily."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    @kept_property
+    @unlocked_cached_property
     def symbol(self) -> str:
         """The unique name of the entry."""
         return symbol_of(self.source)
 
-    @kept_property
+    @unlocked_cached_property
     def address(self) -> int:
-        """Of the entry. Raises BuildError when it cannot be built or loaded."""
-        return load.address_of(self.source)
+        """The address of the entry. Raises BuildError if it cannot be built or loaded."""
+        return loader.address_of(self.source)
 
     @property
     def is_loaded(self) -> bool:
@@ -36,17 +38,18 @@ class Code:
 
     @property
     def seconds(self) -> float:
-        """How long it takes to have it: loading at least."""
-        return LOAD if self.is_loaded or load.is_built(self.source) else BUILD
+        """The estimated time until it is loaded."""
+        return LOAD if self.is_loaded or loader.is_built(self.source) else BUILD
 
 
 _known: dict[str, Code] = {}
+kernel_impl.source_of_c_function.append(CFunctionSource)
 
 
 def code_of(source: Source) -> Code:
-    """The code of a source: that of the first one of the same text, where this can be told without making it.
+    """Return the code of a source, shared with the first source of the same key.
 
-    Nests of exact sizes are made for one attr each: those are not kept.
+    Kernels of exact sizes are made for one attr each and are not shared.
     """
     if type(source) is not LoopNest or source.exact:
         return Code(source)

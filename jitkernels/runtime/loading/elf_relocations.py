@@ -1,7 +1,7 @@
-"""Relocations of ELF objects: what is written where code and data refer to what has an address only in a process.
+"""ELF relocations of x86-64 and aarch64: patch addresses and distances into code and data.
 
-Each kind of a machine is a function that changes the bytes at a place. It raises LookupError where what is to stand
-there has no room for the distance.
+Each relocation type is a function that patches bytes. It raises LookupError if the field is too narrow for the
+distance.
 """
 
 import struct
@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 X86_64, AARCH64 = 62, 183
-"""Numbers of machines in the format."""
+"""ELF machine numbers."""
 
 
 class Kind(NamedTuple):
-    """One kind. `write` takes bytes, an offset in them, what is referred to, and the address of the place.
+    """One relocation type.
 
-    `to`: what is referred to, ``value`` itself, its ``slot``, which holds the address, or the ``call`` of it, which is
-    itself if it is near, else an instruction that jumps to it. `near`: distances have to be small.
+    `write` takes bytes, an offset in them, the target's value, and the address of the patched place. `to`: the
+    target: the ``value`` itself, its ``slot`` (GOT entry), which holds the address, or the ``call`` of it, which is
+    direct if it is near, else through a jump (PLT entry). `near`: distances must be small.
     """
 
     write: Callable[[bytearray, int, int, int], None]
@@ -25,11 +26,11 @@ class Kind(NamedTuple):
 
 
 def _plain(form: str, relative: bool) -> Callable[[bytearray, int, int, int], None]:
-    """A number, of an address or of a distance."""
+    """An absolute address, or a relative distance."""
     low, high = (0, 1 << 64) if form == "<Q" else (0, 1 << 32) if form == "<I" else (-(1 << 31), 1 << 31)
 
-    def write(code: bytearray, at: int, value: int, place: int) -> None:
-        number = value - place if relative else value
+    def write(code: bytearray, at: int, value: int, address: int) -> None:
+        number = value - address if relative else value
         if form == "<Q":
             number &= (1 << 64) - 1
         if not low <= number < high:
@@ -42,10 +43,10 @@ def _plain(form: str, relative: bool) -> Callable[[bytearray, int, int, int], No
 def _field(
     shift: int, bits: int, scale: int, relative: bool = True
 ) -> Callable[[bytearray, int, int, int], None]:
-    """A signed distance in units of `scale` bytes, as so many bits of an instruction."""
+    """A signed distance in units of `scale` bytes, in a bit field of an instruction."""
 
-    def write(code: bytearray, at: int, value: int, place: int) -> None:
-        distance = (value - place if relative else value) // scale
+    def write(code: bytearray, at: int, value: int, address: int) -> None:
+        distance = (value - address if relative else value) // scale
         if not -(1 << bits - 1) <= distance < 1 << bits - 1:
             raise LookupError(f"{distance * scale:#x} is too far for {bits} bits")
         mask = (1 << bits) - 1
@@ -56,10 +57,10 @@ def _field(
 
 
 def _page(shift: int) -> Callable[[bytearray, int, int, int], None]:
-    """The distance of addresses without their last bits, in two fields of ``adr`` and ``adrp``."""
+    """The distance of pages (`shift` 12) or addresses, in the two fields of ``adr`` and ``adrp``."""
 
-    def write(code: bytearray, at: int, value: int, place: int) -> None:
-        distance = (value >> shift) - (place >> shift)
+    def write(code: bytearray, at: int, value: int, address: int) -> None:
+        distance = (value >> shift) - (address >> shift)
         if not -(1 << 20) <= distance < 1 << 20:
             raise LookupError(f"{distance << shift:#x} is too far for a pair of instructions")
         (word,) = struct.unpack_from("<I", code, at)
@@ -70,9 +71,9 @@ def _page(shift: int) -> Callable[[bytearray, int, int, int], None]:
 
 
 def _low(scale: int) -> Callable[[bytearray, int, int, int], None]:
-    """The last twelve bits of an address, in units of what is loaded or stored."""
+    """The low twelve bits of an address, in units of the access size."""
 
-    def write(code: bytearray, at: int, value: int, place: int) -> None:  # all kinds are called alike
+    def write(code: bytearray, at: int, value: int, address: int) -> None:  # all types have one signature
         low = value & 0xFFF
         if low % scale:
             raise LookupError(f"{value:#x} is not aligned to {scale} bytes")
@@ -85,7 +86,7 @@ def _low(scale: int) -> Callable[[bytearray, int, int, int], None]:
 def _part(number: int) -> Callable[[bytearray, int, int, int], None]:
     """Sixteen bits of an address."""
 
-    def write(code: bytearray, at: int, value: int, place: int) -> None:  # all kinds are called alike
+    def write(code: bytearray, at: int, value: int, address: int) -> None:  # all types have one signature
         (word,) = struct.unpack_from("<I", code, at)
         struct.pack_into("<I", code, at, word & ~(0xFFFF << 5) | (value >> 16 * number & 0xFFFF) << 5)
 
@@ -128,13 +129,13 @@ _OF_AARCH64 = {
     314: Kind(_plain("<i", True), "call"),  # PLT32
 }
 KINDS: Mapping[int, Mapping[int, Kind]] = {X86_64: _OF_X86_64, AARCH64: _OF_AARCH64}
-"""What is known of each machine, by the numbers of the format."""
+"""The supported relocation types of each machine."""
 
 SLOT_BYTES = 16
 JUMPS = {
     X86_64: bytes.fromhex("ff25f2ffffff 9090"),  # jmp *-14(%rip)
     AARCH64: bytes.fromhex("d0ffff58 00021fd6"),  # ldr x16, .-8; br x16
 }
-"""What jumps to the address that stands in front of it. A slot is both."""
+"""A jump to the address stored in front of it; a slot consists of both."""
 REACH = {X86_64: 1 << 31, AARCH64: 1 << 27}
-"""How far a call goes."""
+"""The reach of a direct call."""

@@ -1,31 +1,32 @@
-"""Functions that are built when a call first needs them; what may call them finds them through words in memory.
+"""Lazy linking: functions that are built when a call first needs them, called through pointers in memory.
 
-Code for sizes of every kind calls one of several functions, of which most processes need one or two. To build all of
-them would take most of a first call. So code asks before it writes anything: a function that is not there yet makes it
-return `MISSING`: Python brings what was asked for then, and calls again.
+Code for all kinds of sizes calls one of several functions, of which most processes need one or two; building all of
+them would take most of a first call. So code checks before it writes anything: if a function is not built yet it
+returns `MISSING`, Python builds the requested functions, and calls again.
 """
 
 import ctypes
 from typing import TYPE_CHECKING
 
-from jitkernels import dtypes
-from jitkernels.native import load
-from jitkernels.native.source import External, IRFunction, symbol_of
+from jitkernels.codegen.source_protocol import External, IRFunction, symbol_of
+from jitkernels.core import dtypes
+from jitkernels.runtime.loading import loader
 
 if TYPE_CHECKING:
-    from jitkernels.native.loop_nest import LoopNest
+    from jitkernels.codegen.range_kernel import LoopNest
 
 MISSING = 10
-"""The status of code that has written nothing, as it would call what is not built yet."""
+"""The status of code that has written nothing, as it needs a function that is not built yet."""
 ENTRY, RANGE, WANTED, WORDS = 0, 1, 2, 3
-"""The words of a function: its address and that of its range function, 0 before, and whether it was asked for."""
+"""The words of a function: its address and that of its range function, 0 before, and whether it is requested."""
 
 
 class Later:
-    """A loop nest that is built when it is needed.
+    """A range kernel that is built on demand.
 
-    `entry` and `part` call it and its range function, which have to be there; `missing` is a function without arguments
-    that says whether they are, by 0 or `MISSING`, and asks for them. `link` is what code with these links to.
+    `entry` and `part` call it and its range function, which must be built; `missing` is a function without arguments
+    that returns 0 if they are, and else requests them and returns `MISSING`. `link`: the external symbol of its
+    words.
     """
 
     def __init__(self, nest: "LoopNest") -> None:
@@ -33,13 +34,13 @@ class Later:
         self._words = (ctypes.c_int64 * WORDS)()
         self.variable = f"jk_later_{self.symbol}"
         self._declared = f"@{self.variable} = external global [{WORDS} x i64]\n"
-        self.entry = self._calling("entry", nest.arguments, ENTRY)
-        self.part = self._calling("part", (*nest.arguments, "int64", "int64"), RANGE)
-        self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._asking())
+        self.entry = self._call_text("entry", nest.arguments, ENTRY)
+        self.part = self._call_text("part", (*nest.arguments, "int64", "int64"), RANGE)
+        self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._missing_text())
         self.link = External(self.variable, "int64", (), self._address, lambda: nest)
 
-    def _calling(self, name: str, arguments: tuple[str, ...], word: int) -> IRFunction:
-        kinds = [dtypes.c_type(one).llvm.split()[0] for one in arguments]
+    def _call_text(self, name: str, arguments: tuple[str, ...], word: int) -> IRFunction:
+        kinds = [dtypes.c_type(argument).llvm.split()[0] for argument in arguments]
         passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
         symbol = f"{self.symbol}_{name}"
         text = f"""{self._declared}define i64 @{symbol}({passed}) alwaysinline nounwind {{
@@ -51,7 +52,7 @@ class Later:
 """
         return IRFunction(symbol, "int64", arguments, text)
 
-    def _asking(self) -> str:
+    def _missing_text(self) -> str:
         return f"""{self._declared}define i64 @{self.symbol}_missing() alwaysinline nounwind {{
   %found = load atomic i64, ptr @{self.variable} acquire, align 8
   %there = icmp ne i64 %found, 0
@@ -66,7 +67,7 @@ fine:
 """
 
     def _address(self) -> int:
-        if load.watchers:  # who packs what is brought into the process wants whatever may be called
+        if loader.watchers:  # an archive builder needs every function that may be called
             self.bring()
         return ctypes.addressof(self._words)
 
@@ -75,15 +76,15 @@ fine:
         return bool(self._words[WANTED])
 
     def bring(self) -> None:
-        """Build it, if it is not there. Raises BuildError when that cannot be done."""
+        """Build it, if it is not built. Raises BuildError if that fails."""
         self._words[WANTED] = 0
-        address = load.address_of(self.source)
+        address = loader.address_of(self.source)
         name = f"{self.symbol}_range"
-        self._words[RANGE] = load.functions_of(self.source, (name,))[name]
-        self._words[ENTRY] = address  # what is asked for
+        self._words[RANGE] = loader.functions_of(self.source, (name,))[name]
+        self._words[ENTRY] = address  # last: `missing` tests this word
 
     def bound_text(self) -> str:
-        """LLVM IR of its words where it is linked to what calls it."""
+        """LLVM IR of its words for static linking with its callers."""
         declared = [f"declare void @{self.symbol}{end}()\n" for end in ("", "_range")]
         values = [f"i64 ptrtoint (ptr @{self.symbol}{end} to i64)" for end in ("", "_range")]
         words = ", ".join([*values, *["i64 0"] * (WORDS - len(values))])
@@ -91,23 +92,23 @@ fine:
 
 
 _known: dict[str, Later] = {}
-"""All of them, by the names of their words."""
+"""All lazy functions, by the symbols of their words."""
 
 
 def later(nest: "LoopNest") -> Later:
-    """A nest as one that is built when it is needed; one for all nests of the same text."""
-    made = Later(nest)
-    return _known.setdefault(made.variable, made)
+    """Make a range kernel lazy; one object for all kernels of the same text."""
+    candidate = Later(nest)
+    return _known.setdefault(candidate.variable, candidate)
 
 
 def of_words(variable: str) -> Later | None:
-    """What has words of a name."""
+    """The lazy function whose words have this symbol."""
     return _known.get(variable)
 
 
 def bring_wanted() -> bool:
-    """Build all that was asked for; whether there was anything. Raises BuildError when it cannot be built."""
-    wanted = [one for one in [*_known.values()] if one.is_wanted]
-    for one in wanted:
-        one.bring()
-    return bool(wanted)
+    """Build all requested functions; return whether there were any. Raises BuildError if that fails."""
+    requested = [function for function in [*_known.values()] if function.is_wanted]
+    for function in requested:
+        function.bring()
+    return bool(requested)

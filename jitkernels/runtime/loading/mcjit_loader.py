@@ -1,25 +1,25 @@
-"""LLVM's own loader of object files, for formats and machines of which `placing` knows nothing."""
+"""LLVM's MCJIT loader, the fallback for formats and machines that `elf_loader` does not support."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from jitkernels.native.placing import Placed
-from jitkernels.native.source import External
+from jitkernels.codegen.source_protocol import External
+from jitkernels.runtime.loading.elf_loader import Placed
 
 _engines: list[Any] = []
 
 
 def _engine() -> Any:
-    """LLVM's in-process linker; it owns the memory of every object and is never closed.
+    """The process's MCJIT engine; it owns the memory of every object and is never closed.
 
-    A signal handler may want it while it is made: there is one for good when one is done.
+    A signal handler may need it while it is created: the first complete one stays.
     """
     if not _engines:
-        made = _new_engine()
+        engine = _new_engine()
         if not _engines:
-            _engines.append(made)
+            _engines.append(engine)
     return _engines[0]
 
 
@@ -31,7 +31,7 @@ def _new_engine() -> Any:
 
 
 class _Defined(Mapping[str, int]):
-    """Addresses of what the linker has been given, by name."""
+    """Addresses of the engine's symbols, by name."""
 
     def __getitem__(self, name: str) -> int:
         address = int(_engine().get_global_value_address(name))
@@ -47,7 +47,7 @@ class _Defined(Mapping[str, int]):
 
 
 def mapped(content: bytes, symbol: str, externals: Sequence[External]) -> Placed:
-    """Let LLVM bring in an object file, for good. Raises LookupError if it does not define the symbol."""
+    """Load an object file with MCJIT, permanently. Raises LookupError if it does not define the symbol."""
     for external in externals:
         llvm.add_symbol(external.symbol, external.address())
     engine = _engine()

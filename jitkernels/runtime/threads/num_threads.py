@@ -1,22 +1,22 @@
-"""How many threads kernels may use: settings, and the word of memory through which generated code sees them.
+"""The number of threads of kernels: settings, and the word of memory through which generated code reads it.
 
-Generated code reads `limit` at each call, so a change holds at once. What a thread is, is the business of
-`jitkernels.native.pool`.
+Generated code reads `limit` at each call, so a change takes effect at once. `jitkernels.runtime.threads.thread_pool`
+has the threads.
 """
 
 import ctypes
 import functools
 
-from jitkernels import machine, settings
-from jitkernels.disk import say_once
+from jitkernels.core import cpu_target, settings
+from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError
-from jitkernels.native import pool
+from jitkernels.runtime.threads import thread_pool
 
-MOST = pool.MOST_HELPERS + 1
-"""Threads that work together at most."""
+MOST = thread_pool.MOST_HELPERS + 1
+"""The most threads of a team."""
 
 limit = ctypes.c_int64(1)
-"""The most threads of a parallel region, in the memory of this process for good: `apply` sets it."""
+"""The most threads of a parallel region, at a fixed address: `apply` sets it."""
 
 _chosen: int | None = None
 _alone = False
@@ -24,11 +24,11 @@ _alone = False
 
 @functools.cache
 def _initial() -> int:
-    cores = machine.cpu_count()
+    cores = cpu_target.cpu_count()
     try:
         return int(settings.read("JITKERNELS_NUM_THREADS") or cores)
     except UnknownNameError as error:
-        say_once("threads", f"{error}: using {cores}")
+        warn_once("threads", f"{error}: using {cores}")
         return cores
 
 
@@ -40,9 +40,8 @@ def get_num_threads() -> int:
 def set_num_threads(threads: int) -> None:
     """Limit kernels to so many threads, at once and for the whole process.
 
-    A forked child of a process that has had a parallel region stays on one thread all the same.
-
-    Raises ArgumentTypeError if `threads` is not an int, ArgumentError if it is below 1.
+    A forked child of a process that has had a parallel region stays on one thread all the same. Raises
+    ArgumentTypeError if `threads` is not an int, ArgumentError if it is below 1.
     """
     global _chosen
     if not isinstance(threads, int) or isinstance(threads, bool):
@@ -54,12 +53,12 @@ def set_num_threads(threads: int) -> None:
 
 
 def apply() -> None:
-    """Tell generated code how many threads it may use."""
+    """Publish the limit to generated code."""
     limit.value = 1 if _alone else min(get_num_threads(), MOST)
 
 
 def stay_alone() -> None:
-    """Keep this process on one thread from now on, whatever is asked for."""
+    """Keep this process on one thread from now on, regardless of settings."""
     global _alone
     _alone = True
     apply()

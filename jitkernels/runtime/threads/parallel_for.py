@@ -1,31 +1,31 @@
-"""Steps of loops shared among threads: of one loop, or of several that come one after another, in one region.
+"""Parallel for: iterations of one loop, or of several consecutive ones in one region, shared among threads.
 
-``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)`` has threads do parts of one loop, by calls
-``function(data, begin, end)``; it returns the bits of all statuses. Parts begin at multiples of a unit: where steps are
-lanes, a part of fewer than a vector has takes as long as all of it. Every expression whose size shows in a call alone
-may come to need it. Where each had its own, a tenth of the time that making their code takes would go there.
+``i64 @jk_share(ptr data, ptr function, i64 extent, i64 unit, i64 work)`` lets threads run parts of one loop by calls
+``function(data, begin, end)``; it returns the bitwise or of all statuses. Parts begin at multiples of a unit: where
+iterations are lanes, a part shorter than a vector takes as long as a vector. Every expression with dynamic sizes may
+need it; with a copy in each, a tenth of compile time would be spent on it.
 
-``i64 @jk_share_run(ptr data, ptr phases, i64 count)`` does so for several loops, its phases (see `PHASE`), for which
-threads are woken once. Each thread begins with parts of its own, the same rows in each phase, and takes what is left of
-others then. Nobody waits for a thread that has not come: what is waited for, where a phase says so, is that all parts
-of those before it are done, which somebody has begun. A phase of one part is its caller's.
+``i64 @jk_share_run(ptr data, ptr phases, i64 count)`` does so for several loops, its phases (see `PHASE`), with one
+wakeup of threads. Each thread begins with its own parts, the same rows in each phase, and steals remaining ones then.
+No thread waits for one that has not arrived: a barrier, where a phase has one, waits until all parts of the phases
+before it are done, which some thread has begun. A phase of one part runs on its caller.
 
-``i64 @jk_share_rounds(ptr data, ptr function, i64 extent, i64 work, ptr asks)`` shares the rounds of a loop that may
-take long: while its caller has to wait, it calls ``i64 asks(data)``, whose bits become part of the status.
+``i64 @jk_share_rounds(ptr data, ptr function, i64 extent, i64 work, ptr asks)`` shares the iterations of a loop that
+may take long: while its caller waits, it polls ``i64 asks(data)``, whose bits are added to the status.
 """
 
 WORK = 131072
-"""What a thread gets at least, in additions of four bytes, which take it 3 to 5 us: to share costs about 2."""
+"""The least work of a thread, in 4-byte additions, which take 3 to 5 us: a fork costs about 2."""
 
 PART, MOST_PARTS = 65536, 4
-"""What a part is at least, in additions as well, and parts for each thread at most: who comes late finds some left."""
+"""The least work of a part, in additions, and the most parts per thread: a thread that arrives late finds some left."""
 
 SMALL_PART = 16384
-"""What a part is at least where threads are there already, as in all phases but the first."""
+"""The least work of a part where threads are awake already, as in all phases but the first."""
 
 BARRIER = 8192
-"""What a phase costs beside its work, in additions: about 0.2 us until all know that the one before it is done, and as
-much as that again and again for what one thread reads that another one has written."""
+"""The overhead of a phase, in additions: about 0.2 us for the barrier, and as much repeatedly for cache lines that one
+thread reads after another has written them."""
 
 PHASE = "{ ptr, i64, i64, i64, i64 }"
 """A function, its extent, its unit, its work, and whether it waits for all that comes before it."""
@@ -36,7 +36,7 @@ UNITS = """  %more.units = add i64 %extent, %unit
   %padded = sub i64 %more.units, 1
   %units = sdiv i64 %padded, %unit
 """
-"""How many units an extent is."""
+"""Compute the units of an extent."""
 
 _ONE = f"""
 define internal i64 @share(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work, ptr %asks) alwaysinline {{
@@ -81,7 +81,7 @@ define i64 @jk_share_rounds(ptr %data, ptr %function, i64 %extent, i64 %work, pt
 
 
 def loads(*names: str) -> str:
-    """Loads of some fields of the phase ``%phase``."""
+    """Load some fields of the phase ``%phase``."""
     fields = {"function": "ptr", "extent": "i64", "unit": "i64", "work": "i64", "waits": "i64"}
     lines = []
     for name in names:

@@ -1,19 +1,18 @@
-"""What threads do of the phases that they share (see `jitkernels.native.sharing`), each in a function of its own.
+"""A thread's share of the phases of a parallel region, one function per phase (see `parallel_for`).
 
-A member of the team goes through all phases. Of each it takes parts that are nobody's yet; where a phase waits for
-those before it, it looks until all their parts are done, and sleeps where that takes long. Who ends a phase wakes who
-sleeps.
+A team member runs all phases. In each it takes parts that nobody has taken; at a barrier it spins until all parts of
+the phases before are done, and sleeps if that takes long. The thread that completes a phase wakes the sleepers.
 """
 
-from jitkernels.native import pool
-from jitkernels.native.sharing import MOST_PARTS, PART, SMALL_PART, UNITS, loads
+from jitkernels.runtime.threads import thread_pool
+from jitkernels.runtime.threads.parallel_for import MOST_PARTS, PART, SMALL_PART, UNITS, loads
 
 WAITING = 256
-"""How often who waits for rounds gives way until it asks for signals."""
+"""The yields of the waiting caller between two signal polls."""
 
-# A run: the data, its phases and how many there are, what is known of each, from one to the next of these, the bits of
-# all statuses, what the caller asks while it waits, how many sleep, and what they wait for.
-# What is known of a phase: its parts, and how many are done; then, in a line of the cache behind, which are somebody's.
+# %Run: the data, the phases and their number, the states of phases and their stride, the or of all statuses, the poll
+# function of the waiting caller, the number of sleepers, and their semaphore.
+# %Known, the state of a phase: its parts, and how many are done; then, in the next cache line, which ones are taken.
 TEXT = f"""%Run = type {{ ptr, ptr, i64, ptr, i64, i64, ptr, i32, [36 x i8] }}
 %Known = type {{ i64, i64, [48 x i8] }}
 define internal i64 @shared_out(ptr %data, ptr %phases, i64 %count, i64 %team, ptr %asks) noinline nounwind {{
@@ -198,12 +197,12 @@ start:
   %parts = load i64, ptr %known
   br label %look
 look:
-  %spin = phi i64 [ 0, %start ], [ %spin.next, %spun ], [ {pool.PATIENCE}, %woken ]
+  %spin = phi i64 [ 0, %start ], [ %spin.next, %spun ], [ {thread_pool.PATIENCE}, %woken ]
   %done = load atomic i64, ptr %done.at seq_cst, align 8
   %all = icmp sge i64 %done, %parts
   br i1 %all, label %end, label %rest
 rest:
-  %patient = icmp slt i64 %spin, {pool.PATIENCE}
+  %patient = icmp slt i64 %spin, {thread_pool.PATIENCE}
   br i1 %patient, label %spun, label %doze
 spun:
   call void @pause()

@@ -1,13 +1,14 @@
-"""Parallel regions: how many threads they get, which OpenMP has a say in, and what nests link to.
+"""Team sizes of parallel regions, limited by OpenMP's settings too, and the functions that parallel code links to.
 
-Generated code asks ``jk_team`` at each call how many threads it gets, so ``set_num_threads``,
-``OMP_NUM_THREADS`` and ``threadpoolctl.threadpool_limits`` are all obeyed at once: the smallest wins. The threads
-themselves are our own (`jitkernels.native.pool`); where there are none, everything runs on one. A forked child of a
-process that has had a parallel region stays on one thread, because the fork did not copy them.
-A kernel that is called from inside a parallel region of OpenMP runs on its caller's thread; inside of ours it gets
-those that have nothing to do.
-Of floating-point operations that fail, the processor tells the thread; `jk_parallel` tells its caller what all threads
-of its region were told.
+Generated code calls ``jk_team`` at each call for its number of threads, so ``set_num_threads``, ``OMP_NUM_THREADS``
+and ``threadpoolctl.threadpool_limits`` take effect at once: the smallest wins. The threads are our own
+(`jitkernels.runtime.threads.thread_pool`); without them everything runs on one thread. A forked child of a process
+that has had a parallel region stays on one thread, because fork does not copy threads.
+
+A kernel that is called inside a parallel region of OpenMP runs on its caller's thread; inside of ours it gets idle
+helpers.
+
+Floating-point flags are per thread; `jk_parallel` merges the flags of its region's threads into its caller's.
 """
 
 import ctypes
@@ -16,22 +17,24 @@ import os
 import sys
 from pathlib import Path
 
-from jitkernels import machine
-from jitkernels.native import load, phases, pool, processor_flags, sharing, threads
-from jitkernels.native.ir import HASTY, STRAIGHT, IRSource
-from jitkernels.native.source import External
+from jitkernels.codegen.ir_source import HASTY, STRAIGHT, IRSource
+from jitkernels.codegen.source_protocol import External
+from jitkernels.core import cpu_target
+from jitkernels.runtime import fp_status
+from jitkernels.runtime.loading import loader
+from jitkernels.runtime.threads import num_threads, parallel_for, parallel_phases, thread_pool
 
 SHARE = "jk_share"
 SHARE_RUN, SHARE_ROUNDS = "jk_share_run", "jk_share_rounds"
 SHARED = (SHARE, "jk_team", "jk_parallel", SHARE_RUN, SHARE_ROUNDS)
-"""What code that may use threads calls."""
+"""The functions that parallel code calls."""
 COUNTS = ("omp_get_max_threads", "omp_in_parallel")
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
 
 _used = ctypes.c_int64(0)
-"""Whether this process has had a parallel region: generated code sets it."""
+"""Nonzero once this process has had a parallel region: generated code sets it."""
 _cores = ctypes.c_int64(1)
-"""Threads that there are at least for all callers together."""
+"""The least number of threads for all callers together."""
 
 WITH_OPENMP = """
 @jk_limit = external global i64
@@ -82,20 +85,20 @@ define void @jk_parallel(ptr %region, ptr %shared, i64 %team, i64 %parts) {
 
 @functools.cache
 def runtime() -> tuple[ctypes.CDLL | None, str]:
-    """The OpenMP runtime and where it came from, or None and the reason why there is none."""
-    places = [str(Path(sys.prefix) / "lib" / "libiomp5.so")]
-    for name in (*NAMES, *places):
+    """The OpenMP runtime and its path, or None and the reason why there is none."""
+    paths = [str(Path(sys.prefix) / "lib" / "libiomp5.so")]
+    for name in (*NAMES, *paths):
         try:
             library = ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
             library.omp_get_max_threads  # noqa: B018  # looked up for its AttributeError
             return library, name
         except (OSError, AttributeError):
             continue
-    return None, f"none of {', '.join(NAMES)} can be loaded, whose limits would be obeyed"
+    return None, f"no OpenMP runtime whose limits apply: none of {', '.join(NAMES)} can be loaded"
 
 
 def has_threads() -> bool:
-    """Whether there are the semaphores of POSIX that threads wait in."""
+    """Return whether POSIX semaphores, in which threads sleep, are available."""
     return sys.platform.startswith("linux")
 
 
@@ -109,7 +112,7 @@ def _libc(name: str) -> int:
 
 
 def runtime_sources() -> tuple[IRSource, ...]:
-    """The code of the threads where there is OpenMP and where there is none: what is built here may run elsewhere."""
+    """The thread runtime with OpenMP and without: archives built here may be used elsewhere."""
     return (_source(True), _source(False)) if has_threads() else (_runtime_source(),)
 
 
@@ -120,51 +123,51 @@ def _runtime_source() -> IRSource:
 
 
 def alone_source() -> IRSource:
-    """What does it all on the caller's thread, and needs nothing."""
-    return IRSource("threads", f"{STRAIGHT}{ALONE}{sharing.ALONE}")
+    """The serial runtime, which runs everything on the caller's thread."""
+    return IRSource("threads", f"{STRAIGHT}{ALONE}{parallel_for.ALONE}")
 
 
 def _source(has_openmp: bool) -> IRSource:
-    target = machine.target()
+    target = cpu_target.target()
     needed = (
-        External("jk_limit", "int64", (), lambda: ctypes.addressof(threads.limit)),
+        External("jk_limit", "int64", (), lambda: ctypes.addressof(num_threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
         External("jk_cores", "int64", (), lambda: ctypes.addressof(_cores)),
         *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS if has_openmp),
-        *(External(name, "int32", (), functools.partial(_libc, name)) for name in pool.FUNCTIONS),
+        *(External(name, "int32", (), functools.partial(_libc, name)) for name in thread_pool.FUNCTIONS),
     )
     written = (
         WITH_OPENMP if has_openmp else WITHOUT_OPENMP,
-        sharing.AMONG_THREADS,
-        phases.TEXT,
-        pool.text(is_x86=target.is_x86, is_arm=target.is_arm),
-        processor_flags.text(),
+        parallel_for.AMONG_THREADS,
+        parallel_phases.TEXT,
+        thread_pool.text(is_x86=target.is_x86, is_arm=target.is_arm),
+        fp_status.text(),
     )
-    # Threads wait most of the time, and a call without them takes a dozen of these instructions.
+    # Threads mostly wait, and a serial call executes a dozen of these instructions.
     return IRSource("threads", f"{HASTY}{''.join(written)}", needed)
 
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    """Addresses of the functions that loop nests call."""
+    """Addresses of the functions that range kernels call."""
     own = SHARED[1:]
     if not has_threads():
-        return load.functions_of(_runtime_source(), own)
-    threads.apply()
-    _cores.value = machine.cpu_count()
-    found = load.functions_of(_runtime_source(), own)
-    load.keep_for_good(_runtime_source())  # threads are in this code when the interpreter ends
+        return loader.functions_of(_runtime_source(), own)
+    num_threads.apply()
+    _cores.value = cpu_target.cpu_count()
+    result = loader.functions_of(_runtime_source(), own)
+    loader.keep_for_good(_runtime_source())  # helper threads run this code when the interpreter exits
     os.register_at_fork(after_in_child=_after_fork)
-    return found
+    return result
 
 
 def _after_fork() -> None:
     if _used.value:
-        threads.stay_alone()
+        num_threads.stay_alone()
 
 
 def externals() -> tuple[External, ...]:
-    """What a parallel loop nest links to."""
+    """The external functions of a parallel range kernel."""
     return (
         External("jk_team", "int64", ("int64",), lambda: _addresses()["jk_team"]),
         External(
@@ -175,20 +178,20 @@ def externals() -> tuple[External, ...]:
 
 def _share() -> int:
     _addresses()
-    return load.address_of(_runtime_source())
+    return loader.address_of(_runtime_source())
 
 
 def sharing_function() -> External:
-    """What shares the steps of one loop, see `sharing`."""
+    """Parallel for, see `parallel_for`."""
     return External(SHARE, "int64", ("void*", "void*", "int64", "int64", "int64"), _share)
 
 
 def run_function() -> External:
-    """What shares the steps of several loops in one region, see `sharing`."""
+    """Several loops in one parallel region, see `parallel_for`."""
     return External(SHARE_RUN, "int64", ("void*", "void*", "int64"), lambda: _addresses()[SHARE_RUN])
 
 
-def rounds_function() -> External:
-    """What shares rounds that may take long, see `sharing`."""
-    given = ("void*", "void*", "int64", "int64", "void*")
-    return External(SHARE_ROUNDS, "int64", given, lambda: _addresses()[SHARE_ROUNDS])
+def parallel_loop_function() -> External:
+    """Parallel for with signal polling, see `parallel_for`."""
+    arguments = ("void*", "void*", "int64", "int64", "void*")
+    return External(SHARE_ROUNDS, "int64", arguments, lambda: _addresses()[SHARE_ROUNDS])

@@ -1,14 +1,14 @@
-"""The threads of generated code: those that wait for work, and what shares the parts of a region among them.
+"""The thread pool of generated code: helper threads, and the distribution of a region's parts among them.
 
-``void @jk_parallel(ptr region, ptr shared, i64 team, i64 parts)`` calls ``region(shared, part, parts)`` once for each
-part. Whoever comes to a part first does it: the caller asks for helpers, begins at once, takes the parts of those that
-have not come when it is through with its own, and waits for what was really begun and for nothing else. Part 0 is the
-caller's. A runtime of OpenMP waits for all of its threads, and where other processes hold the cores that takes
-milliseconds for a call of microseconds.
+``void @jk_parallel(ptr region, ptr shared, i64 team, i64 parts)`` calls ``region(shared, part, parts)`` once per
+part. The first thread to reach a part runs it: the caller requests helpers, begins at once, takes the parts of those
+that have not arrived when it has finished its own, and waits only for parts that were begun. Part 0 is the caller's.
+OpenMP runtimes wait for all of their threads, and where other processes hold the cores that takes milliseconds for a
+call of microseconds.
 
-A helper is a place in a table: a thread, and what it is about to do (`ABSENT` and the following). It looks for work for
-half a millisecond, gives way to whoever wants its core meanwhile, and sleeps then, also if others took that time. As
-many callers as there are share the helpers; who finds none that is free works alone.
+A helper is a slot in a table: a thread, and its state (`ABSENT` and the following). It spins for work for half a
+millisecond, yields its core meanwhile, and sleeps then, also if others used up that time. Any number of callers share
+the helpers; a caller that finds none free works alone.
 """
 
 import os
@@ -17,16 +17,16 @@ from importlib import import_module
 from typing import Any
 
 signal: Any = import_module("_signal")
-"""What `signal` makes enums of, which takes a millisecond."""
+"""The C module behind `signal`, whose enums take a millisecond to create."""
 
 ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
-"""What a helper is about to do. There is no thread yet; it may be asked; some caller is about to ask; it was asked and
-has not come; it works; it works and its caller sleeps; its caller has not seen yet that it is done."""
+"""The states of a helper: no thread yet; idle; reserved by a caller; requested but not arrived; working; working while
+its caller sleeps; done, unseen by its caller."""
 MOST_HELPERS, MOST_PARTS = 127, 512
 LOOKING, PAUSES = 500_000, 64
-"""Nanoseconds that a helper looks for work before it sleeps, and pauses of the processor before it gives way."""
+"""Nanoseconds that a helper spins before it sleeps, and pause instructions before it yields."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
-"""The policy of threads that wait their turn when they wake, where others may take the core from who woke them."""
+"""SCHED_BATCH: woken threads do not preempt the thread that woke them."""
 FAULTS = (
     signal.SIGSEGV,
     signal.SIGBUS,
@@ -36,10 +36,10 @@ FAULTS = (
     signal.SIGABRT,
     signal.SIGSYS,
 )
-"""Signals of what a thread did itself. Helpers take no others: who blocks one means to wait for it."""
+"""Synchronous signals of faults. Helpers block all others, which a thread of the program may wait for."""
 NO_SIGNALS = -1 - sum(1 << fault - 1 for fault in FAULTS)
 PATIENCE = 1024
-"""Pauses of the processor that a caller waits for parts that were begun, before it sleeps."""
+"""Pause instructions that a caller spins for begun parts before it sleeps."""
 
 FUNCTIONS = {
     "sem_init": "i32 @sem_init(ptr, i32, i32)",
@@ -103,10 +103,10 @@ define internal void @mode_becomes(i32 %mode) alwaysinline nounwind {
 }
 """
 
-# A helper: what it is about to do, whether it sleeps, its number in the team, what it was asked to do; then, each in a
-# line of the cache of its own, what it waits for asleep, and what its caller does.
-# Work: the region and what it is given, parts, threads, flags of the processor, how it rounds and what it makes of
-# subnormal numbers for the caller, and which parts are somebody's.
+# %Helper: its state, whether it sleeps, its number in the team, its work; then, each in a cache line of its own, the
+# semaphore in which it sleeps, and that of its caller.
+# %Work: the region and its argument, parts, threads, floating-point flags, the caller's rounding and subnormal modes,
+# and which parts are taken.
 _TEXT = f"""
 %Helper = type {{ i32, i32, i64, ptr, [40 x i8], [64 x i8], [64 x i8] }}
 %Work = type {{ ptr, ptr, i64, i64, i32, i32, [{MOST_PARTS} x i8] }}
@@ -370,5 +370,5 @@ done:
 
 
 def text(*, is_x86: bool, is_arm: bool) -> str:
-    """LLVM IR of `jk_parallel`; it needs that of `jitkernels.native.processor_flags`."""
+    """LLVM IR of `jk_parallel`; it needs that of `jitkernels.runtime.fp_status`."""
     return f"{_X86 if is_x86 else _ARM if is_arm else _OTHER}{_TEXT}"

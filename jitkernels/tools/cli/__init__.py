@@ -1,6 +1,6 @@
-"""The command line: what is here, what is fastest and why, and a tour of it all.
+"""The command line: show the machine, explain kernel selection, tune, benchmark, and run a demo.
 
-Whatever goes wrong on purpose, or because of a file or a disk, is one line on stderr and exit code 2, never a
+Expected errors (the package's own, files, disks) print one line on stderr and exit with code 2, without a
 traceback.
 """
 
@@ -17,13 +17,13 @@ NEEDED = ("cyclopts", "rich")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit: 0 done, 1 done and something is wrong, 2 it could not be done."""
+    """Run one command and exit: 0 success, 1 the command found a problem, 2 the command failed."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         _fail(f"the command line needs {' and '.join(missing)}: install jitkernels[cli]")
     from cyclopts import CycloptsError
 
-    from jitkernels.cli.app import app
+    from jitkernels.tools.cli.app import app
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names of files and variables may hold any byte
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (JitKernelsError, CycloptsError) as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        _fail("interrupted; what was measured so far is kept", 130)
+        _fail("interrupted; the measurements so far are stored", 130)
     except BrokenPipeError:
-        # The reader of our output has left: no more of it, not even the flush at exit.
+        # The reader closed the pipe: write nothing more, and skip the flush at exit.
         _discard_output()
         code = 0
     except OSError as error:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _discard_output() -> None:
-    with contextlib.suppress(OSError):  # where there is no file behind it, nothing is flushed either
+    with contextlib.suppress(OSError):  # a stream without a file descriptor needs no flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

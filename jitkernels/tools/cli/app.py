@@ -1,4 +1,4 @@
-"""The commands and their options; each command's work is in a file of its own, loaded when it runs."""
+"""The commands and their options; each command's code is in its own module, imported when the command runs."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,30 +19,30 @@ app.command(cache)
 
 @app.command
 def info(*, kernels: bool = False, json: bool = False) -> int:
-    """Show this machine, the threads, the launcher, the libraries found or why not, and the cache.
+    """Show this machine: CPU, threads, launcher, optional libraries (or why one is missing), and the cache.
 
     Parameters
     ----------
     kernels
-        Every implementation of every kernel instead, by dtype: usable here, or why not.
+        Show instead every implementation of every kernel by dtype: usable here, or why not.
     json
-        JSON instead of a table.
+        Print JSON instead of a table.
     """
-    from jitkernels.cli import info as command
+    from jitkernels.tools.cli import info as command
 
     return command.kernels(json=json) if kernels else command.run(json=json)
 
 
 @app.command
 def tour(*files: Path) -> int:
-    """Find which text files are alike, with four kernels, and show what was measured and chosen.
+    """Find similar text files with four kernels, and show the measurements and the selected implementations.
 
     Parameters
     ----------
     files
-        Text files to compare; Python's own standard library when none is given.
+        Text files to compare; default: Python's standard library.
     """
-    from jitkernels.cli import tour as command
+    from jitkernels.tools.cli import tour as command
 
     return command.run(files)
 
@@ -56,27 +56,27 @@ def tune(
     export: Path | None = None,
     imported: Annotated[Path | None, Parameter(name="--import")] = None,
 ) -> int:
-    """Measure every implementation of kernels and keep the results. Interrupted, it goes on where it was.
+    """Measure every implementation of kernels and store the results. An interrupted run resumes when repeated.
 
-    That is done on one thread first, and then, where it may change the pick, on as many as kernels may use.
-    With --export or --import nothing is measured: a table of what was measured goes to a file, or comes from one.
+    Measures at one thread first; then at the maximum number of threads where that may change the selection.
+    --export and --import measure nothing: they write a table of stored measurements to a file, or read one.
 
     Parameters
     ----------
     kernels
-        Kernels to measure, such as vmul; all when none is given.
+        Kernels to measure, such as vmul; default: all.
     tag
-        Which attrs of the kernels' sweeps.
+        Which attrs of the kernels' sweeps to measure.
     force
-        Measure again what has been measured already.
+        Measure again what has a stored record.
     seconds
-        Time for timing one attr; building its candidates comes on top.
+        Measuring time per attr; building its candidates is extra.
     export
-        Write what was measured here to this file, for other machines of this family of CPUs, which `info` names.
+        Write the stored measurements to this file, for other machines of this CPU family (see `info`).
     imported
-        Take the picks of such a file for what is not measured here, after checking that they exist.
+        Use the selections of such a file for attrs without a local record, after checking that they exist.
     """
-    from jitkernels.cli import tune as command
+    from jitkernels.tools.cli import tune as command
 
     if export is not None or imported is not None:
         return command.tables(kernels, export=export, imported=imported)
@@ -91,36 +91,36 @@ def bench(
     json: Path | None = None,
     report: Path | None = None,
     compare: Annotated[list[Path] | None, Parameter(consume_multiple=False)] = None,
-    tag: Literal["ci", "full"] = "ci",
+    tag: Literal["tiny", "ci", "full"] = "ci",
     threads: int | None = None,
     seconds: float = 0.25,
 ) -> int:
-    """Time every implementation, the pick and its regret over the sweeps of kernels, or run another benchmark.
+    """Time every implementation, the selected one and its regret over the sweeps of kernels, or run another benchmark.
 
     Parameters
     ----------
     names
-        Kernels such as vmul, all when none is given; or first the name of a benchmark such as launch, and then kernels
-        or what it consists of, such as programs of expressions.
+        Kernels such as vmul (default: all); or the name of a benchmark such as launch, followed by kernels or by
+        parts of the benchmark, such as programs of expressions.
     peers
-        Time what NumPy and other packages have, too.
+        Also time NumPy and other packages.
     contest
-        Let compilers that are installed do whole tasks; names are then tasks such as pi.
+        Run whole tasks with the installed compilers; names are then tasks such as pi.
     json
-        Write every figure, with the machine's stamp, to this file.
+        Write all measurements, with a description of the machine, to this file.
     report
-        Write a page with tables and charts into this folder, beside what this machine can do at most; needs the extra
-        "report".
+        Write a page with tables and charts, compared with the machine's peak rates, into this folder; needs the
+        extra "report".
     compare
-        Show what changed beyond noise since the run in this file; given twice, compare two files and run nothing.
+        Show changes beyond noise since the run in this file; if given twice, compare two files and run nothing.
     tag
-        Which attrs of the kernels' sweeps, and how much of other benchmarks.
+        Which attrs of the kernels' sweeps, and the size of other benchmarks; tiny: only check that they run.
     threads
-        The most threads that kernels and peers may use.
+        Maximum number of threads of kernels and peers.
     seconds
-        Time for timing one line.
+        Time for measuring one line.
     """
-    from jitkernels.cli import bench as command
+    from jitkernels.tools.cli import bench as command
 
     return command.run(
         ["contest", *names] if contest else names,
@@ -148,59 +148,71 @@ def run(
     bundle
         The folder.
     inputs
-        A file of NumPy's (.npy); given once for each input, in order.
+        An input as a .npy file; repeat the option for each input, in order.
     output
-        Write the outputs to this file: as .npy if there is one, else as .npz.
+        Write the outputs to this file: .npy for a single output, else .npz.
     """
-    from jitkernels.cli import run as command
+    from jitkernels.tools.cli import run as command
 
     return command.run(bundle, inputs or [], output)
 
 
 @app.command
 def explain(kernel: str, *fields: str) -> int:
-    """Show every implementation of an attr: usable or why not, its time, who is chosen by which rule.
+    """Show every implementation of an attr: usable or why not, its time, and which rule selects which one.
 
-    Of a function that `jit` compiles: which operations are one kernel, what is left to NumPy and why.
+    For a function compiled by `jit`: which operations are fused into one kernel, and what falls back to NumPy and why.
 
     Parameters
     ----------
     kernel
         A kernel such as vmul, or a function such as file.py:softmax.
     fields
-        Fields of its attr, such as n=1024 dtype=float32; arguments of the function, such as float32[128,256] axis=0.
+        Fields of its attr, such as n=1024 dtype=float32; or arguments of the function, such as float32[128,256] axis=0.
     """
     if ".py:" in kernel:
-        from jitkernels.cli import function
+        from jitkernels.tools.cli import function
 
         return function.run(kernel, fields)
-    from jitkernels.cli import explain as command
+    from jitkernels.tools.cli import explain as command
 
     return command.run(kernel, fields)
 
 
 @app.command
-def docs(*, check: Path | None = None, write: Path | None = None, stub: bool = False) -> int:
-    """Print the reference of all kernels, generated from their rows.
+def docs(
+    *,
+    check: Path | None = None,
+    write: Path | None = None,
+    stub: bool = False,
+    rules: bool = False,
+    architecture: bool = False,
+) -> int:
+    """Print the reference of all kernels, generated from the registry rows.
 
     Parameters
     ----------
+    architecture
+        The pictures and tables of ARCHITECTURE.md instead, drawn from the code; in a file, they replace those there.
+    rules
+        Print the list of all rewrite rules instead; with --write or --check, the list in that page (docs/rules.md).
     stub
-        The types of the package, jitkernels/__init__.pyi, instead of the reference.
+        Print the type stub of the package, jitkernels/__init__.pyi, instead.
     check
         Compare with this file instead, and exit with 1 if it is stale.
     write
         Write to this file instead.
     """
-    from jitkernels.cli import docs as command
+    from jitkernels.tools.cli import docs as command
 
-    return command.run(check=check, write=write, stub=stub)
+    kind = "architecture" if architecture else "rules" if rules else "stub" if stub else ""
+    return command.run(check=check, write=write, kind=kind)
 
 
 @cache.command
 def show() -> int:
-    """Show where the cache is, what is in it and how large it is."""
-    from jitkernels.cli import cache as command
+    """Show the cache's folder, contents and size."""
+    from jitkernels.tools.cli import cache as command
 
     return command.show()
 
@@ -208,24 +220,24 @@ def show() -> int:
 @cache.command
 def verify() -> int:
     """Check every file of the cache; exit with 1 if one is damaged."""
-    from jitkernels.cli import cache as command
+    from jitkernels.tools.cli import cache as command
 
     return command.verify()
 
 
 @cache.command
 def pack(file: Path, *names: str) -> int:
-    """Put built kernels and measurements in one file, which JITKERNELS_PACK names where there is no compiler.
+    """Write built kernels and measurements to an archive, which JITKERNELS_PACK names on machines without a compiler.
 
     Parameters
     ----------
     file
         The file to write.
     names
-        Kernels; or module:function, which is called, without arguments, and all that it uses is packed. All
-        kernels if there are none.
+        Kernels; or module:function, which is called without arguments, and whose kernels are archived. Default: all
+        kernels.
     """
-    from jitkernels.cli import cache as command
+    from jitkernels.tools.cli import cache as command
 
     return command.pack(file, names)
 
@@ -239,6 +251,6 @@ def clear(*, older: Annotated[bool, Parameter(name="--other-environments")] = Fa
     older
         Keep those of the present environment.
     """
-    from jitkernels.cli import cache as command
+    from jitkernels.tools.cli import cache as command
 
     return command.clear(only_others=older)

@@ -1,4 +1,4 @@
-"""``jitkernels cache``: what is kept between processes, whether it is whole, and how to be rid of it."""
+"""``jitkernels cache``: show, verify, archive and delete the built kernels and measurements on disk."""
 
 import json
 import re
@@ -9,62 +9,62 @@ from typing import Any
 
 from rich.markup import escape
 
-from jitkernels import machine, states
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.program import ProgramAttr
-from jitkernels.cli import output
+from jitkernels.attrs.schema.registry import all_rows, row
+from jitkernels.codegen import object_cache
+from jitkernels.core import cache_dirs, environment, hashing, source_hash
 from jitkernels.errors import JitKernelsError
-from jitkernels.native import cache
-from jitkernels.native.threads import get_num_threads
-from jitkernels.packing import Packing
-from jitkernels.registry import all_rows, row
-from jitkernels.tuning import store
+from jitkernels.runtime.threads.num_threads import get_num_threads
+from jitkernels.selection import records
+from jitkernels.tools.archive_builder import Packing
+from jitkernels.tools.cli import output
 
 BUILT = (".o", ".so")
 OF_FUNCTIONS = (FusedAttr.kernel_type.name, ProgramAttr.kernel_type.name)
 
 
 def show() -> int:
-    """Print the folders of each environment with what they hold."""
-    found = summary()
+    """Print the folders of each environment and their contents."""
+    result = summary()
     out = output.console()
-    if found["place"] is None:
-        out.print("no private cache folder can be had: nothing is kept between processes")
+    if result["place"] is None:
+        out.print("no private cache folder is available: nothing is cached between processes")
         return 0
-    out.print(escape(f"{found['place']}: {output.size(found['bytes'])}"))
+    out.print(escape(f"{result['place']}: {output.size(result['bytes'])}"))
     table = output.table("environment", "built", "measured", "size", "", right=("built", "measured", "size"))
-    for place in _environments():
-        built, measured = len(list(_built(place))), len(list((place / "tuning").glob("*.json")))
-        used = "in use" if place in _present() else ""
-        table.add_row(place.name, str(built), str(measured), output.size(_bytes(place)), used)
+    for folder in _environments():
+        built, measured = len(list(_built(folder))), len(list((folder / "tuning").glob("*.json")))
+        used = "in use" if folder in _in_use() else ""
+        table.add_row(folder.name, str(built), str(measured), output.size(_bytes(folder)), used)
     if table.row_count:
         output.show(table)
     return 0
 
 
 def summary() -> dict[str, Any]:
-    """Where the cache is and how much is in it."""
-    root = machine.cache_root()
-    places = list(_environments())
+    """Return the cache's folder, file counts and sizes."""
+    root = cache_dirs.cache_root()
+    folders = list(_environments())
     return {
         "place": None if root is None else str(root),
-        "built": sum(1 for place in places for _ in _built(place)),
-        "measured": sum(1 for place in places for _ in (place / "tuning").glob("*.json")),
-        "bytes": sum(map(_bytes, places)),
+        "built": sum(1 for folder in folders for _ in _built(folder)),
+        "measured": sum(1 for folder in folders for _ in (folder / "tuning").glob("*.json")),
+        "bytes": sum(map(_bytes, folders)),
     }
 
 
 def verify() -> int:
-    """Name every file that is damaged; 1 if there are any."""
+    """Print the name of every damaged file; return 1 if there are any."""
     checked, damaged = 0, []
-    for place in _environments():
-        for path in _built(place):
+    for folder in _environments():
+        for path in _built(folder):
             checked += 1
-            if cache.read(path) is None:
-                damaged.append((path, "its checksum does not hold"))
-        for path in (place / "tuning").glob("*.json"):
+            if object_cache.read(path) is None:
+                damaged.append((path, "its checksum does not match"))
+        for path in (folder / "tuning").glob("*.json"):
             checked += 1
-            reason = _wrong_with_record(path)
+            reason = _record_error(path)
             if reason:
                 damaged.append((path, reason))
     out = output.console()
@@ -74,20 +74,20 @@ def verify() -> int:
     return 1 if damaged else 0
 
 
-def _wrong_with_record(path: Path) -> str | None:
+def _record_error(path: Path) -> str | None:
     try:
         fields = dict(json.loads(path.read_bytes())["attr"])
         kernel = fields.pop("kernel")
-        # The rows of a compiled function and its loop nests are not to be had without that function.
+        # The rows of a compiled function and its loop nests exist only after that function was compiled.
         attr = None if kernel in OF_FUNCTIONS else row(kernel)(**fields)
     except (OSError, ValueError, KeyError, TypeError, JitKernelsError) as error:
         return f"it is not a measurement: {error}"
-    return None if store.read(path, attr, None) else f"it is not a whole measurement of {attr or kernel}"
+    return None if records.read(path, attr, None) else f"it is not a complete measurement of {attr or kernel}"
 
 
-def pack(place: Path, names: Sequence[str]) -> int:
-    """Write a pack of some kernels, and of what some functions use, or of all kernels."""
-    chosen = names or [found.kernel_type.name.lower() for found in all_rows()]
+def pack(path: Path, names: Sequence[str]) -> int:
+    """Write an archive of the named kernels and of the kernels that named functions use, or of all kernels."""
+    chosen = names or [attr_class.kernel_type.name.lower() for attr_class in all_rows()]
     functions = [name for name in chosen if ":" in name]
     kernels = [row(name).kernel_type.name.lower() for name in chosen if name not in functions]
     with Packing() as packing:
@@ -96,47 +96,47 @@ def pack(place: Path, names: Sequence[str]) -> int:
             packing.add_row(name)
         for name in functions:
             packing.add_function(name)
-    size = packing.write(place)
+    size = packing.write(path)
     out = output.console()
-    told = f"{len(packing.objects)} objects and {len(packing.records)} measurements, {output.size(size)}"
-    out.print(escape(f"{place}: {told}"), soft_wrap=True)
+    contents = f"{len(packing.objects)} objects and {len(packing.records)} measurements, {output.size(size)}"
+    out.print(escape(f"{path}: {contents}"), soft_wrap=True)
     return 0
 
 
 def clear(*, only_others: bool) -> int:
     """Delete the folders of all environments, or of all but the present ones."""
-    places = [place for place in _environments() if not (only_others and place in _present())]
-    freed = sum(map(_bytes, places))
-    for place in places:
-        shutil.rmtree(place, ignore_errors=True)
-    states.forget()
+    folders = [folder for folder in _environments() if not (only_others and folder in _in_use())]
+    freed = sum(map(_bytes, folders))
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    source_hash.forget()
     out = output.console()
-    left = [place for place in places if place.exists()]
-    out.print(f"{len(places) - len(left)} environments deleted, {output.size(freed)}")
-    for place in left:
-        out.print(escape(f"{place}: cannot be deleted"), soft_wrap=True)
-    return 1 if left else 0
+    remaining = [folder for folder in folders if folder.exists()]
+    out.print(f"{len(folders) - len(remaining)} environments deleted, {output.size(freed)}")
+    for folder in remaining:
+        out.print(escape(f"{folder}: cannot be deleted"), soft_wrap=True)
+    return 1 if remaining else 0
 
 
 def _environments() -> Iterator[Path]:
-    """The folders named after the hash of an environment; nothing else below the root is ours to touch."""
-    root = machine.cache_root()
-    for place in sorted(root.iterdir()) if root else []:
-        if re.fullmatch(r"[0-9a-f]{16}", place.name) and place.is_dir() and not place.is_symlink():
-            yield place
+    """Return the folders named after an environment's hash; no other file below the root belongs to the cache."""
+    root = cache_dirs.cache_root()
+    for folder in sorted(root.iterdir()) if root else []:
+        if re.fullmatch(r"[0-9a-f]{16}", folder.name) and folder.is_dir() and not folder.is_symlink():
+            yield folder
 
 
-def _present() -> set[Path]:
-    """The folders of code and of measurements that this process uses."""
-    root = machine.cache_root()
-    tuning = machine.timings_directory(get_num_threads())
-    objects = root and root / machine.digest(machine.environment_of_code())[:16]
-    return {place for place in (objects, tuning and tuning.parent) if place}
+def _in_use() -> set[Path]:
+    """Return the code folder and the measurement folder of this process."""
+    root = cache_dirs.cache_root()
+    tuning = cache_dirs.timings_directory(get_num_threads())
+    objects = root and root / hashing.digest(environment.environment_of_code())[:16]
+    return {folder for folder in (objects, tuning and tuning.parent) if folder}
 
 
-def _built(place: Path) -> Iterator[Path]:
-    return (path for path in (place / "objects").glob("*") if path.suffix in BUILT)
+def _built(folder: Path) -> Iterator[Path]:
+    return (path for path in (folder / "objects").glob("*") if path.suffix in BUILT)
 
 
-def _bytes(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

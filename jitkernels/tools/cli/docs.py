@@ -1,19 +1,54 @@
-"""``jitkernels docs``: print, write or check the reference of all kernels."""
+"""``jitkernels docs``: print, write or check the pages and the type stub that are made from the code."""
 
 from pathlib import Path
 
-from jitkernels.docs import page
 from jitkernels.errors import ArgumentError
-from jitkernels.stub import text as type_stub
+from jitkernels.tools.docgen import architecture
+from jitkernels.tools.docgen.architecture import drawn
+from jitkernels.tools.docgen.reference import page
+from jitkernels.tools.docgen.rules import listed, page_of
+from jitkernels.tools.docgen.stubs import text as type_stub
 
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def run(*, check: Path | None, write: Path | None, stub: bool) -> int:
-    """Print the page or the stub, write it to a file, or tell whether a file is up to date."""
-    text = type_stub() if stub else page()
+def _with_rules(path: Path | None) -> str:
+    """Return the list of rules; for a page that exists, its text with the list brought up to date."""
+    if path is None:
+        return listed()
+    try:
+        return page_of(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{path}: {_reason(error)}") from None
+
+
+def _of_architecture(path: Path | None) -> str:
+    """The page on the architecture with its pictures and tables as the code is now."""
+    if path is None:
+        return drawn()
+    try:
+        return architecture.page_of(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{path}: {_reason(error)}") from None
+
+
+def _text(path: Path | None, kind: str) -> str:
+    """What is printed, or belongs in a file; of pages that are written in part, the file has the rest."""
+    if kind == "rules":
+        return _with_rules(path)
+    if kind == "architecture":
+        return _of_architecture(path)
+    return type_stub() if kind == "stub" else page()
+
+
+def run(*, check: Path | None, write: Path | None, kind: str = "") -> int:
+    """Print a page, write it to a file, or tell whether a file is up to date.
+
+    `kind`: "stub", "rules" or "architecture"; the reference of all kernels if empty.
+    """
+    text = _text(write or check, kind)
     if write is not None:
         try:
             write.write_text(text, encoding="utf-8")
@@ -27,6 +62,6 @@ def run(*, check: Path | None, write: Path | None, stub: bool) -> int:
         fresh = check.read_text(encoding="utf-8") == text
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{check}: {_reason(error)}") from None
-    again = f"jitkernels docs {'--stub ' * stub}--write {check}"
+    again = f"jitkernels docs {f'--{kind} ' if kind else ''}--write {check}"
     print(f"{check} is up to date" if fresh else f"{check} is stale: run `{again}`")
     return 0 if fresh else 1

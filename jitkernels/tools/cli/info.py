@@ -1,4 +1,4 @@
-"""``jitkernels info``: what this machine has that decides which kernels can run and how fast."""
+"""``jitkernels info``: the properties of this machine that decide which kernels can run and how fast."""
 
 import importlib
 import importlib.util
@@ -13,36 +13,40 @@ from rich.markup import escape
 
 import jitkernels
 import jitkernels.more
-from jitkernels import coverage, machine, settings
-from jitkernels.cli import cache, output
-from jitkernels.native import c, launch, openmp, threads
+from jitkernels.codegen import c_source
+from jitkernels.core import cpu_target, environment, settings, versions
+from jitkernels.dispatch.native import launcher
+from jitkernels.runtime.threads import num_threads, team_size
+from jitkernels.tools.cli import cache, output
+from jitkernels.tools.docgen import coverage
 
 
 def run(*, json: bool) -> int:
-    """Print everything found, as a table or as one JSON object."""
-    found = collect()
+    """Print all properties, as a table or as one JSON object."""
+    properties = collect()
     if json:
-        print(json_text.dumps(found, indent=1))
+        print(json_text.dumps(properties, indent=1))
         return 0
     table = output.table("", "")
     table.show_header = False
-    kept = found["cache"]
-    place = f"{kept['place'] or 'none: no private folder can be had'}, {output.size(kept['bytes'])}"
-    for name, value in {**found, "cache": place}.items():
+    cache_summary = properties["cache"]
+    folder = cache_summary["place"] or "none: no private folder is available"
+    cache_text = f"{folder}, {output.size(cache_summary['bytes'])}"
+    for name, value in {**properties, "cache": cache_text}.items():
         table.add_row(name.replace("_", " "), escape(_text(value)))
     output.show(table)
     return 0
 
 
 def kernels(*, json: bool) -> int:
-    """Print the table of coverage: every implementation of every kernel by dtype, usable here or why not."""
-    found = list(coverage.covered())
+    """Print the coverage table: every implementation of every kernel by dtype, usable here or why not."""
+    entries_of_all = list(coverage.covered())
     if json:
-        print(json_text.dumps([asdict(entry) for entry in found], indent=1))
+        print(json_text.dumps([asdict(entry) for entry in entries_of_all], indent=1))
         return 0
     table = output.table("kernel", "implementation", "dtypes usable here", "why not")
     for (kernel, name), entries in itertools.groupby(
-        found, lambda entry: (entry.kernel, entry.implementation)
+        entries_of_all, lambda entry: (entry.kernel, entry.implementation)
     ):
         listed = list(entries)
         usable = " ".join(entry.dtype for entry in listed if entry.usable)
@@ -53,31 +57,32 @@ def kernels(*, json: bool) -> int:
 
 
 def collect() -> dict[str, Any]:
-    """Everything found, ready for JSON."""
-    slow = launch.reason_for_slow_path()
-    library, origin = openmp.runtime()
+    """Return all properties as JSON-serializable values."""
+    slow = launcher.reason_for_slow_path()
+    library, origin = team_size.runtime()
     return {
         "jitkernels": jitkernels.__version__,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "packages": {
-            name: machine.version(name) for name in machine.PACKAGES_OF_CODE if name != "jitkernels"
+            name: versions.version(name) for name in environment.PACKAGES_OF_CODE if name != "jitkernels"
         },
-        "cpu": machine.cpu_name(),
-        "features": sorted(machine.cpu_features()),
-        "vector_bytes": machine.target().vector_bytes,
-        "cores": machine.cpu_count(),
-        "threads": threads.get_num_threads(),
+        "cpu": cpu_target.cpu_name(),
+        "features": sorted(cpu_target.cpu_features()),
+        "vector_bytes": cpu_target.target().vector_bytes,
+        "cores": cpu_target.cpu_count(),
+        "threads": num_threads.get_num_threads(),
         "openmp": {"found": library is not None, "text": origin},
         "launcher": {"found": slow is None, "text": slow or "compiled"},
         "libraries": libraries(),
-        "c_compiler": _compiler(),
+        "compiler": _llvm(),
+        "c_compiler": _c_compiler(),
         "cache": cache.summary(),
         "settings": settings.present(),
     }
 
 
 def libraries() -> dict[str, dict[str, Any]]:
-    """Each optional library: whether it was found, and where or why not."""
+    """Return each optional library with its path, or with the reason why it is unavailable."""
     answers = {}
     for package in pkgutil.iter_modules(jitkernels.more.__path__):
         name = f"jitkernels.more.{package.name}.library"
@@ -87,13 +92,26 @@ def libraries() -> dict[str, dict[str, Any]]:
     return answers
 
 
-def _compiler() -> dict[str, Any]:
-    command, text = c.compiler()
+def _llvm() -> dict[str, Any]:
+    """Describe in which process LLVM compiles, and the overhead of that."""
+    if not cpu_target.has_compiler():
+        return {
+            "found": False,
+            "text": "llvmlite is not installed: only cached and archived kernels run",
+        }
+    if settings.read("JITKERNELS_COMPILER") == "process":
+        return {"found": True, "text": "LLVM in a helper process, which ends after 2 idle seconds"}
+    text = "LLVM in the calling process: the first compilation, also by online tuning, adds some 95 MB to it"
+    return {"found": True, "text": f"{text} (JITKERNELS_COMPILER=process: to a helper process instead)"}
+
+
+def _c_compiler() -> dict[str, Any]:
+    command, text = c_source.compiler()
     return {"found": bool(command), "text": text}
 
 
 def _text(value: Any) -> str:
-    """A value as one line or as a line per entry; what is not there says why."""
+    """Format a value as one line or one line per entry; for an unavailable item, its reason."""
     if isinstance(value, list):
         return " ".join(map(str, value))
     if isinstance(value, dict) and set(value) == {"found", "text"}:
@@ -104,5 +122,5 @@ def _text(value: Any) -> str:
 
 
 def _label(key: str) -> str:
-    """A key as words; names of variables stay as they are typed."""
+    """Format a key as words; names of variables stay verbatim."""
     return key if key.isupper() else key.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Tables, progress and log lines: colour and bars on a terminal, plain text where it is piped."""
+"""Tables, progress and log lines: colour and bars on a terminal, plain text in a pipe."""
 
 import contextlib
 import logging
@@ -9,41 +9,41 @@ from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jitkernels.benchmark.units import duration as duration
-from jitkernels.benchmark.units import size as size
+from jitkernels.benchmarks.units import duration as duration
+from jitkernels.benchmarks.units import size as size
 
 PIPED_WIDTH = 10_000
-"""Columns where there is no terminal to ask: a line of a table stays one line for other programs."""
+"""Columns without a terminal: table lines are not wrapped, for other programs to parse."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that writes colour to terminals only, and none at all under ``NO_COLOR``."""
-    made = Console(stderr=stderr, highlight=False)
-    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+    """Return a console that colours terminal output only, and nothing under ``NO_COLOR``."""
+    result = Console(stderr=stderr, highlight=False)
+    return result if result.is_terminal else Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """An empty table; the columns in `right` are aligned to the right."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    """Return an empty table; the columns in `right` are aligned to the right."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left")
-    return made
+        result.add_column(column, justify="right" if column in right else "left")
+    return result
 
 
-def show(made: Table) -> None:
-    """Print a table, without the blanks that fill its last column where it is piped."""
+def show(table: Table) -> None:
+    """Print a table; in a pipe, without trailing blanks."""
     out = console()
     if out.is_terminal:
-        out.print(made)
+        out.print(table)
         return
     with out.capture() as captured:
-        out.print(made)
+        out.print(table)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 @contextlib.contextmanager
 def progress() -> Iterator[Progress]:
-    """A progress bar on stderr, silent unless that is a terminal; log lines go above it."""
+    """Return a progress bar on stderr, silent unless that is a terminal; log lines go above it."""
     target = console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with (
@@ -55,7 +55,7 @@ def progress() -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def logged(target: Console) -> Iterator[None]:
-    """Show warnings of jitkernels, one line each, while inside."""
+    """Print warnings of jitkernels, one line each, inside the ``with`` block."""
     handler = RichHandler(logging.WARNING, target, show_time=False, show_path=False, highlighter=None)
     log = logging.getLogger("jitkernels")
     log.addHandler(handler)

@@ -1,4 +1,4 @@
-"""``jitkernels run``: the outputs of a bundle for arrays in files."""
+"""``jitkernels run``: run an exported bundle on arrays from files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 import numpy as np
 from rich.markup import escape
 
-from jitkernels.bundles.running import Bundle
-from jitkernels.cli import output
+from jitkernels.compiler.export.run_bundle import Bundle
 from jitkernels.errors import ArgumentError
+from jitkernels.tools.cli import output
 
 
 def run(folder: Path, inputs: Sequence[Path], target: Path | None) -> int:
-    """Print the outputs, and write them to a file if one is given."""
+    """Print the outputs, and write them to a file if `target` names one."""
     bundle = Bundle(folder)
-    given = []
+    arrays = []
     for path in inputs:
         try:
             with path.open("rb") as file:
-                given.append(np.lib.format.read_array(file, allow_pickle=False))
+                arrays.append(np.lib.format.read_array(file, allow_pickle=False))
         except (OSError, ValueError) as error:
-            raise ArgumentError(f"{path}: expected an array as numpy.save writes it: {error}") from error
-    results = bundle(*given)
-    names = [one.name for one in bundle.about.outputs]
+            raise ArgumentError(f"{path}: expected a file written by numpy.save: {error}") from error
+    results = bundle(*arrays)
+    names = [tensor.name for tensor in bundle.about.outputs]
     for tensor, array in zip(bundle.about.outputs, results, strict=True):
         output.console().print(escape(f"{tensor}\n{array}"))
     if target is not None and len(results) == 1:

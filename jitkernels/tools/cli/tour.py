@@ -1,4 +1,4 @@
-"""``jitkernels tour``: the main job, what was measured for it, and the proof that NumPy agrees."""
+"""``jitkernels tour``: run the demo pipeline, show its measurements, and compare its results with NumPy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,32 +8,32 @@ from typing import Any
 from rich.markup import escape
 
 import jitkernels
-from jitkernels import tour
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.choosing import tuning_mode
-from jitkernels.cli import measured, output
-from jitkernels.measuring import tune_class
-from jitkernels.registry import row
-from jitkernels.signature import AnyArray
-from jitkernels.tuning.store import Record
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.selection.records import Record
+from jitkernels.selection.select import tuning_mode
+from jitkernels.tools import demo
+from jitkernels.tools.cli import measured, output
+from jitkernels.tuning.tune import tune_class
 
 ALLOWED_DIFFERENCE = 1e-3
-"""Between two probabilities: scores of order 40 in float32 and sums of 512 products."""
+"""Of two probabilities, from scores of order 40 in float32 and sums of 512 products."""
 KERNELS_AFTER_POOLING = 3
 
 
 def run(files: Sequence[Path]) -> int:
-    """Run the pipeline, with the fastest kernels and with NumPy, and print what it found."""
-    words = tour.read_files(files) if files else tour.read_standard_library()
-    given = tour.documents(words)
-    records = _tuned(given)
+    """Run the pipeline with the fastest kernels and with NumPy, and print its results."""
+    words = demo.read_files(files) if files else demo.read_standard_library()
+    documents = demo.documents(words)
+    records = _tune_pipeline(documents)
     started = perf_counter()
-    alike = tour.likeness(given, _everyday)
+    similarity = demo.likeness(documents, _everyday)
     between = perf_counter()
     with jitkernels.use(implementation="refer"):
-        reference = tour.likeness(given, _everyday)
+        reference = demo.likeness(documents, _everyday)
     ended = perf_counter()
-    _print_neighbours(given, alike, "files" if files else "modules of the standard library")
+    _print_neighbours(documents, similarity, "files" if files else "modules of the standard library")
     out = output.console()
     out.print()
     if records:
@@ -44,11 +44,11 @@ def run(files: Sequence[Path]) -> int:
         f"whole pipeline: {output.duration(fast)}, with NumPy {output.duration(slow)}: "
         f"{slow / fast:.1f} times faster"
     )
-    difference, moved = tour.agree(alike, reference)
+    difference, moved = demo.agree(similarity, reference)
     same = difference <= ALLOWED_DIFFERENCE
     out.print(
         f"{'the' if same else 'NOT the'} same answer as NumPy: probabilities differ by at most "
-        f"{difference:.1e} (allowed {ALLOWED_DIFFERENCE:.0e}), {moved} of {len(given)} have another nearest one"
+        f"{difference:.1e} (allowed {ALLOWED_DIFFERENCE:.0e}), {moved} of {len(documents)} have another nearest one"
     )
     return 0 if same else 1
 
@@ -58,12 +58,12 @@ def _everyday(kernel: str, *arguments: Any, **options: Any) -> AnyArray:
     return result
 
 
-def _tuned(given: tour.Documents) -> dict[KernelAttr, Record]:
-    """Go through the pipeline once, measuring what has no record yet; the records of what it uses."""
+def _tune_pipeline(documents: demo.Documents) -> dict[KernelAttr, Record]:
+    """Run the pipeline once, measure what has no record yet, and return the records of the kernels it uses."""
     records: dict[KernelAttr, Record] = {}
     may_measure = tuning_mode() == "auto"
     with output.progress() as bar:
-        task = bar.add_task("", total=len(given.groups) + KERNELS_AFTER_POOLING)
+        task = bar.add_task("", total=len(documents.groups) + KERNELS_AFTER_POOLING)
 
         def call(kernel: str, *arguments: Any, **options: Any) -> AnyArray:
             attr = row(kernel).call(*arguments, **options).attr.tuning_class()
@@ -76,15 +76,17 @@ def _tuned(given: tour.Documents) -> dict[KernelAttr, Record]:
             bar.advance(task)
             return _everyday(kernel, *arguments, **options)
 
-        tour.likeness(given, call)
+        demo.likeness(documents, call)
     return records
 
 
-def _print_neighbours(given: tour.Documents, alike: AnyArray, what: str) -> None:
+def _print_neighbours(documents: demo.Documents, similarity: AnyArray, what: str) -> None:
     out = output.console()
-    out.print(f"{len(given)} {what}, and those nearest to some of them:\n")
+    out.print(f"{len(documents)} {what}, and those nearest to some of them:\n")
     table = output.table("", "nearest", "next", "then")
-    for document in tour.examples(given.names):
-        found = [f"{given.names[i]} {alike[document, i]:.0%}" for i in tour.nearest(alike, document)]
-        table.add_row(escape(given.names[document]), *map(escape, found))
+    for document in demo.examples(documents.names):
+        neighbours = [
+            f"{documents.names[i]} {similarity[document, i]:.0%}" for i in demo.nearest(similarity, document)
+        ]
+        table.add_row(escape(documents.names[document]), *map(escape, neighbours))
     output.show(table)

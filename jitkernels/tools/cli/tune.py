@@ -1,4 +1,4 @@
-"""``jitkernels tune``: measure whole sweeps, so that no later call has to guess or to wait."""
+"""``jitkernels tune``: measure whole sweeps, so that no later call has to predict or measure."""
 
 import contextlib
 import math
@@ -7,35 +7,35 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.building import build_all, missing
-from jitkernels.choosing import tuning_mode
-from jitkernels.cli import measured, output
-from jitkernels.cli.eta import Eta, Say, shown
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import all_rows, row
+from jitkernels.core.cpu_target import cpu_count, cpu_name
 from jitkernels.errors import ArgumentError, UnknownNameError
-from jitkernels.machine import cpu_count, cpu_name
-from jitkernels.measuring import keep_where_threads_are_late, tune_class
-from jitkernels.native.code import BUILD
-from jitkernels.native.threads import get_num_threads, set_num_threads
-from jitkernels.registry import all_rows, row
-from jitkernels.tables import export as export_to
-from jitkernels.tables import import_from
-from jitkernels.tuning.classes import OUTER_BYTES, measured_member, nbytes
-from jitkernels.tuning.store import Record
+from jitkernels.runtime.loading.compiled_code import BUILD
+from jitkernels.runtime.threads.num_threads import get_num_threads, set_num_threads
+from jitkernels.selection.records import Record
+from jitkernels.selection.select import tuning_mode
+from jitkernels.selection.shape_buckets import OUTER_BYTES, measured_member, nbytes
+from jitkernels.selection.table_io import export as export_to
+from jitkernels.selection.table_io import import_from
+from jitkernels.tools.cli import measured, output
+from jitkernels.tools.cli.eta import Eta, Say, shown
+from jitkernels.tuning.precompile import build_all, missing
+from jitkernels.tuning.tune import reuse_serial_record, tune_class
 
 BUILD_SECONDS = 60.0
-"""Building an attr's candidates may take so long; what is left out is taken up by the next run."""
-OUTER_TIMES = 4.0
-"""So many times the seconds are for each look at what lies in the outer caches."""
+"""Limit for building an attr's candidates; the next run builds the remaining ones."""
+OUTER_CACHE_BUDGET_FACTOR = 4.0
+"""Factor of the measuring time for attrs whose arrays lie in the outer caches."""
 
-MORE = 0.5
-"""Of the time that measuring takes on one thread, what it takes on more, before anything is known."""
+MULTITHREADED_SHARE = 0.5
+"""First estimate of the measuring time with more threads, relative to one thread."""
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
-    """Measure those tuning classes of the kernels' sweeps that have no complete record; print all records.
+    """Measure the tuning classes of the kernels' sweeps that have no complete record; print all records.
 
-    At one thread first: what is known of that says who may win with more.
+    One thread comes first: its records decide which implementations are worth measuring with more threads.
     """
     if not 0 < seconds < math.inf:
         raise ArgumentError(f"--seconds: expected a time of more than 0, got {seconds:g}")
@@ -47,26 +47,31 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
     threads = get_num_threads()
     records: dict[KernelAttr, Record] = {}
     measured_now = 0
-    whole = sum(_guess(attr, seconds) for attr in attrs)
-    eta = Eta({_kinds(count)[1]: whole * (1.0 if count == 1 else MORE) for count in _passes(threads)})
+    total = sum(_estimate(attr, seconds) for attr in attrs)
+    eta = Eta(
+        {
+            _kinds(count)[1]: total * (1.0 if count == 1 else MULTITHREADED_SHARE)
+            for count in _thread_counts(threads)
+        }
+    )
     with shown(eta) as say:
-        for count in _passes(threads):
+        for count in _thread_counts(threads):
             set_num_threads(count)
             alone, records = records, {}
             if not force:
                 records = {attr: known for attr in attrs if (known := measured.complete_record(attr))}
             waiting = [attr for attr in attrs if attr not in records]
             measured_now += len(waiting)
-            records |= _built_and_measured(waiting, seconds, alone, eta, say)
+            records |= _build_and_measure(waiting, seconds, alone, eta, say)
     out = output.console()
     output.show(measured.table((attr, records[attr]) for attr in attrs))
-    before = len(_passes(threads)) * len(attrs) - measured_now
+    before = len(_thread_counts(threads)) * len(attrs) - measured_now
     out.print(f"{measured_now} measured now, {before} had been measured before")
     return 0
 
 
-def _passes(threads: int) -> list[int]:
-    """Numbers of threads to measure at. What is known of one thread decides what is worth looking at with more."""
+def _thread_counts(threads: int) -> list[int]:
+    """Return the thread counts to measure at. The one-thread records decide what is worth measuring with more."""
     return sorted({1, threads})
 
 
@@ -74,55 +79,55 @@ def _kinds(threads: int) -> tuple[str, str]:
     return f"building for {threads}", f"measuring {threads}"
 
 
-def _built_and_measured(
+def _build_and_measure(
     attrs: Sequence[KernelAttr], seconds: float, alone: Mapping[KernelAttr, Record], eta: Eta, say: Say
 ) -> dict[KernelAttr, Record]:
-    """Build what the candidates of attrs come to, by all cores, and measure them, some a second time.
+    """Build the candidates of attrs on all cores and measure them, some twice.
 
-    Calls are long in the outer caches, of which neighbours take their share for seconds: so what lies there gets more
-    time, and a second look after all other first ones. `alone`: what was measured on one thread, if this is about more,
-    which was a look already.
+    Kernels whose data lie in outer caches are slowed for seconds at a time by other processes; such attrs get more
+    time, and a second measurement after the first ones of all attrs. `alone`: the one-thread records if this run uses
+    more threads; they count as a first measurement.
     """
-    found = {a: alone[a] for a in attrs if a in alone and keep_where_threads_are_late(a, alone[a])}
-    attrs = [attr for attr in attrs if attr not in found]
+    records = {a: alone[a] for a in attrs if a in alone and reuse_serial_record(a, alone[a])}
+    attrs = [attr for attr in attrs if attr not in records]
     jobs = list(missing(attrs, alone))
     outer = {attr: None for attr in attrs if nbytes(measured_member(attr)) >= OUTER_BYTES}
-    budgets = {attr: OUTER_TIMES * seconds if attr in outer else seconds for attr in attrs}
-    guesses = {attr: _guess(attr, budgets[attr]) for attr in attrs}
-    looks = [*attrs] if alone else [*attrs, *outer]
+    budgets = {attr: OUTER_CACHE_BUDGET_FACTOR * seconds if attr in outer else seconds for attr in attrs}
+    estimates = {attr: _estimate(attr, budgets[attr]) for attr in attrs}
+    queue = [*attrs] if alone else [*attrs, *outer]
     each = BUILD / cpu_count()
     threads = get_num_threads()
     building, measuring = _kinds(threads)
     eta.expect(building, each * len(jobs))
-    eta.expect(measuring, sum(guesses[attr] for attr in looks))
+    eta.expect(measuring, sum(estimates[attr] for attr in queue))
     with contextlib.closing(build_all(jobs)) as built:
         for number, (attr, label) in enumerate(built, 1):
             eta.done(building, each)
             say(f"{threads} threads: built {number} of {len(jobs)}, {attr.name} {label}")
-    for number, attr in enumerate(looks, 1):
-        say(f"{threads} threads: measuring {number} of {len(looks)}, {attr.name} {attr.text()}")
-        earlier = found.get(attr, alone.get(attr))
-        found[attr] = tune_class(attr, budget=budgets[attr], build_budget=BUILD_SECONDS, earlier=earlier)
-        eta.done(measuring, guesses[attr])
-    return found
+    for number, attr in enumerate(queue, 1):
+        say(f"{threads} threads: measuring {number} of {len(queue)}, {attr.name} {attr.text()}")
+        earlier = records.get(attr, alone.get(attr))
+        records[attr] = tune_class(attr, budget=budgets[attr], build_budget=BUILD_SECONDS, earlier=earlier)
+        eta.done(measuring, estimates[attr])
+    return records
 
 
-def _guess(attr: KernelAttr, budget: float) -> float:
-    """Seconds of one look: its timing, drawing and comparing arrays, and some calls of everybody."""
+def _estimate(attr: KernelAttr, budget: float) -> float:
+    """Estimate the seconds of one measurement: timing, drawing and comparing arrays, warm-up of all candidates."""
     member = measured_member(attr)
     return 0.02 + budget + 1e-7 * nbytes(member) + 5e-9 * member.operations()
 
 
 def tables(kernels: Sequence[str], *, export: Path | None, imported: Path | None) -> int:
-    """Write a table of what was measured here, or keep what one from elsewhere says."""
+    """Write a table of the stored measurements, or store the selections of a table from another machine."""
     out = output.console()
     if imported is not None:
-        found = import_from(imported)
-        for why in found.refused:
-            out.print(escape(f"refused: {why}"))
-        for what in found.unknown:
-            out.print(escape(f"passed over: {what}"))
-        out.print(f"{found.kept} classes kept, {len(found.refused)} refused")
+        imports = import_from(imported)
+        for why in imports.refused:
+            out.print(escape(f"rejected: {why}"))
+        for what in imports.unknown:
+            out.print(escape(f"skipped: {what}"))
+        out.print(f"{imports.kept} classes stored, {len(imports.refused)} rejected")
     if export is not None:
         count = export_to(export, [row(kernel) for kernel in kernels] or all_rows())
         out.print(escape(f"{count} classes of {cpu_name()} written to {export}"))
@@ -130,6 +135,6 @@ def tables(kernels: Sequence[str], *, export: Path | None, imported: Path | None
 
 
 def classes(attr_classes: Sequence[type[KernelAttr]], tag: str) -> list[KernelAttr]:
-    """The distinct attrs that are measured on behalf of those sweeps, in their order."""
-    found = (case.attr.tuning_class() for row in attr_classes for case in row.sweep() if tag in case.tags)
-    return list(dict.fromkeys(found))
+    """Return the distinct attrs that represent the tuning classes of the sweeps, in order."""
+    attrs = (case.attr.tuning_class() for row in attr_classes for case in row.sweep() if tag in case.tags)
+    return list(dict.fromkeys(attrs))

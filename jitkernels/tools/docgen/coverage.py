@@ -1,16 +1,16 @@
-"""The table of coverage: which implementation there is of which kernel, for which dtypes, and whether it runs here."""
+"""The coverage table: the implementations of each kernel, their dtypes, and whether they run here."""
 
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jitkernels.attrs.base import KernelAttr, rows
-from jitkernels.registry import implementations
+from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.registry import implementations
 
 
 @dataclass(frozen=True)
 class Covered:
-    """One implementation of one kernel for one dtype: usable here, and why not, where some case of it is not."""
+    """One implementation of one kernel for one dtype: usable here or not, and the reason if any case is not."""
 
     kernel: str
     implementation: str
@@ -20,32 +20,34 @@ class Covered:
 
 
 def covered() -> Iterator[Covered]:
-    """All of them, as the cases tell that run everywhere; kernels and implementations in the registry's order."""
+    """Return the coverage of all cases tagged for every machine; in the registry's order."""
     for row in own_rows():
-        for name, found in implementations(row).items():
+        for name, entry in implementations(row).items():
             for dtype, cases in cases_by_dtype(row).items():
-                reasons = [found.reason_against(attr) for attr in cases]
+                reasons = [entry.reason_against(attr) for attr in cases]
                 why = "; ".join(dict.fromkeys(reason for reason in reasons if reason is not None))
                 yield Covered(row.kernel_type.name, name, dtype, None in reasons, why)
 
 
 def own_rows() -> list[type[KernelAttr]]:
-    """The rows with names of their own, not those that are made when they are met."""
-    found = [row for row in rows.values() if row.implemented_as is None and any(True for _ in row.sweep())]
-    return sorted(found, key=lambda row: row.__module__)  # in whatever order the families were imported
+    """Return the named rows, without the rows that calls register on demand."""
+    result = [row for row in rows.values() if row.implemented_as is None and any(True for _ in row.sweep())]
+    return sorted(
+        result, key=lambda row: row.__module__
+    )  # the order in which families were imported must not matter
 
 
 def cases_by_dtype(row: type[KernelAttr]) -> dict[str, list[KernelAttr]]:
-    """The cases that run everywhere."""
-    found: dict[str, list[KernelAttr]] = {}
+    """Return the cases tagged for every machine, by dtype."""
+    cases: dict[str, list[KernelAttr]] = {}
     for case in row.sweep():
         if "ci" in case.tags:
-            found.setdefault(str(case.attr.fields().get("dtype", "-")), []).append(case.attr)
-    return dict(sorted(found.items()))
+            cases.setdefault(str(case.attr.fields().get("dtype", "-")), []).append(case.attr)
+    return dict(sorted(cases.items()))
 
 
 def page_lines() -> Iterator[str]:
-    """As a table in Markdown, the same on every machine: the dtypes of our implementations of our kernels."""
+    """Return a Markdown table, identical on every machine: the dtypes of jitkernels' implementations of its kernels."""
     own = {row: _own_names(row) for row in own_rows() if row.__module__.startswith("jitkernels.")}
     names = sorted({*itertools.chain(*own.values())}, key=lambda name: (name == "refer", name != "gen", name))
     yield f"| kernel | {' | '.join(names)} |"
@@ -57,6 +59,6 @@ def page_lines() -> Iterator[str]:
 
 
 def _own_names(row: type[KernelAttr]) -> set[str]:
-    """The implementations that are none of another package's."""
-    found = implementations(row).items()
-    return {name for name, one in found if one.function.__module__.startswith("jitkernels.")}
+    """Return the row's implementations that come with jitkernels."""
+    entries = implementations(row).items()
+    return {name for name, entry in entries if entry.function.__module__.startswith("jitkernels.")}

@@ -1,15 +1,16 @@
-"""The reference page of all kernels, generated from their rows: nothing about a kernel is written twice."""
+"""The reference page of all kernels, generated from the registry rows, so that no fact is written twice."""
 
 import dataclasses
 import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from jitkernels import coverage, dtypes
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.documentation import everyday_line
-from jitkernels.registry import implementations
-from jitkernels.signature import Argument, Signature
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import implementations, why_without
+from jitkernels.attrs.schema.signature import Argument, Signature
+from jitkernels.core import dtypes
+from jitkernels.dispatch.docstrings import everyday_line
+from jitkernels.tools.docgen import coverage
 
 HEADER = """\
 # Kernels
@@ -34,7 +35,7 @@ which dtypes, says `jitkernels info --kernels`.
 
 
 def page() -> str:
-    """The whole page, the same on every machine."""
+    """Return the whole page, identical on every machine."""
     own = [row for row in coverage.own_rows() if row.__module__.startswith("jitkernels.")]
     listed = [f"* [{row.kernel_type.name}](#{row.kernel_type.name.lower()})" for row in own]
     table = [COVERAGE, *coverage.page_lines()]
@@ -64,10 +65,13 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
         yield f"{inspect.getdoc(row.absolute_terms)}\n"
     names = [
         name
-        for name, found in implementations(row).items()
-        if found.function.__module__.startswith("jitkernels.")
+        for name, entry in implementations(row).items()
+        if entry.function.__module__.startswith("jitkernels.")
     ]
     yield f"Implementations: {', '.join(names)}.\n"
+    reason = why_without(row, "numba")
+    if reason:
+        yield f"There is none by numba: {reason}.\n"
 
 
 def _role(argument: Argument) -> str:
@@ -76,9 +80,9 @@ def _role(argument: Argument) -> str:
 
 
 def _shape(argument: Argument) -> str:
-    """The symbols, and the flags that an array or its layout depends on."""
-    turned = f", the other way round with {argument.turned}" if argument.turned else ""
-    return argument.symbols + turned + (f", with {argument.when} only" if argument.when else "")
+    """Return a parameter's symbolic shape, with the flags that enable it or change its layout."""
+    order = f", the other way round with {argument.turned}" if argument.turned else ""
+    return argument.symbols + order + (f", with {argument.when} only" if argument.when else "")
 
 
 def _domain(argument: Argument) -> str:
@@ -87,7 +91,7 @@ def _domain(argument: Argument) -> str:
 
 
 def _example(row: type[KernelAttr]) -> KernelAttr:
-    """Of the cases that run everywhere the one with the most arguments, and of those the largest."""
+    """Return the case with the most arguments of those tagged for every machine, and of these the largest."""
     everywhere = [case.attr for case in row.sweep() if "ci" in case.tags]
     return max(
         everywhere, key=lambda attr: (len(attr.signature().c_arguments), _is_default(attr), attr.operations())
@@ -106,7 +110,7 @@ def _field(field: "dataclasses.Field[Any]") -> str:
 
 
 def c_declaration(attr: KernelAttr) -> str:
-    """The C function of an attr's kernel: arrays, then integers, then pointers to floats."""
+    """Return the C declaration of an attr's kernel: arrays, then integers, then pointers to floats."""
     signature: Signature = attr.signature()
     arrays = [
         f"{'' if array.output else 'const '}{dtypes.named(array.dtype).c} *{array.name}"

@@ -1,30 +1,30 @@
-"""What a kernel must refuse: arguments that are wrong in one way each, with an error that says which, and no write."""
+"""Checks of argument validation: calls with one bad argument raise an error that names it, and write nothing."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.errors import JitKernelsError
-from jitkernels.signature import AnyArray
-from jitkernels.testing.checks import Function
+from jitkernels.tools.testing.checks import Function
 
 Form = Callable[[AnyArray], Any]
 
 
 def strided(value: AnyArray) -> AnyArray:
-    """The same values with gaps between them."""
+    """Return the same values with gaps between them."""
     return np.repeat(value, 3, axis=-1)[..., ::3]
 
 
 def backwards(value: AnyArray) -> AnyArray:
-    """The same values, the first of them last in memory."""
+    """Return the same values with negative strides."""
     return value[::-1].copy()[::-1]
 
 
 def unaligned(value: AnyArray) -> AnyArray:
-    """The same values at an odd address; with gaps where single bytes lie anywhere."""
+    """Return the same values at an odd address; single bytes, which are always aligned, get gaps instead."""
     if value.itemsize == 1:
         return strided(value)
     room = np.zeros(value.nbytes + 1, np.uint8)
@@ -34,24 +34,24 @@ def unaligned(value: AnyArray) -> AnyArray:
 
 
 def read_only(value: AnyArray) -> AnyArray:
-    """The same values in memory that may not be written."""
+    """Return the same values in read-only memory."""
     value = value.copy()
     value.flags.writeable = False
     return value
 
 
 def fortran(value: AnyArray) -> AnyArray:
-    """The same values, the columns together in memory; backwards where there is one dimension."""
+    """Return the same values in column-major order; in one dimension, with a negative stride."""
     return np.asfortranarray(value) if value.ndim > 1 else value[::-1]
 
 
 def flat(value: AnyArray) -> AnyArray:
-    """The same values in one dimension; in two where there is one."""
+    """Return the same values in one dimension; in two if they had one."""
     return value.reshape(-1).copy() if value.ndim > 1 else value[:, np.newaxis].copy()
 
 
 def swapped(value: AnyArray) -> AnyArray:
-    """The same values in the other order of bytes."""
+    """Return the same values in the opposite byte order."""
     return value.astype(value.dtype.newbyteorder()) if value.itemsize > 1 else value.astype(np.bool_)
 
 
@@ -80,13 +80,13 @@ WRONG: dict[str, Form] = {
     "backwards": backwards,
     "unaligned": unaligned,
 }
-"""Arguments that fit no array of at least two elements along each dimension."""
+"""Forms that are invalid for every array of at least two elements along each dimension."""
 
 
-def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> int:
-    """Arguments that do not fit are refused by name, and no call that is refused has written anything.
+def check_rejections(attr: KernelAttr, function: Function, *, label: str = "") -> int:
+    """Check that bad arguments are rejected by name, and that rejected calls write nothing.
 
-    Returns how many calls were refused. Every extent of the attr must be at least 2.
+    Returns the number of rejected calls. Every extent of the attr must be at least 2.
     """
     signature = attr.signature()
     tried = 0
@@ -96,9 +96,9 @@ def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> 
             arrays: list[Any] = [*signature.sample()]
             fits = arrays[i]
             arrays[i] = form(fits)
-            if is_alike(arrays[i], fits):
+            if is_equivalent_form(arrays[i], fits):
                 continue
-            assert_refused(function, arrays, expected, f"{label} with {parameter.name} {name}")
+            assert_rejected(function, arrays, expected, f"{label} with {parameter.name} {name}")
             tried += 1
         for j, other in enumerate(signature.arrays):
             if parameter.output and i != j and other.dtype == parameter.dtype:
@@ -107,41 +107,43 @@ def check_refusals(attr: KernelAttr, function: Function, *, label: str = "") -> 
                 arrays[i] = room[: arrays[i].size].reshape(arrays[i].shape)
                 arrays[j] = room[1 : 1 + arrays[j].size].reshape(arrays[j].shape)
                 what = f"{label} with {parameter.name} over {other.name}"
-                assert_refused(function, arrays, parameter.name, what)
+                assert_rejected(function, arrays, parameter.name, what)
                 tried += 1
                 if other.output and other.shape == parameter.shape:
                     arrays = [*signature.sample()]
                     arrays[i] = arrays[j]
                     what = f"{label} with {parameter.name} as {other.name}"
-                    assert_refused(function, arrays, parameter.name, what)
+                    assert_rejected(function, arrays, parameter.name, what)
                     tried += 1
     arrays = [*signature.sample()]
-    for given in ([], arrays[:-1], [*arrays, arrays[0]]):
-        expected = f"expected {len(arrays)} arrays, got {len(given)}"
-        assert_refused(function, given, expected, f"{label} with {len(given)} arrays")
+    for arguments in ([], arrays[:-1], [*arrays, arrays[0]]):
+        expected = f"expected {len(arrays)} arrays, got {len(arguments)}"
+        assert_rejected(function, arguments, expected, f"{label} with {len(arguments)} arrays")
         tried += 1
     return tried
 
 
-def is_alike(value: Any, fits: AnyArray) -> bool:
-    """Whether a form made no difference, as layouts make none to a single element or, some of them, to a single row."""
+def is_equivalent_form(value: Any, fits: AnyArray) -> bool:
+    """Return whether a form equals the original, as layouts do for a single element or a single row."""
     same = isinstance(value, np.ndarray) and (value.dtype, value.shape) == (fits.dtype, fits.shape)
     return same and bool(value.flags.carray)
 
 
-def assert_refused(
-    function: Function, given: Sequence[Any], named: str, label: str, **more: Any
+def assert_rejected(
+    function: Function, arguments: Sequence[Any], named: str, label: str, **more: Any
 ) -> JitKernelsError:
-    """The error of ours that the call raises; it has the name, and nothing was written."""
-    before = _contents([*given, *more.values()])
+    """Check that the call raises one of the package's errors, which contains `named`, and writes nothing."""
+    before = _contents([*arguments, *more.values()])
     caught = None
     try:
-        function(*given, **more)
+        function(*arguments, **more)
     except JitKernelsError as error:
         caught = error
     assert caught is not None, f"{label} was accepted"
     assert named in str(caught), f"{label}: {str(caught)!r} does not name {named!r}"
-    assert before == _contents([*given, *more.values()]), f"{label} was refused, but something was written"
+    assert before == _contents([*arguments, *more.values()]), (
+        f"{label} was rejected, but something was written"
+    )
     return caught
 
 

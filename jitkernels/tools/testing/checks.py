@@ -1,6 +1,6 @@
-"""What a kernel must do: checks of one callable, each of which says how much it looked at.
+"""Checks of one callable: values, kinds of data, aliased arguments, special values, indices. Each counts its checks.
 
-The variants of a kernel are checked one after the other, so that the last truths are remembered.
+Variants of a kernel are checked in sequence, so that the most recent expected values are cached.
 """
 
 import functools
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import accuracy
-from jitkernels.attrs.base import KernelAttr
+from jitkernels.attrs.schema import error_bounds
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import Array
 from jitkernels.errors import DataIndexError
-from jitkernels.signature import Array
-from jitkernels.testing import data
-from jitkernels.testing.guards import Guarded
-from jitkernels.testing.truth import Oracle, Truth, upcast_reference
+from jitkernels.tools.testing import data
+from jitkernels.tools.testing.expected import Oracle, Truth, upcast_reference
+from jitkernels.tools.testing.guard_pages import Guarded
 
 Function = Callable[..., Any]
 
@@ -24,8 +24,8 @@ Function = Callable[..., Any]
 def check_values(
     attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = "", seed: int = 0
 ) -> None:
-    """Outputs are right and wholly written, inputs as before, and nothing around the arrays is touched."""
-    truth = _truth_of_sample(attr, oracle, seed)
+    """Check that outputs are right and fully written, inputs unchanged, and guard pages around the arrays intact."""
+    truth = _expected_of_sample(attr, oracle, seed)
     for side in ("start", "end"):
         guarded = [Guarded(array, side) for array in truth.arrays]
         returned = function(*[guard.array for guard in guarded])
@@ -36,7 +36,7 @@ def check_values(
 
 
 @functools.lru_cache(maxsize=2)
-def _truth_of_sample(attr: KernelAttr, oracle: Oracle, seed: int) -> Truth:
+def _expected_of_sample(attr: KernelAttr, oracle: Oracle, seed: int) -> Truth:
     return Truth.by(oracle, attr, attr.signature().sample(seed))
 
 
@@ -47,11 +47,11 @@ def check_data(
     *,
     kinds: Sequence[str] | None = None,
 ) -> None:
-    """Outputs of functions, by label, are right for every kind of data, or for those named."""
+    """Check outputs of functions, by label, for every kind of data, or for the named kinds."""
     for number, name in enumerate(data.kinds(attr)):
         if kinds is not None and name not in kinds:
             continue
-        truth = _truth_of_kind(attr, oracle, name, number)
+        truth = _expected_of_kind(attr, oracle, name, number)
         for label, function in functions.items():
             used = [array.copy() for array in truth.arrays]
             with np.errstate(all="ignore"):
@@ -60,31 +60,29 @@ def check_data(
 
 
 @functools.lru_cache(maxsize=1)
-def _truth_of_kind(attr: KernelAttr, oracle: Oracle, name: str, seed: int) -> Truth:
+def _expected_of_kind(attr: KernelAttr, oracle: Oracle, name: str, seed: int) -> Truth:
     return Truth.by(oracle, attr, data.sample(attr, data.kinds(attr)[name], seed))
 
 
-def check_in_place(
+def check_aliased_arguments(
     attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = ""
 ) -> int:
-    """Each output that may be an input gives the same result when it is; and one array may be several inputs.
+    """Check calls with aliased arguments: an output that may alias an input, and one array as several inputs.
 
-    Returns how many pairs of arguments were the same array.
+    Returns the number of aliased pairs of arguments.
     """
     signature = attr.signature()
     pairs = [
         (i, j)
         for i, j in itertools.permutations(range(len(signature.arrays)), 2)
-        if _may_be_one(signature.arrays[i], signature.arrays[j])
+        if _may_alias(signature.arrays[i], signature.arrays[j])
         and (i < j or signature.arrays[j].role != "in")
     ]
-    together = {signature.arrays[place].name for pair in pairs for place in pair}
+    together = {signature.arrays[index].name for pair in pairs for index in pair}
     alone = [array.name for array in signature.arrays if array.in_place and array.name not in together]
-    assert not alone, (
-        f"{label}: {alone[0]} says in_place, but there is nothing of its shape that does as well"
-    )
+    assert not alone, f"{label}: {alone[0]} declares in_place, but no other array of its shape does"
     for i, j in pairs:
-        truth = _truth_in_place(attr, oracle, i, j)
+        truth = _expected_with_alias(attr, oracle, i, j)
         arrays = [array.copy() for array in truth.arrays]
         arrays[j] = arrays[i]
         function(*arrays)
@@ -94,8 +92,8 @@ def check_in_place(
 
 
 @functools.lru_cache(maxsize=40)
-def _truth_in_place(attr: KernelAttr, oracle: Oracle, i: int, j: int) -> Truth:
-    """Of arrays of which two are one."""
+def _expected_with_alias(attr: KernelAttr, oracle: Oracle, i: int, j: int) -> Truth:
+    """Return the expected outputs for arrays of which two are the same."""
     arrays = attr.signature().sample(3)
     if attr.signature().arrays[j].role == "inout":
         arrays[i] = arrays[j]
@@ -103,10 +101,10 @@ def _truth_in_place(attr: KernelAttr, oracle: Oracle, i: int, j: int) -> Truth:
     return Truth.by(oracle, attr, arrays)
 
 
-def _may_be_one(one: Array, other: Array) -> bool:
-    if one.role != "in" or (one.shape, one.dtype) != (other.shape, other.dtype):
+def _may_alias(first: Array, second: Array) -> bool:
+    if first.role != "in" or (first.shape, first.dtype) != (second.shape, second.dtype):
         return False
-    return other.role == "in" or (one.in_place and other.in_place)
+    return second.role == "in" or (first.in_place and second.in_place)
 
 
 def check_special_values(
@@ -117,76 +115,78 @@ def check_special_values(
     label: str = "",
     alone: bool = True,
 ) -> int:
-    """NaN, infinities, signed zeros, subnormals and overflow come out as they should.
+    """Check the propagation of NaN, infinities, signed zeros, subnormals and overflow.
 
     Each value goes into each input alone (unless `alone` is False), then all inputs are filled with them.
     NaN and infinities must be those of the true result and finite results close to it, wherever the row
-    promises something; a zero must have its sign where no terms of a sum could have cancelled. Returns how
-    many elements were asked for.
+    promises something; a zero must have its sign where no terms of a sum could have cancelled. Returns the
+    number of compared elements.
     """
     signature = attr.signature()
-    asked = 0
-    for truth in _truths_of_special_values(attr, oracle, alone):
+    compared = 0
+    for truth in _expected_of_special_values(attr, oracle, alone):
         used = [array.copy() for array in truth.arrays]
         with np.errstate(all="ignore"):
             function(*used)
         results = zip(signature.outputs, truth.outputs(used), truth.expected, truth.distances, strict=True)
         for parameter, held, right, distance in results:
             got = parameter.numbers(held)
-            off = accuracy.beyond(got, right, distance)
+            off = error_bounds.beyond(got, right, distance)
             if not attr.tolerance().terms and got.dtype.kind == "f":
                 with np.errstate(all="ignore"):
                     zero = (got == 0) & (parameter.numbers(parameter.stored(right)) == 0)
                 off |= zero & (np.signbit(got) != np.signbit(right))
-            asked += int((np.isfinite(distance) | np.isnan(right)).sum())
+            compared += int((np.isfinite(distance) | np.isnan(right)).sum())
             if off.any():
                 at = tuple(int(k) for k in np.argwhere(off)[0])
-                found = f"{parameter.name}{list(at)} is {got[at]!r}"
-                raise AssertionError(f"{label}: {found}, expected {right[at]!r} for special values")
+                mismatch = f"{parameter.name}{list(at)} is {got[at]!r}"
+                raise AssertionError(f"{label}: {mismatch}, expected {right[at]!r} for special values")
     due = any(a.nbytes for a in signature.outputs)
     due &= any(a.nbytes and a.is_float for a in signature.arrays if a.role != "out")
-    assert asked or not due, f"{label}: nothing was asked of special values"
-    return asked
+    assert compared or not due, f"{label}: no special values were compared"
+    return compared
 
 
 @functools.lru_cache(maxsize=1)
-def _truths_of_special_values(attr: KernelAttr, oracle: Oracle, alone: bool) -> list[Truth]:
+def _expected_of_special_values(attr: KernelAttr, oracle: Oracle, alone: bool) -> list[Truth]:
     return [Truth.by(oracle, attr, arrays, slack=4) for arrays in data.with_special_values(attr, alone)]
 
 
 def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") -> int:
-    """Integers that the row's `check_data` refuses raise DataIndexError naming them, before any write.
+    """Check that integers which the row's `check_data` rejects raise a DataIndexError naming them, before any write.
 
-    Returns how many calls were refused: none where there is no integer, or the row takes any.
+    Returns the number of rejected calls: 0 if the kernel has no integers, or the row accepts any.
     """
     signature = attr.signature()
-    refused = 0
+    rejected = 0
     if type(attr).check_data is KernelAttr.check_data:
-        return refused
+        return rejected
     for i, parameter in enumerate(signature.arrays):
         if parameter.role == "out" or not parameter.dtype.startswith("int") or not parameter.nbytes:
             continue
         low, high = int(parameter.domain[0]), int(parameter.domain[1])
-        places = data.positions(int(np.prod(parameter.shape)))
+        indices = data.positions(int(np.prod(parameter.shape)))
         values = (low - 1, high, -(2**63), 2**63 - 1)
-        for number, (place, wrong) in enumerate(itertools.product(places, values)):
+        for number, (index, wrong) in enumerate(itertools.product(indices, values)):
             arrays = signature.sample(number)
-            arrays[i].reshape(-1)[place] = wrong
+            arrays[i].reshape(-1)[index] = wrong
             if _message(attr.check_data, [arrays]) is None:
                 continue
-            refused += 1
+            rejected += 1
             before = [array.tobytes() for array in arrays]
             message = _message(function, arrays)
             assert message is not None, f"{label} accepted {wrong} in {parameter.name}"
             assert parameter.name in message, f"{label}: {message!r} does not name {parameter.name}"
-            assert [array.tobytes() for array in arrays] == before, f"{label} wrote before it refused {wrong}"
+            assert [array.tobytes() for array in arrays] == before, (
+                f"{label} wrote before it rejected {wrong}"
+            )
         asks = type(attr).check_data is not KernelAttr.check_data
-        assert refused or not asks, f"{label}: check_data of the row refuses nothing in {parameter.name}"
-    return refused
+        assert rejected or not asks, f"{label}: check_data of the row rejects nothing in {parameter.name}"
+    return rejected
 
 
 def _message(function: Function, arguments: Sequence[Any]) -> str | None:
-    """The message of the DataIndexError of a call, or None if it raised none."""
+    """Return the message of the DataIndexError of a call, or None if it raised none."""
     try:
         function(*arguments)
     except DataIndexError as error:

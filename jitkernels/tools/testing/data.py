@@ -1,4 +1,4 @@
-"""What the arrays of a call may hold: named kinds of data, each of which shows mistakes that others hide.
+"""Named kinds of test data, each of which exposes errors that other kinds hide.
 
 Uniform numbers around zero alone let errors of a sum cancel, hide a lost element among many, and have no ties.
 """
@@ -8,38 +8,38 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from jitkernels import bfloat16
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.signature import AnyArray, Array
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray, Array
+from jitkernels.core import bfloat16
 
 Fill = Callable[[np.random.Generator, Array], AnyArray]
 TAILS = (4, 8, 16, 32, 64)
-"""Vector widths and unrollings behind whose multiples a loop handles the rest."""
+"""Vector widths and unroll factors: after their multiples, loops run an epilogue."""
 
 
 def kinds(attr: KernelAttr) -> dict[str, Fill]:
-    """All kinds of data for an attr by name; those with a peak have it at each position that may be special."""
-    found = dict(PLAIN)
+    """Return all kinds of data for an attr by name; peaks are at each position that may be a boundary case."""
+    result = dict(PLAIN)
     shapes = dict.fromkeys(a.shape for a in attr.signature().arrays if a.role != "out")
     for axis in (-1, 0):
         extents = sorted({shape[axis] for shape in shapes if len(shape) > (axis == 0)})
-        for place in dict.fromkeys(place for extent in extents for place in positions(extent)):
-            ends = place == 0 or place + 1 in extents
-            for name in PEAKS if ends else [list(PEAKS)[place % len(PEAKS)]]:
-                found[f"{name} at {place} of axis {axis}"] = _peak(*PEAKS[name], axis, place)
-    return found
+        for index in dict.fromkeys(index for extent in extents for index in positions(extent)):
+            ends = index == 0 or index + 1 in extents
+            for name in PEAKS if ends else [list(PEAKS)[index % len(PEAKS)]]:
+                result[f"{name} at {index} of axis {axis}"] = _peak(*PEAKS[name], axis, index)
+    return result
 
 
 def positions(extent: int) -> list[int]:
-    """First, second, middle and last, and the first of each tail and the last before it."""
-    found = {0, 1, extent // 2, extent - 2, extent - 1}
+    """Return the first, second, middle and last position, and the first of each tail and the position before it."""
+    candidates = {0, 1, extent // 2, extent - 2, extent - 1}
     for width in TAILS:
-        found |= {extent - extent % width, extent - extent % width - 1}
-    return sorted(place for place in found if 0 <= place < extent)
+        candidates |= {extent - extent % width, extent - extent % width - 1}
+    return sorted(index for index in candidates if 0 <= index < extent)
 
 
 def sample(attr: KernelAttr, fill: Fill, seed: int = 0) -> list[AnyArray]:
-    """Arrays for one call, the same for the same seed; outputs show what was not written."""
+    """Return arrays for one call, the same for the same seed; outputs hold a pattern that shows unwritten elements."""
     generator = np.random.default_rng(seed)
     return [
         parameter.sample(generator) if parameter.role == "out" else fill(generator, parameter)
@@ -48,7 +48,7 @@ def sample(attr: KernelAttr, fill: Fill, seed: int = 0) -> list[AnyArray]:
 
 
 def special_values(dtype: str) -> AnyArray:
-    """NaN, infinities, zeros, subnormals, the ends of the range, and where exp over- and underflows."""
+    """Return NaN, infinities, zeros, subnormals, the limits of the range, and where exp over- and underflows."""
     limits = bfloat16.limits(dtype)
     smallest, tiny, largest = (float(v) for v in (limits.smallest_subnormal, limits.tiny, limits.max))
     ends = [smallest, 3 * smallest, tiny - smallest, tiny, 1.0, 1.0 + float(limits.eps), largest / 2, largest]
@@ -57,26 +57,30 @@ def special_values(dtype: str) -> AnyArray:
         2 * float(np.log(largest)),
     ]
     values = [float("nan"), float("inf"), 0.0, 0.5, *ends]
-    found = np.array([*values, *(-v for v in values)])
-    return bfloat16.numbers(bfloat16.stored(found)) if dtype == bfloat16.NAME else found.astype(dtype)
+    values_and_negatives = np.array([*values, *(-v for v in values)])
+    return (
+        bfloat16.numbers(bfloat16.stored(values_and_negatives))
+        if dtype == bfloat16.NAME
+        else values_and_negatives.astype(dtype)
+    )
 
 
 def with_special_values(attr: KernelAttr, alone: bool) -> Iterator[list[AnyArray]]:
-    """Arrays with special values: each alone, NaN at every position; then all mixed."""
+    """Yield arrays with special values: each alone, NaN at every position; then all mixed."""
     signature = attr.signature()
-    places = [i for i, p in enumerate(signature.arrays) if p.role != "out" and p.is_float]
-    places = [i for i in places if signature.arrays[i].nbytes]
-    for i in places if alone else ():
+    indices = [i for i, p in enumerate(signature.arrays) if p.role != "out" and p.is_float]
+    indices = [i for i in indices if signature.arrays[i].nbytes]
+    for i in indices if alone else ():
         classes = positions(math.prod(signature.arrays[i].shape))
         for number, value in enumerate(special_values(signature.arrays[i].dtype)):
             here = classes if np.isnan(value) else [classes[(7 * number) % len(classes)]]
-            for place in here:
+            for index in here:
                 arrays = signature.sample(number)
-                arrays[i].reshape(-1)[place] = signature.arrays[i].stored(value)
+                arrays[i].reshape(-1)[index] = signature.arrays[i].stored(value)
                 yield arrays
     for shift in range(8):
         arrays = signature.sample()
-        for turn, i in enumerate(places):
+        for turn, i in enumerate(indices):
             values = special_values(signature.arrays[i].dtype)
             mixed = np.resize(np.roll(values, shift * turn + shift), arrays[i].shape)
             arrays[i][...] = signature.arrays[i].stored(mixed)
@@ -84,7 +88,7 @@ def with_special_values(attr: KernelAttr, alone: bool) -> Iterator[list[AnyArray
 
 
 def _uniform(low: float, high: float) -> Fill:
-    """Numbers between two parts of the domain, of which 0 is the lower end or the middle, and 1 the upper end."""
+    """Return a generator of uniform numbers between two parts of the domain: 0 lower end or middle, 1 upper end."""
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         if not parameter.is_float:
@@ -96,13 +100,13 @@ def _uniform(low: float, high: float) -> Fill:
 
 
 def _part(parameter: Array, part: float) -> float:
-    """A part of the upper end of the domain, or, if negative, of the lower one; domains may begin at 0."""
+    """Return a fraction of the domain's upper end, or, if negative, of its lower end; domains may begin at 0."""
     low, high = parameter.domain
     return high * part if part >= 0 else low * -part
 
 
 def _around(offset: float) -> Fill:
-    """The domain moved far away from zero, where differences cancel."""
+    """Return a generator of numbers shifted far from zero, where differences cancel."""
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         array = parameter.sample(generator)
@@ -122,7 +126,7 @@ def _scaled(dtype_limit: Callable[[str], float]) -> Fill:
 
 
 def _constant(value: float | None) -> Fill:
-    """One number, or 0.95 of the upper end: every sum of it is rounded the same way at every step."""
+    """Return a generator of a constant, or of 0.95 of the upper end: sums of it are always rounded the same way."""
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         low, high = parameter.domain
@@ -134,7 +138,7 @@ def _constant(value: float | None) -> Fill:
 
 
 def _ties(generator: np.random.Generator, parameter: Array) -> AnyArray:
-    """Three different numbers, both ends of the domain among them."""
+    """Draw from three different numbers, both ends of the domain among them."""
     low, high = parameter.domain
     if not parameter.is_float:
         high = max(high - 1, low)
@@ -143,21 +147,21 @@ def _ties(generator: np.random.Generator, parameter: Array) -> AnyArray:
 
 
 def _columns(generator: np.random.Generator, parameter: Array) -> AnyArray:
-    """Every column constant, each of another number."""
+    """Draw a different constant for each column."""
     array = parameter.sample(generator)
     array[...] = array[:1] if array.size else array
     return array
 
 
-def _peak(base: Fill, top: float, axis: int, place: int) -> Fill:
-    """Numbers with a far larger (smaller) one at a place of an axis, in every array that has the place."""
+def _peak(base: Fill, top: float, axis: int, index: int) -> Fill:
+    """Return a generator of arrays with a far larger (smaller) number at an index of an axis."""
 
     def fill(generator: np.random.Generator, parameter: Array) -> AnyArray:
         array = base(generator, parameter)
-        if not parameter.is_float or array.ndim <= (axis == 0) or array.shape[axis] <= place:
+        if not parameter.is_float or array.ndim <= (axis == 0) or array.shape[axis] <= index:
             return array
         high = parameter.domain[1] if np.isnan(top) else top
-        np.moveaxis(array, axis, 0)[place] = parameter.stored(high if parameter.domain[0] < 0 else abs(high))
+        np.moveaxis(array, axis, 0)[index] = parameter.stored(high if parameter.domain[0] < 0 else abs(high))
         return array
 
     return fill
@@ -190,4 +194,4 @@ PEAKS: dict[str, tuple[Fill, float]] = {
     "tower": (PLAIN["random"], 2000.0),
     "pit": (PLAIN["random"], -2000.0),
 }
-"""A peak at the upper end of the domain over its lower one, and numbers that overflow an exponential."""
+"""A peak at the upper end of the domain over the lower one, and numbers that overflow an exponential."""

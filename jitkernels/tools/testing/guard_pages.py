@@ -1,6 +1,6 @@
-"""Arrays with a page behind or before them that nothing may touch.
+"""Arrays beside guard pages: protected memory directly before or after an array.
 
-A test of all sizes asks for tens of thousands of them: mappings are used again as soon as no array lies in them.
+Tests of all sizes need tens of thousands of them: a mapping is reused as soon as no array lies in it.
 """
 
 import ctypes
@@ -11,23 +11,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 Side = Literal["start", "end"]
 UNTOUCHED = 0xA5
-MOST_KEPT = 16
-"""Mappings of each number of pages that wait to be used again."""
-MOST_PAGES = 64
-"""Of a mapping that is kept: larger ones are rare, and given back."""
+MAX_FREE_MAPPINGS = 16
+"""Pooled mappings of each number of pages."""
+MAX_POOLED_PAGES = 64
+"""Pages of a pooled mapping: larger ones are rare, and unmapped."""
 _PROTECT_NOTHING = 0
-_kept: dict[int, list[mmap.mmap]] = {}
+_free_mappings: dict[int, list[mmap.mmap]] = {}
 
 
 class Guarded:
-    """A copy of an array with a page that nothing may touch directly before ("start") or after ("end") it.
+    """A copy of an array with a guard page directly before ("start") or after ("end") it.
 
-    The rest of its own pages holds a pattern that `intact` looks for. Where pages cannot be protected, the
-    pattern alone tells, as it does for the elements that lie between where the array is so many `apart` from the page.
+    The rest of its own pages holds a pattern that `intact` checks. Where pages cannot be protected, only the
+    pattern is checked, as for the elements between the array and a guard page that is `apart` elements away.
     """
 
     def __init__(self, array: AnyArray, side: Side, *, apart: int = 0) -> None:
@@ -42,25 +42,25 @@ class Guarded:
         self.array[...] = array
 
     def intact(self) -> bool:
-        """Whether nothing was written to the pages of the array beside the array."""
+        """Return whether the memory around the array on its pages is unchanged."""
         return all(bool((part == UNTOUCHED).all()) for part in self._outside)
 
 
 def _inside(pages: int) -> AnyArray:
-    """So many pages between two that nothing may touch; every view of them keeps them from being used again."""
-    waiting = _kept.setdefault(pages, [])
+    """Return pages between two guard pages; every view of them keeps the mapping from being reused."""
+    free = _free_mappings.setdefault(pages, [])
     try:
-        memory = waiting.pop()
+        memory = free.pop()
     except IndexError:
         memory = _guarded(pages)
     inside: AnyArray = np.frombuffer(memory, np.uint8, pages * mmap.PAGESIZE, mmap.PAGESIZE)
-    weakref.finalize(inside, _keep, waiting, pages, memory).atexit = False
+    weakref.finalize(inside, _return_to_pool, free, pages, memory).atexit = False
     return inside
 
 
-def _keep(waiting: list[mmap.mmap], pages: int, memory: mmap.mmap) -> None:
-    if pages <= MOST_PAGES and len(waiting) < MOST_KEPT:
-        waiting.append(memory)
+def _return_to_pool(free: list[mmap.mmap], pages: int, memory: mmap.mmap) -> None:
+    if pages <= MAX_POOLED_PAGES and len(free) < MAX_FREE_MAPPINGS:
+        free.append(memory)
 
 
 def _guarded(pages: int) -> mmap.mmap:

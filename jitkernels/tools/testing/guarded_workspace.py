@@ -1,4 +1,4 @@
-"""Memory between the nests of compiled functions that lies between pages which nothing may touch."""
+"""Workspaces of compiled functions between guard pages."""
 
 import ctypes
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jitkernels.native import arenas
-from jitkernels.testing.guards import UNTOUCHED, Guarded, Side
+from jitkernels.runtime import workspace_allocator
+from jitkernels.tools.testing.guard_pages import UNTOUCHED, Guarded, Side
 
 
 @dataclass
-class Lent:
-    """What calls were lent: how many pieces, and the addresses of those that they wrote beside."""
+class PooledWorkspaces:
+    """Statistics of pooled workspaces: how many, and the addresses of those with writes out of bounds."""
 
     pieces: int = 0
     damaged: list[int] = field(default_factory=list)
@@ -21,35 +21,36 @@ class Lent:
 
 
 @contextmanager
-def guarded_arenas(side: Side) -> Iterator[Lent]:
-    """Let calls of functions that are compiled meanwhile compute between pages that nothing may touch.
+def guarded_workspaces(side: Side) -> Iterator[PooledWorkspaces]:
+    """Let calls of functions compiled inside the ``with`` block use workspaces between guard pages.
 
-    The page before ("start") or after ("end") the arrays between nests is next to them; a call that touches it ends the
-    process. What is lent is no array that makes sense, so that values which nobody wrote show in the results.
+    The page before ("start") or after ("end") the arrays between loop nests is protected; a call that accesses it
+    ends the process. Workspaces hold a pattern that is no plausible value, so that reads of unwritten memory show in
+    the results.
     """
-    lent, stack = Lent(), arenas.ON_STACK
+    pooled, stack = PooledWorkspaces(), workspace_allocator.ON_STACK
 
-    def lends(size: int) -> int:
-        made = Guarded(np.full(size - arenas.HEAD, UNTOUCHED, np.uint8), side)
-        address = made.array.ctypes.data - arenas.HEAD
-        lent.out[address] = made
-        lent.pieces += 1
+    def allocate(size: int) -> int:
+        guarded = Guarded(np.full(size - workspace_allocator.HEAD, UNTOUCHED, np.uint8), side)
+        address = guarded.array.ctypes.data - workspace_allocator.HEAD
+        pooled.out[address] = guarded
+        pooled.pieces += 1
         return int(address)
 
-    def takes_back(address: int) -> None:
-        if not lent.out.pop(address).intact():
-            lent.damaged.append(address)
+    def release(address: int) -> None:
+        if not pooled.out.pop(address).intact():
+            pooled.damaged.append(address)
 
     functions = (
-        ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lends),
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(takes_back),
+        ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(allocate),
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(release),
     )
-    arenas.ON_STACK = 0
-    arenas.watch(*(ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions))
+    workspace_allocator.ON_STACK = 0
+    workspace_allocator.watch(*(ctypes.cast(callback, ctypes.c_void_p).value or 0 for callback in functions))
     try:
-        yield lent
+        yield pooled
     finally:
-        arenas.watch(0, 0)
-        arenas.ON_STACK = stack
-    assert not lent.damaged, f"{len(lent.damaged)} calls wrote beside their memory"
-    assert not lent.out, f"{len(lent.out)} calls kept their memory"
+        workspace_allocator.watch(0, 0)
+        workspace_allocator.ON_STACK = stack
+    assert not pooled.damaged, f"{len(pooled.damaged)} calls wrote outside their workspace"
+    assert not pooled.out, f"{len(pooled.out)} calls did not release their workspace"

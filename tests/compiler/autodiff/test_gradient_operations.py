@@ -12,13 +12,14 @@ from differences import agree, along, gradient
 from gradient_functions import FUNCTIONS, NONE
 
 import jitkernels as jk
-from jitkernels.frontends import composed  # noqa: F401  # fills the table
-from jitkernels.frontends.tables import COMPOSED
-from jitkernels.graph import partials, special
-from jitkernels.graph.linear_algebra import RULES
-from jitkernels.graph.operations import REDUCTIONS
-from jitkernels.graph.scalars import SCALARS
-from jitkernels.graph.transposes import TRANSPOSES
+from jitkernels.compiler.autodiff import elementwise_rules
+from jitkernels.compiler.autodiff.linalg_rules import RULES
+from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
+from jitkernels.compiler.capture.numpy import decompositions  # noqa: F401  # fills the table
+from jitkernels.compiler.capture.override_registry import COMPOSED
+from jitkernels.compiler.ir import special_functions
+from jitkernels.compiler.ir.elementwise_ops import SCALARS
+from jitkernels.compiler.ir.ops import REDUCTIONS
 
 SMOOTH = {
     "arccosh": (1.5, 3.0), "arcsin": (-0.8, 0.8), "arccos": (-0.8, 0.8), "arctanh": (-0.8, 0.8), "log": (0.5, 3.0),
@@ -36,7 +37,7 @@ ELEMENTWISE = sorted(name for name, one in SCALARS.items() if one.code.get("f"))
 def function_of(name: str) -> Any:
     """An elementwise operation as a function of NumPy, or of what NumPy lacks."""
     found = SCALARS[name].numpy
-    return found if isinstance(found, np.ufunc) else getattr(special, name, found)
+    return found if isinstance(found, np.ufunc) else getattr(special_functions, name, found)
 
 
 def gives_floats(name: str) -> bool:
@@ -53,8 +54,8 @@ def operands(name: str) -> list[Any]:
     if name == "ldexp":
         return [given[0], np.array([1, -2, 3, 0, 1, 2])]
     return given[
-        : len(partials.PARTIALS[name])
-        if name in partials.PARTIALS
+        : len(elementwise_rules.PARTIALS[name])
+        if name in elementwise_rules.PARTIALS
         else getattr(SCALARS[name].numpy, "nin", 1)
     ]
 
@@ -116,7 +117,7 @@ def test_elementwise(name: str) -> None:
 
 def test_without_a_rule() -> None:
     """What gives floats and has no rule is refused by its name; what gives truth values and ints has no derivative."""
-    lacking = [one for one in DERIVED if one not in partials.PARTIALS and one not in TRANSPOSES]
+    lacking = [one for one in DERIVED if one not in elementwise_rules.PARTIALS and one not in TRANSPOSES]
     for name in lacking:
         with pytest.raises(jk.DerivativeError, match=f"there is none of {name}"):
             jk.grad(lambda x, name=name: np.sum(function_of(name)(x)))(WEIGHTS)

@@ -8,8 +8,8 @@ import pytest
 from differences import agree, difference
 
 import jitkernels as jk
-from jitkernels.benchmark.entries import training
-from jitkernels.graph import partials
+from jitkernels.benchmarks.entries import training
+from jitkernels.compiler.autodiff import elementwise_rules
 
 
 def normal(*shape: Any) -> Any:
@@ -35,7 +35,7 @@ def test_steps_of_training_are_numpys() -> None:
 
 def test_a_wrong_rule_is_found(monkeypatch: Any) -> None:
     """The differences tell when a rule is wrong."""
-    monkeypatch.setitem(partials.PARTIALS, "tanh", (lambda x, y: 1.0 - y,))
+    monkeypatch.setitem(elementwise_rules.PARTIALS, "tanh", (lambda x, y: 1.0 - y,))
     x = np.array([0.3, -0.7])
     with pytest.raises(AssertionError):
         agree(jk.grad(lambda x: np.sum(np.tanh(x)))(x), difference(lambda x: np.sum(np.tanh(x)), x))

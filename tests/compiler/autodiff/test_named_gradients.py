@@ -9,7 +9,7 @@ from test_everyday import Row, as_tuple, example, function_of
 from test_named_kernels import apart
 
 import jitkernels as jk
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 STEP = 1e-5
 ROWS = [

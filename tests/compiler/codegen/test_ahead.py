@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.ahead import BLOCK, LEAST_ROUNDS
-from jitkernels.graph.config import JitConfig
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK, LEAST_ROUNDS
 
 ROUNDS = (LEAST_ROUNDS, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5)
 Program = Callable[..., Any]

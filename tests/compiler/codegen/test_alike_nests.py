@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.emit import alike, programs
+from jitkernels.compiler.codegen.core import module_text, outline_identical_nests
 
 
 def several(x: Any, y: Any, rounds: Any) -> Any:
@@ -32,9 +32,9 @@ def test_nests_that_are_alike(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
         called.extend(text for text in found if ".alike(" in text and ".places = " in text)
         return found
 
-    originally = alike.shared
-    monkeypatch.setattr(alike, "shared", shared)
-    monkeypatch.setattr(programs, "MANY", threads)  # other code for each number of threads
+    originally = outline_identical_nests.shared
+    monkeypatch.setattr(outline_identical_nests, "shared", shared)
+    monkeypatch.setattr(module_text, "MANY", threads)  # other code for each number of threads
     before = jk.get_num_threads()
     jk.set_num_threads(threads)
     try:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import machine
-from jitkernels.graph.emit.loop_text import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.core import cpu_target
 
 
 def two(a: Any, b: Any) -> Any:
@@ -47,8 +47,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def _named(name: str) -> machine.Target:
-    own = machine.target()
+def _named(name: str) -> cpu_target.Target:
+    own = cpu_target.target()
     return type(own)(**{**vars(own), "architecture": "x86_64", "name": name})
 
 
@@ -58,10 +58,10 @@ def test_whose_lines_are_asked_for(
     name: str, function: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of several results that nothing is read of, where it takes longer to write than to compute them."""
-    if machine.target().vector_bytes < 32:
+    if cpu_target.target().vector_bytes < 32:
         pytest.skip("a step writes less than half a line")
     target = _named(name)
-    monkeypatch.setattr(machine, "target", lambda: target)
+    monkeypatch.setattr(cpu_target, "target", lambda: target)
     compiled = jk.jit(function, strict=True)
     for count in (1, 7, 33, 1000, 4097):
         rng = np.random.default_rng(count)
@@ -78,10 +78,10 @@ def test_whose_lines_are_asked_for(
 
 def test_results_past_the_caches(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Code for large results is that for small ones: lines are asked for in these alone."""
-    if machine.target().vector_bytes < 64:
+    if cpu_target.target().vector_bytes < 64:
         pytest.skip("whole lines are written by vectors that are one")
     target = _named("emeraldrapids")
-    monkeypatch.setattr(machine, "target", lambda: target)
+    monkeypatch.setattr(cpu_target, "target", lambda: target)
     compiled = jk.jit(two_written, strict=True)
     for count in (100, 2_200_011):
         a, b = np.random.default_rng(0).random((2, count))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.emit.reduced_rows import ReducedRows
-from jitkernels.testing import guards
+from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
+from jitkernels.tools.testing import guard_pages
 
 Program = Callable[..., Any]
 SIZES = (*range(1, 24), 31, 32, 33, 63)
@@ -114,7 +114,7 @@ def test_every_length_is_summed_up(program: Program, dtype: str) -> None:
     fast, tolerance = jk.jit(program), 2e-4 if dtype == "float32" else 1e-10
     for size in SIZES:
         arrays = given(size, dtype)
-        found = fast(*[guards.Guarded(one, "end").array for one in arrays])
+        found = fast(*[guard_pages.Guarded(one, "end").array for one in arrays])
         expected = program(*arrays)
         for one, other in zip(flat(found), flat(expected), strict=True):
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance, err_msg=str(size))
@@ -128,12 +128,12 @@ def flat(found: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("program", FRESH, ids=lambda one: one.__name__)
 def test_what_was_just_written_is_taken_apart(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     found: set[bool] = set()
-    begins = ReducedRows._begins_fresh
+    begins = ReducedRows._begins_with_recent_store
 
     def noted(rows: ReducedRows, loop: int) -> bool:
         found.add(begins(rows, loop))
         return begins(rows, loop)
 
-    monkeypatch.setattr(ReducedRows, "_begins_fresh", noted)
+    monkeypatch.setattr(ReducedRows, "_begins_with_recent_store", noted)
     jk.jit(program)(*given(20, "float64"))
     assert found == FRESH[program]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import testing
 from jitkernels.attrs.fused import FusedAttr
-from jitkernels.frontends import programs
-from jitkernels.graph import fused
-from jitkernels.kernel import Kernel
-from jitkernels.registry import implementation, implementations
+from jitkernels.attrs.schema import registry
+from jitkernels.attrs.schema.registry import implementation, implementations
+from jitkernels.compiler.lowering import autotune_nest, backends
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.tools import testing
 
 Function = Callable[..., Any]
 
@@ -46,8 +46,8 @@ def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
     arrays = [generator.random((SIZE,) * ndim).astype(dtype) for _ in range(count)]
     compiled: Any = jk.jit(function)
     found, _, _ = compiled._found(tuple(arrays), {})
-    nests = programs.nests(found.graph, found.scope, compiled.config)
-    return [fused.attr_of(nest, found.scope.values) for nest in nests]
+    nests = backends.nests(found.graph, found.scope, compiled.config)
+    return [autotune_nest.attr_of(nest, found.scope.values) for nest in nests]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -77,13 +77,13 @@ def test_sizes_are_those_that_code_is_for() -> None:
     (attr,) = attrs_of("steps", "float32")
     with pytest.raises(jk.errors.AttrError, match="at least 2, got 1"):
         type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 1))
-    with pytest.raises(jk.errors.AttrError, match="sizes that were traced"):
+    with pytest.raises(jk.errors.AttrError, match="as for the traced sizes"):
         type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 7))
 
 
 def test_no_list_has_them() -> None:
     (attr,) = attrs_of("product", "float32")
-    assert type(attr) not in jk.registry.all_rows()
+    assert type(attr) not in registry.all_rows()
     assert attr.kernel_type not in list(jk.KernelType)
 
 
@@ -156,7 +156,7 @@ def test_as_a_kernel_it_is_for_rows_of_all_lengths() -> None:
     found, _, _ = compiled._found((np.ones((8, 1000), np.float32),), {})
     assert found.guards
     assert all(guard.is_choice for guard in found.guards)
-    (nest,) = programs.nests(found.graph, found.scope, compiled.config)
+    (nest,) = backends.nests(found.graph, found.scope, compiled.config)
     for columns in (7, 30, 700):
-        attr = fused.attr_of(nest, {"n0": 9, "n1": columns})
+        attr = autotune_nest.attr_of(nest, {"n0": 9, "n1": columns})
         testing.check_values(attr, jk.get_all_candidates(attr)["gen"])

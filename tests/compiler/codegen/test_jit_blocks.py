@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.compilation import compiled
-from jitkernels.graph.emit.blockwise import BLOCK, MOST_BLOCKS
-from jitkernels.graph.emit.programs import Unit
-from jitkernels.testing.guards import Guarded, Side
+from jitkernels.compiler.codegen.core.module_text import Unit
+from jitkernels.compiler.codegen.nest.parallel_reduction import BLOCK, MOST_BLOCKS
+from jitkernels.compiler.lowering.lower_graph import compiled
+from jitkernels.tools.testing.guard_pages import Guarded, Side
 
 SIZES = (
     2 * BLOCK - 1,

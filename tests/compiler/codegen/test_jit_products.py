@@ -1,6 +1,6 @@
 """What follows products of matrices, by programs made at random: results and arguments as by NumPy alone.
 
-``python tests/test_jit_products.py 2000 [first number]`` runs that many and prints what was wrong.
+``python tests/compiler/codegen/test_jit_products.py 2000 [first number]`` runs that many and prints what was wrong.
 """
 
 import itertools
@@ -13,9 +13,9 @@ import pytest
 from random_products import RandomProducts
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
-specialisation.SECONDS_OF_PYTHON = specialisation.SECONDS_OF_RESULT = 0.0
+specialization.SECONDS_OF_PYTHON = specialization.SECONDS_OF_RESULT = 0.0
 PROGRAMS, MANY_PROGRAMS = 24, 2000
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
-from jitkernels.testing.guards import Guarded, Side
+from jitkernels.compiler.dispatch import specialization
+from jitkernels.tools.testing.guard_pages import Guarded, Side
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "uint64")
 SIDES: tuple[Side, ...] = ("start", "end")
@@ -18,7 +18,7 @@ chosen = np.random.default_rng(8)
 
 @pytest.fixture(autouse=True)
 def _small_arrays_are_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 0.0)
+    monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
 
 
 def array(*shape: int, dtype: str = "float64") -> Any:

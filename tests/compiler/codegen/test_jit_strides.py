@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
 
 def written(x: Any) -> Any:
@@ -82,8 +82,8 @@ def lies(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_lie_as_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 0.0)
-    monkeypatch.setattr(specialisation, "SECONDS_OF_RESULT", 0.0)
+    monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
+    monkeypatch.setattr(specialization, "SECONDS_OF_RESULT", 0.0)
     function = FUNCTIONS[name]
     compiled: Any = jk.jit(function)
     for x in arrays():
@@ -96,7 +96,7 @@ def test_results_lie_as_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_calls_with_results_in_any_order_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 40e-6)
+    monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 40e-6)
     compiled: Any = jk.jit(lambda x: x + 1)
     x = np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2)
     compiled(x)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import machine
-from jitkernels.graph.emit.loop_text import LoopWriter
-from jitkernels.graph.emit.neighbour_rows import NeighbourRows
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollAndJam
+from jitkernels.core import cpu_target
 
 
 def of_four(a: Any, b: Any, steps: Any) -> Any:
@@ -141,8 +141,8 @@ def test_planes() -> None:
             _agree(compiled, heat, arrays)
 
 
-def _with_name(name: str) -> machine.Target:
-    own = machine.target()
+def _with_name(name: str) -> cpu_target.Target:
+    own = cpu_target.target()
     return type(own)(**{**vars(own), "architecture": "x86_64", "name": name})
 
 
@@ -154,7 +154,7 @@ def test_lines_are_asked_for_where_stores_wait_for_them(
     name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is on Intel's processors, if arrays are not in the first cache: what is computed is the same."""
-    if machine.target().vector_bytes < 64:
+    if cpu_target.target().vector_bytes < 64:
         pytest.skip("rows of some of the programs share nothing in narrower vectors")
     asked: list[str] = []
     ask, target = LoopWriter.prefetch, _with_name(name)
@@ -164,7 +164,7 @@ def test_lines_are_asked_for_where_stores_wait_for_them(
         ask(writer, block, at, how)
 
     monkeypatch.setattr(LoopWriter, "prefetch", noted)
-    monkeypatch.setattr(machine, "target", lambda: target)
+    monkeypatch.setattr(cpu_target, "target", lambda: target)
     for program in PROGRAMS:
         asked.clear()
         compiled = jk.jit(program, strict=True)
@@ -188,13 +188,13 @@ def test_rows_that_share_what_they_read_stay_rows(monkeypatch: pytest.MonkeyPatc
         return a
 
     found: list[Any] = []
-    write = NeighbourRows.in_neighbours
+    write = UnrollAndJam.in_neighbours
 
-    def noted(writer: NeighbourRows, block: Any, loops: Any, targets: Any) -> None:
+    def noted(writer: UnrollAndJam, block: Any, loops: Any, targets: Any) -> None:
         found.append(loops)
         write(writer, block, loops, targets)
 
-    monkeypatch.setattr(NeighbourRows, "in_neighbours", noted)
+    monkeypatch.setattr(UnrollAndJam, "in_neighbours", noted)
     for program, columns, are_rows in ((of_rows, 70, True), (of_rows, 3, False), (of_elements, 70, False)):
         found.clear()
         for dtype in ("float64", "int64"):

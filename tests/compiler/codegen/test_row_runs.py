@@ -6,21 +6,22 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels import machine
-from jitkernels.frontends import specialisation
-from jitkernels.graph.emit import row_runs, whole_lines
-from jitkernels.testing import guards
+from jitkernels.compiler.codegen.core import aligned_loads
+from jitkernels.compiler.codegen.nest import row_streams
+from jitkernels.compiler.dispatch import specialization
+from jitkernels.core import cpu_target
+from jitkernels.tools.testing import guard_pages
 
 LINE = 64
 pytestmark = pytest.mark.skipif(
-    not (machine.target().is_x86 and machine.target().vector_bytes == LINE), reason="of AVX-512"
+    not (cpu_target.target().is_x86 and cpu_target.target().vector_bytes == LINE), reason="of AVX-512"
 )
 
 
 @pytest.fixture(autouse=True)
 def compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
-        monkeypatch.setattr(specialisation, name, 0.0)
+        monkeypatch.setattr(specialization, name, 0.0)
 
 
 def beyond_line(array: Any, elements: int) -> Any:
@@ -71,7 +72,7 @@ def agrees(program: Any, compiled: Any, x: Any, w: Any) -> None:
 def test_rows_that_begin_anywhere_in_a_line(
     program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_runs, "NOT_NEAR", 0)
+    monkeypatch.setattr(row_streams, "NOT_NEAR", 0)
     compiled = jk.jit(program)
     for rows, columns in ((64, 128), (33, 128), (16, 256), (300, 160), (21, 144), (40, 127)):
         x, w = given(rows, columns, dtype)
@@ -81,32 +82,34 @@ def test_rows_that_begin_anywhere_in_a_line(
 
 @pytest.mark.parametrize("side", ["start", "end"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nothing_outside_is_touched(side: guards.Side, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_outside_is_touched(
+    side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither of the matrix nor of the vector, between which and a page lie a few elements or none."""
-    monkeypatch.setattr(row_runs, "NOT_NEAR", 0)
+    monkeypatch.setattr(row_streams, "NOT_NEAR", 0)
     compiled = jk.jit(product)
     for rows, columns in ((48, 128), (31, 128), (17, 256), (5, 160)):
         x, w = given(rows, columns, dtype)
         for apart in (0, 1, 3, 4):
-            around = guards.Guarded(x, side), guards.Guarded(w, side, apart=apart)
+            around = guard_pages.Guarded(x, side), guard_pages.Guarded(w, side, apart=apart)
             agrees(product, compiled, *(one.array for one in around))
             assert all(one.intact() for one in around)
     # Rows of a wider matrix: some elements before its end or behind its beginning, whole lines apart.
     x, w = given(32, 192, dtype)
-    whole = guards.Guarded(w, side).array
+    whole = guard_pages.Guarded(w, side).array
     agrees(product, compiled, x, whole[:, 60:188] if side == "end" else whole[:, 4:132])
 
 
 def test_which_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices that the first cache does not hold; code for others is what it was."""
     seen: list[str] = []
-    plain = whole_lines.read
+    plain = aligned_loads.read
 
     def noted(*args: Any) -> str:
         seen.append("lines")
         return plain(*args)
 
-    monkeypatch.setattr(whole_lines, "read", noted)
+    monkeypatch.setattr(aligned_loads, "read", noted)
     for side, is_read in ((64, False), (128, True), (32, False)):
         seen.clear()
         x, w = given(side, side, "float32")
@@ -117,13 +120,13 @@ def test_which_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_vector_is_read_to_its_end_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows of any number beside constants, with NaN or a page behind them."""
     seen: list[str] = []
-    plain = whole_lines.following
+    plain = aligned_loads.following
 
     def noted(*args: Any) -> str:
         seen.append("held")
         return plain(*args)
 
-    monkeypatch.setattr(whole_lines, "following", noted)
+    monkeypatch.setattr(aligned_loads, "following", noted)
     for program in PROGRAMS:
         for dtype in ("float32", "float64", "int32"):
             for rows in (128, 133, 256, 300):
@@ -132,6 +135,6 @@ def test_a_vector_is_read_to_its_end_alone(monkeypatch: pytest.MonkeyPatch) -> N
                 compiled = jk.jit(program, static_argnames="w")
                 agrees(program, compiled, beyond_line(x, 3), w)
                 assert seen or program is not product
-                guarded = guards.Guarded(x, "end")
+                guarded = guard_pages.Guarded(x, "end")
                 agrees(program, compiled, guarded.array, w)
                 assert guarded.intact()

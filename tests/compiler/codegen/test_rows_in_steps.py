@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.emit import short_rows, turning
-from jitkernels.graph.emit.loops import most_steps
-from jitkernels.graph.extents import Scope
-from jitkernels.testing import guarded_arenas, guards
+from jitkernels.compiler.codegen.nest import serpentine_order, small_row_packing
+from jitkernels.compiler.codegen.nest.loop_order import most_steps
+from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.tools.testing import guard_pages, guarded_workspaces
 
 DTYPES = ("float32", "float64")
 COLUMNS = (*range(1, 41), 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025)
@@ -58,7 +58,7 @@ def test_every_size_beside_a_page(program: Callable[..., Any], dtype: str) -> No
     for number, columns in enumerate(COLUMNS):
         for rows in ROWS if columns in (17, 33, 40, 65) else ROWS[number % 3 :: 3]:
             arrays = given(rows, columns, dtype)
-            placed = [guards.Guarded(one, "end").array for one in arrays]
+            placed = [guard_pages.Guarded(one, "end").array for one in arrays]
             for got, right in zip(flat(compiled(*placed)), flat(program(*arrays)), strict=True):
                 np.testing.assert_allclose(got, right, rtol=tolerance, atol=tolerance * columns)
     assert "0 calls of NumPy" in str(compiled.explain(*given(9, 40, dtype)))
@@ -91,7 +91,7 @@ def test_a_sum_is_the_same_whatever_rows_are_beside_it() -> None:
         assert np.array_equal(compiled(other, b, x)[::2], whole[::2])
         for rows in range(4, 40):
             assert np.array_equal(compiled(a[:rows], b[:rows], x), whole[:rows])
-    assert short_rows.LONGEST * 8 >= 500
+    assert small_row_packing.LONGEST * 8 >= 500
 
 
 def steps(a: Any, x: Any, count: int) -> Any:
@@ -131,15 +131,17 @@ def in_place(a: Any, x: Any, count: int) -> Any:
 @pytest.mark.parametrize("program", [steps, in_branches, stencil, in_place], ids=lambda one: one.__name__)
 def test_loops_that_turn_round(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """However little they read."""
-    monkeypatch.setattr(turning, "LEAST_BYTES", 0)
-    with guarded_arenas("end"):
+    monkeypatch.setattr(serpentine_order, "LEAST_BYTES", 0)
+    with guarded_workspaces("end"):
         compiled = jk.jit(program)
         for size in (*range(2, 41), 64, 100):
             for count in (0, 1, 2, 5):
                 a, _, x = given(size, size, "float64")
                 a /= size
                 expected = program(a.copy(), x, count)
-                found = compiled(guards.Guarded(a.copy(), "end").array, guards.Guarded(x, "end").array, count)
+                found = compiled(
+                    guard_pages.Guarded(a.copy(), "end").array, guard_pages.Guarded(x, "end").array, count
+                )
                 np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
@@ -148,7 +150,7 @@ def test_turning_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     for program in (steps, in_branches, stencil, in_place):
         results = []
         for least in (0, 1 << 60):
-            monkeypatch.setattr(turning, "LEAST_BYTES", least)
+            monkeypatch.setattr(serpentine_order, "LEAST_BYTES", least)
             compiled = jk.jit(program)
             results.append(
                 [compiled(given(n, n, "float64")[0] / n, given(n, n, "float64")[2], 4) for n in (37, 90)]
@@ -160,13 +162,13 @@ def test_turning_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix that is larger than the first cache, in a loop; and none outside of loops, or that caches hold."""
     turned: list[bool] = []
-    plain = turning.Turning.either_way
+    plain = serpentine_order.SerpentineOrder.either_way
 
     def seen(self: Any, *given: Any) -> Any:
         turned.append(True)
         return plain(self, *given)
 
-    monkeypatch.setattr(turning.Turning, "either_way", seen)
+    monkeypatch.setattr(serpentine_order.SerpentineOrder, "either_way", seen)
     rng = np.random.default_rng(0)
     for size, count, expected in ((100, 3, True), (20, 3, False), (1000, 3, False)):
         turned.clear()
@@ -258,7 +260,7 @@ def test_rounds_that_threads_share_turn_each_for_itself(monkeypatch: pytest.Monk
                 found[i] = np.tanh((a * (x[i] + found[i].sum())).sum(axis=1))
         return found
 
-    monkeypatch.setattr(turning, "LEAST_BYTES", 0)
+    monkeypatch.setattr(serpentine_order, "LEAST_BYTES", 0)
     a, _, x = given(70, 70, "float64")
     many = np.outer(np.linspace(0, 1, 60), x)
     results = []

@@ -12,15 +12,15 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels.testing import guarded_arenas
+from jitkernels.tools.testing import guarded_workspaces
 
 MAKER = """
 import ctypes, random
 import numpy as np
 import jitkernels as jk
-from jitkernels.graph import segments
-from jitkernels.graph.emit import runs
-from jitkernels.native import openmp
+from jitkernels.compiler.lowering import build_segment as segments
+from jitkernels.compiler.codegen.core import parallel_region as runs
+from jitkernels.runtime.threads import team_size as openmp
 runs.WORK = segments.WORK = 0  # however small, all that can be is a region
 
 TERMS = ("{a}.T * 0.5", "{a}[::-1] + 1", "np.abs({a})", "{a} * {b}", "{a} + {b}.T", "{a} - {a}.mean(axis=0)",
@@ -107,7 +107,7 @@ def phases_of(calls, overlap):
     return found
 runs.phases_of = phases_of
 """,
-    "all steps apart": "runs._own_step = lambda *given: 1\n",
+    "all steps apart": "runs._disjoint_stride = lambda *given: 1\n",
     "memory of its own": """
 real = runs.phases_of
 runs.phases_of = lambda calls, overlap: real(calls, lambda one, other: one == other)
@@ -197,7 +197,7 @@ def test_several_callers_between_guards() -> None:
     def work() -> None:
         wrong.extend(1 for _ in range(20) if compiled(x).tobytes() != expected)
 
-    with guarded_arenas("end"):
+    with guarded_workspaces("end"):
         assert compiled(x).tobytes() == expected
     threads = [threading.Thread(target=work) for _ in range(8)]
     for one in threads:

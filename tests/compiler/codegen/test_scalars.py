@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from test_umath_validation import steps_between
 
-from jitkernels.graph import compilation
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.extents import Scope
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.scalars import DTYPES, SCALARS, Scalar
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.elementwise_ops import DTYPES, SCALARS, Scalar
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.compiler.lowering import lower_graph
 
 Array = np.ndarray[Any, Any]
 FLOATS = tuple(name for name in DTYPES if name.startswith("float"))
 NEAR = {"fmod", "floor_divide", "remainder", "nextafter", "spacing", "ldexp"}
-"""Functions of `jitkernels.maths` that are exact."""
+"""Functions of `jitkernels.microkernels.maths` that are exact."""
 UNITS = 4
 CANCELLING = {"logaddexp", "logaddexp2"}
 """Functions that are near in units of their operands."""
@@ -112,7 +112,7 @@ def computed(roots: Any, dtypes: tuple[str, ...], arrays: list[Array]) -> list[A
     inputs = tuple(Node("input", (), name, shape, {"index": i}) for i, name in enumerate(dtypes))
     graph = Graph(inputs, tuple(roots(inputs, shape)))
     values = {f"n{i}": extent for i, extent in enumerate(arrays[0].shape)}
-    return compilation.compiled(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
+    return lower_graph.compiled(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
 
 
 def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph import products
+from jitkernels.compiler.schedule import matmul_step
 
 
 def forward(x: Any, weights: Any, biases: Any) -> Any:
@@ -77,9 +77,9 @@ def test_what_is_made_of_a_sum(function: Any, shape: tuple[int, int]) -> None:
 def test_a_row_times_a_large_matrix(
     dtype: str, columns: int, restored: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(products, "large", lambda: products.LEAST_LARGE)  # whatever caches there are
+    monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.LEAST_LARGE)  # whatever caches there are
     random = np.random.default_rng(columns)
-    rows = products.LEAST_LARGE // columns // np.dtype(dtype).itemsize
+    rows = matmul_step.LEAST_LARGE // columns // np.dtype(dtype).itemsize
     matrix, bias = (
         random.standard_normal((rows + 3, columns)).astype(dtype),
         random.random(columns).astype(dtype),

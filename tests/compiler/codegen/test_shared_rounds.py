@@ -11,10 +11,10 @@ import pytest
 from shared_programs import ALONE, SHARED, blurred, softened
 
 import jitkernels as jk
-from jitkernels.benchmark.scalar_programs import triple_loop
-from jitkernels.benchmark.whole_programs import mandelbrot
-from jitkernels.native import arenas
-from jitkernels.testing import guarded_arenas
+from jitkernels.benchmarks.scalar_programs import triple_loop
+from jitkernels.benchmarks.whole_programs import mandelbrot
+from jitkernels.runtime import workspace_allocator
+from jitkernels.tools.testing import guarded_workspaces
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ def test_memory_of_rounds_between_pages(side: Any) -> None:
     compiled = jk.jit(blurred)
     given = [one() for one in SHARED[blurred]]
     expected = compiled(*given).tobytes()
-    with guarded_arenas(side) as seen:
+    with guarded_workspaces(side) as seen:
         assert compiled(*given).tobytes() == expected
     assert seen.pieces >= 2
     jk.jit(blurred).release()
@@ -134,12 +134,12 @@ def test_no_memory_for_rounds() -> None:
     given = [one() for one in SHARED[blurred]]
     expected = compiled(*given).tobytes()
     none = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lambda _: None)
-    arenas.watch(ctypes.cast(none, ctypes.c_void_p).value or 0, 0)
+    workspace_allocator.watch(ctypes.cast(none, ctypes.c_void_p).value or 0, 0)
     try:
         with pytest.raises(jk.WorkspaceError, match="no memory"):
             compiled(*given)
     finally:
-        arenas.watch(0, 0)
+        workspace_allocator.watch(0, 0)
     assert compiled(*given).tobytes() == expected
 
 

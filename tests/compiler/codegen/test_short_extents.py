@@ -8,10 +8,10 @@ import pytest
 from jitted import agree
 from rule_cases import Given
 
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import elementwise
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.unrolling import unrolled
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import elementwise
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.schedule.unroll_short_axes import unrolled
 
 
 def softmax(x: Any) -> Any:
@@ -40,22 +40,22 @@ def test_columns_that_are_reduced(function: Callable[[Any], Any]) -> None:
 def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
     given = Given()
     x = Node("input", (), "float32", (given.n, 3), {"index": 0})
-    total = construct.reduce("sum", x, [0], keepdims=True)
+    total = builder.reduce("sum", x, [0], keepdims=True)
     apart = elementwise("absolute", elementwise("subtract", x, total))
     found = unrolled(
-        Graph((x,), (elementwise("divide", x, construct.reduce("max", apart, [0], keepdims=True)),))
+        Graph((x,), (elementwise("divide", x, builder.reduce("max", apart, [0], keepdims=True)),))
     )
     made = [node for node in found if node.operation == "reduce"]
     assert len(made) == 6
-    assert all(extents.same(extents.product(node.inputs[0].shape), given.n) for node in made)
+    assert all(symbolic_dims.same(symbolic_dims.product(node.inputs[0].shape), given.n) for node in made)
 
 
 def test_chains_of_short_sums_stay_short() -> None:
     """A sum over three elements, of sums over three elements, and so on: each is written out once."""
     weights = Node("input", (), "float64", (3, Given().n), {"index": 0})
-    found: Node = construct.view(weights, ((0, ()), (0, ((0, 1),))), weights.shape[1:])
+    found: Node = builder.view(weights, ((0, ()), (0, ((0, 1),))), weights.shape[1:])
     for _ in range(6):
-        three = construct.view(found, ((0, ((0, 1),)),), (3,))
-        products = elementwise("multiply", construct.expand_dims(three, (1,)), weights)
-        found = elementwise("tanh", construct.reduce("sum", products, (0,)))
+        three = builder.view(found, ((0, ((0, 1),)),), (3,))
+        products = elementwise("multiply", builder.expand_dims(three, (1,)), weights)
+        found = elementwise("tanh", builder.reduce("sum", products, (0,)))
     assert len(list(unrolled(Graph((weights,), (found,))))) < 1000

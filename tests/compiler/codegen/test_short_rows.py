@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph.emit.loops import least_steps
-from jitkernels.graph.extents import Scope
+from jitkernels.compiler.codegen.nest.loop_order import least_steps
+from jitkernels.compiler.ir.symbolic_dims import Scope
 
 WIDTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129)
 ROWS = (1, 2, 3, 4, 5, 7, 8, 9, 17)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.benchmark.whole_programs import fdtd, heat_3d
-from jitkernels.graph.config import JitConfig
+from jitkernels.benchmarks.whole_programs import fdtd, heat_3d
+from jitkernels.compiler.ir.config import JitConfig
 
 
 def test_products_with_powers_of_two_are_exact() -> None:

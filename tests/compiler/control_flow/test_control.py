@@ -16,8 +16,8 @@ from control_statements import STATEMENTS
 from jitted import agree, array, given, notes
 
 import jitkernels as jk
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewritten
 from jitkernels.errors import TracingError
-from jitkernels.frontends.rewriting.code import rewritten
 
 UNROLLED = {"views"}
 """Statements whose loops are so short that they are none."""

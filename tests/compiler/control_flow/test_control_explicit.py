@@ -79,7 +79,7 @@ def test_alike(function: Callable[..., Any]) -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(jk.ArgumentError, match="after a round"):
+    with pytest.raises(jk.ArgumentError, match="after an iteration"):
         jk.fori_loop(0, 3, lambda i, v: (v, v), 1.0)
     with pytest.raises(jk.ArgumentError, match="neither"):
         jk.scan(lambda c, x: (c, x), 0.0)

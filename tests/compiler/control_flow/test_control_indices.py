@@ -10,7 +10,7 @@ from random_indices import Maker
 from written import function_of
 
 import jitkernels as jk
-from jitkernels.testing.guards import Guarded
+from jitkernels.tools.testing.guard_pages import Guarded
 
 COUNT = 24
 OFFSETS = ((0, 1, 0), (1, 0, 2), (-1, 2, 0), (-3, 0, 1), (2**62, 1, 0), (-(2**63), -1, 1))

@@ -10,7 +10,7 @@ import pytest
 from jitted import reasons, same
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
 EXTENTS: dict[str, Callable[[Any], Any]] = {
     "float": lambda x: x * float(x.shape[1]) + float(x.size),
@@ -62,7 +62,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _python_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 0.0)
+    monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
 
 
 def compiles(function: Any) -> int:

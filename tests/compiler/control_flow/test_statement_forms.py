@@ -9,7 +9,7 @@ from jitted import agree, notes
 from statement_forms import FORMS
 
 import jitkernels as jk
-from jitkernels.benchmark import scalar_programs
+from jitkernels.benchmarks import scalar_programs
 
 
 def bits_of(value: Any) -> Any:

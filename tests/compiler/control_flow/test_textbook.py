@@ -28,5 +28,5 @@ def test_programs(program: Program) -> None:
         assert program.reason in found
     else:
         assert "left to NumPy" not in found
-        assert "round by round" not in found
+        assert "is unrolled" not in found
         assert "as they are traced" not in found

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import alarms
-from jitkernels.native import floating_errors, processor_flags
+from jitkernels.compiler.dispatch import fp_warnings
+from jitkernels.runtime import errstate, fp_status
 
 Array = np.ndarray[Any, Any]
 
@@ -49,18 +49,18 @@ def test_what_is_ignored_runs_as_ever(compiled: Callable[[Array], Array]) -> Non
     plain: Any = compiled
     calls = len(plain._plain_calls)
     with np.errstate(all="ignore"):
-        assert not floating_errors.are_told()
+        assert not errstate.numpy_raises_or_calls()
         assert np.isinf(compiled(ZEROS)).all()
     assert len(plain._plain_calls) == calls
 
 
 def test_the_word_of_settings_is_read_right() -> None:
-    assert floating_errors.is_word_known()
+    assert errstate.is_word_known()
     for choice in {"over": "raise"}, {"under": "warn"}:
         kept: Any = choice
         with np.errstate(**kept):
-            assert floating_errors.are_told()
-            assert floating_errors._word() & floating_errors.TELLING
+            assert errstate.numpy_raises_or_calls()
+            assert errstate._word() & errstate.TELLING
 
 
 Told = list[tuple[str, str, int]]
@@ -119,7 +119,7 @@ def test_flags_that_other_code_has_set_are_no_warnings(monkeypatch: pytest.Monke
         heard.append(found)
         return 0
 
-    monkeypatch.setattr(alarms.Alarm, "hear", hear)
+    monkeypatch.setattr(fp_warnings.Alarm, "hear", hear)
     for _ in range(3):
         assert infinity - infinity != 0  # invalid, and nobody is told
         compiled(ZEROS + 1)
@@ -133,7 +133,7 @@ def test_numpy_does_not_see_flags_of_compiled_code() -> None:
     with np.errstate(all="ignore"):
         compiled(ZEROS)
         compiled(ZEROS)
-    assert processor_flags.kinds(processor_flags.take()) == ("divide",)
+    assert fp_status.kinds(fp_status.take()) == ("divide",)
     with np.errstate(all="ignore"):
         compiled(ZEROS)
     with np.errstate(all="raise"):
@@ -143,13 +143,13 @@ def test_numpy_does_not_see_flags_of_compiled_code() -> None:
 
 def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    note = alarms.Record.note
+    note = fp_warnings.Record.note
 
-    def counted(record: alarms.Record, found: Any) -> None:
+    def counted(record: fp_warnings.Record, found: Any) -> None:
         runs.append(1)
         note(record, found)
 
-    monkeypatch.setattr(alarms.Record, "note", counted)
+    monkeypatch.setattr(fp_warnings.Record, "note", counted)
     compiled = jk.jit(inverse)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("default")
@@ -169,13 +169,13 @@ def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPat
 def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.where(x > 0, x, -x))
     heard: list[Any] = []
-    hear = alarms.Alarm.hear
+    hear = fp_warnings.Alarm.hear
 
     def counted(*found: Any) -> int:
         heard.append(found)
         return hear(*found)
 
-    monkeypatch.setattr(alarms.Alarm, "hear", counted)
+    monkeypatch.setattr(fp_warnings.Alarm, "hear", counted)
     strange = np.full(5, np.nan)  # which no comparison is for
     for _ in range(10_000):
         compiled(strange)
@@ -183,7 +183,7 @@ def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest
 
 
 def test_an_alarm_after_many_in_vain_is_heard() -> None:
-    record = alarms.Record()
+    record = fp_warnings.Record()
     for _ in range(10_000):
         if record.is_due():
             record.note([])

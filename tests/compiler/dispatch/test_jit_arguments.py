@@ -209,5 +209,5 @@ def test_wrong_uses_of_jit() -> None:
         jk.jit(opt_level=9)
     with pytest.raises(jk.ArgumentError, match="config: expected no"):
         jk.jit(config=jk.JitConfig(), fast_math=True)
-    with pytest.raises(jk.AttrError, match="backend: expected native or interpreter"):
+    with pytest.raises(jk.AttrError, match="backend: expected native, numba or interpreter"):
         jk.JitConfig(backend="other")

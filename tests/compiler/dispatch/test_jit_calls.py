@@ -14,7 +14,7 @@ import pytest
 from processes import python
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
 FACTOR = np.arange(4.0)
 SHIFT = 2.0
@@ -98,7 +98,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
 @pytest.fixture(autouse=True)
 def numpy_computes_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in programs, whatever other tests choose."""
-    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 40e-6)
+    monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 40e-6)
 
 
 def bits(value: Any) -> Any:

@@ -14,11 +14,11 @@ from jitted import array, same
 from processes import python
 
 import jitkernels as jk
-from jitkernels.frontends import links
-from jitkernels.graph.extents import Scope
-from jitkernels.graph.extents import same as same_extent
-from jitkernels.graph.limits import parted
-from jitkernels.native import load, pages
+from jitkernels.compiler.dispatch import dispatch_chain
+from jitkernels.compiler.ir.dim_bounds import parted
+from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.compiler.ir.symbolic_dims import same as same_extent
+from jitkernels.runtime.loading import code_memory, loader
 
 x = array(50_000)
 
@@ -26,9 +26,9 @@ x = array(50_000)
 def used() -> int:
     """Pages that hold code."""
     gc.collect()
-    free = sum(size * len(found) for size, found in pages._free.items())
-    mapped = sum(map(len, pages._mappings))
-    return (mapped - free - sum(end - begin for begin, end in pages._new)) // mmap.PAGESIZE
+    free = sum(size * len(found) for size, found in code_memory._free.items())
+    mapped = sum(map(len, code_memory._mappings))
+    return (mapped - free - sum(end - begin for begin, end in code_memory._new)) // mmap.PAGESIZE
 
 
 def fused() -> set[str]:
@@ -38,7 +38,7 @@ def fused() -> set[str]:
 
 def held(start: str) -> set[str]:
     gc.collect()
-    return {symbol for symbol in load._held if symbol.startswith(start)}
+    return {symbol for symbol in loader._held if symbol.startswith(start)}
 
 
 def another(number: int, **config: Any) -> Any:
@@ -215,7 +215,7 @@ def test_code_stays_while_only_a_thread_has_the_function(busy: Any) -> None:
 
 
 def test_links_that_are_too_many_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "MOST_LINKS", 3)
+    monkeypatch.setattr(dispatch_chain, "MOST_LINKS", 3)
     function = jk.jit(lambda x, k: x * k + 1, static_argnames="k")
     before = fused()
     for _ in range(2):
@@ -256,7 +256,7 @@ def test_a_forked_child_has_its_own_pages() -> None:
 LLVM = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import linker, load
+from jitkernels.runtime.loading import mcjit_loader as linker, loader as load
 load.place = lambda *arguments: None
 x = np.arange(50_000.0)
 for number in range(3):

@@ -9,7 +9,7 @@ import pytest
 from jitted import same
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
 X = np.arange(5.0)
 
@@ -88,7 +88,7 @@ WAYS: list[Callable[[Any, Any], Any]] = [
 @pytest.mark.parametrize("number", range(len(WAYS)))
 def test_what_a_class_gives_may_change(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
-        monkeypatch.setattr(specialisation, name, 0.0)
+        monkeypatch.setattr(specialization, name, 0.0)
     function, made = WAYS[number], _class()
     compiled, one = jk.jit(function), made(made())
     for gain in (2.0, 5.0, 7, np.float32(1.5)):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
 
 SHIFT = np.arange(4.0)
 TIMES = 3
@@ -66,7 +66,7 @@ EULER = types.SimpleNamespace(value=1.0)
 
 @pytest.fixture(autouse=True)
 def _numpy_computes_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisation, "SECONDS_OF_PYTHON", 40e-6)
+    monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 40e-6)
     monkeypatch.setitem(sys.modules, "jit_other", OTHER)
 
 

@@ -11,9 +11,9 @@ import pytest
 from jitted import agree, array, given, identities, same
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
-from jitkernels.frontends.direct import Direct
-from jitkernels.frontends.outputs import Plan
+from jitkernels.compiler.capture.pytree.result_spec import Plan
+from jitkernels.compiler.dispatch import specialization
+from jitkernels.compiler.dispatch.compiled_entry import Direct
 
 
 @dataclasses.dataclass
@@ -69,7 +69,7 @@ def test_results_of_every_form(name: str) -> None:
 
 def test_small_arrays_are_numpys_where_python_would_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """And large ones are not, whichever came first."""
-    monkeypatch.setattr(specialisation, "SECONDS_OF_RESULT", 1e-6)
+    monkeypatch.setattr(specialization, "SECONDS_OF_RESULT", 1e-6)
 
     def function(x: Any) -> Any:
         return [x * 2, x[1:], x[2:]]

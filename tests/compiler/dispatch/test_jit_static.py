@@ -8,8 +8,8 @@ import pytest
 from jitted import reasons
 
 import jitkernels as jk
-from jitkernels.bundles.running import Bundle
-from jitkernels.frontends import specialisation
+from jitkernels.compiler.dispatch import specialization
+from jitkernels.compiler.export.run_bundle import Bundle
 
 random = np.random.default_rng(0)
 WEIGHTS = random.random((40, 30)).astype(np.float32)
@@ -182,7 +182,7 @@ def test_derivatives_and_bundles(tmp_path: Path) -> None:
 def test_calls_know_where_constants_lie(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else can reach them: nothing of them is looked at, and compiled calls need no object of theirs."""
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
-        monkeypatch.setattr(specialisation, name, 0.0)
+        monkeypatch.setattr(specialization, name, 0.0)
     compiled: Any = jk.jit(function, static_argnames="w")
     for _ in range(3):
         same(compiled(X, WEIGHTS), function(X, WEIGHTS))

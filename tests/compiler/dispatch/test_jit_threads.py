@@ -3,15 +3,15 @@
 import pytest
 from processes import python
 
-from jitkernels.native import openmp
+from jitkernels.runtime.threads import team_size
 
-pytestmark = pytest.mark.skipif(not openmp.has_threads(), reason="no threads of our own on this system")
+pytestmark = pytest.mark.skipif(not team_size.has_threads(), reason="no threads of our own on this system")
 
 RECORDED = """
 import ctypes
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import openmp, sharing
+from jitkernels.runtime.threads import team_size as openmp, parallel_for as sharing
 
 RANGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * 2)
 found = []

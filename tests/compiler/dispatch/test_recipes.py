@@ -11,7 +11,7 @@ import pytest
 from jitted import same
 
 import jitkernels as jk
-from jitkernels.frontends.outputs import Plan
+from jitkernels.compiler.capture.pytree.result_spec import Plan
 
 
 class Point(NamedTuple):

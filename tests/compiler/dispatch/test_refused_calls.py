@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import links
-from jitkernels.frontends.jit import JitFunction
+from jitkernels.compiler.api.jit import JitFunction
+from jitkernels.compiler.dispatch import dispatch_chain
 
 
 def doubled(x: Any, rounds: int) -> Any:
@@ -51,7 +51,7 @@ def looked_for(calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JitFunction, "_call", noted)
 
 
-@pytest.mark.skipif(links.base is None, reason="calls go by Python here")
+@pytest.mark.skipif(dispatch_chain.base is None, reason="calls go by Python here")
 def test_no_code_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     x, calls = np.arange(5.0), []  # type: np.ndarray[Any, Any], list[Any]
     fast, chosen = jk.jit(doubled), jk.jit(picked)
@@ -70,7 +70,7 @@ def test_no_code_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(fast(x, 2), 4 * x)
 
 
-@pytest.mark.skipif(links.base is None, reason="calls go by Python here")
+@pytest.mark.skipif(dispatch_chain.base is None, reason="calls go by Python here")
 def test_what_is_written_overlaps(monkeypatch: pytest.MonkeyPatch) -> None:
     def moved(x: Any, y: Any) -> Any:
         x[...] = y * 2

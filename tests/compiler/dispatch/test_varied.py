@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends.varied import MOST
+from jitkernels.compiler.capture.pytree.recompile_limit import MOST
 
 
 def named(x: Any, s: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.frontends import programs
+from jitkernels.compiler.lowering import backends
 
 SCALE = [2.0]
 
@@ -165,7 +165,7 @@ def test_the_garbage_collector_waits_while_code_is_made(
         seen.append(gc.isenabled())
         raise AssertionError
 
-    monkeypatch.setattr(programs, "compiled", compiled)
+    monkeypatch.setattr(backends, "compiled", compiled)
     was = gc.isenabled()
     try:
         (gc.enable if collects else gc.disable)()

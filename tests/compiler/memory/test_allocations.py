@@ -12,7 +12,7 @@ CALLS = """
 import ctypes
 import numpy as np
 import jitkernels as jk
-from jitkernels.benchmark import whole_programs
+from jitkernels.benchmarks import whole_programs
 
 random = np.random.default_rng(0)
 

@@ -10,11 +10,11 @@ from jitted import same
 from processes import python
 
 import jitkernels as jk
-from jitkernels.frontends import specialisation
-from jitkernels.graph.arena import Arena
-from jitkernels.graph.extents import evaluated, value_of
-from jitkernels.graph.program import Program
-from jitkernels.testing import guarded_arenas
+from jitkernels.compiler.dispatch import specialization
+from jitkernels.compiler.ir.symbolic_dims import evaluated, value_of
+from jitkernels.compiler.lowering.compiled_program import Program
+from jitkernels.compiler.memory.arena import Arena
+from jitkernels.tools.testing import guarded_workspaces
 
 EVERY = every_program()
 PARTS = 8
@@ -31,14 +31,14 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
     What is needed at once lies apart, and what lies nowhere else takes no more than is needed at once.
     """
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
-        monkeypatch.setattr(specialisation, name, 0.0)
+        monkeypatch.setattr(specialization, name, 0.0)
     lent, plans = 0, []
     chosen = [one for one in sorted(EVERY.items()) if one[0] not in FEW][part::PARTS]
     for number, (_, (function, make)) in enumerate(chosen):
         given = make()
         expected = function(*given), given
         for side, level in WAYS if both else WAYS[number % 2 :][:1]:
-            with guarded_arenas(side) as seen, np.errstate(all="ignore"):  # type: ignore[arg-type]
+            with guarded_workspaces(side) as seen, np.errstate(all="ignore"):  # type: ignore[arg-type]
                 compiled = jk.jit(function, opt_level=level)
                 for _ in range(2):
                     arguments = make()
@@ -78,8 +78,8 @@ def _overlaps(plan: Arena) -> bool:
 PLANTED = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.graph import arena, compilation
-from jitkernels.testing import guarded_arenas
+from jitkernels.compiler.memory import arena; from jitkernels.compiler.lowering import lower_graph as compilation
+from jitkernels.tools.testing import guarded_workspaces
 
 def wrong(buffers):
     made = arena.planned(buffers)
@@ -88,7 +88,7 @@ def wrong(buffers):
 
 compilation.planned = wrong
 x = np.random.default_rng(0).random((70, 30))
-with guarded_arenas("end"):
+with guarded_workspaces("end"):
     compiled = jk.jit(lambda x: (x / x.sum(axis=0)) @ x.T)
     for _ in range(2):
         compiled(x)
@@ -112,7 +112,7 @@ class Damaging(dict[int, Any]):
 
 
 def _damaged() -> None:
-    with guarded_arenas("end") as seen:
+    with guarded_workspaces("end") as seen:
         seen.out = Damaging()
         jk.jit(lambda x: (x / x.sum(axis=0)) @ x.T)(np.random.default_rng(0).random((70, 30)))
         assert seen.pieces  # twice where parts of the product were not there yet
@@ -120,5 +120,5 @@ def _damaged() -> None:
 
 def test_what_is_written_beside_is_seen() -> None:
     """Before the first byte, where the page is behind: what lies there is looked at."""
-    with pytest.raises(AssertionError, match="wrote beside"):
+    with pytest.raises(AssertionError, match="wrote outside"):
         _damaged()

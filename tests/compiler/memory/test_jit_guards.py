@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.testing.guards import Guarded, Side
+from jitkernels.tools.testing.guard_pages import Guarded, Side
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 LARGEST, MORE = 34, 70

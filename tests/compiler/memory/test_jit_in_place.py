@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.graph import directions
+from jitkernels.compiler.schedule import loop_direction
 
 SIZES = (1, 2, 3, 4, 15, 16, 17, 33, 64, 65, 129, 700)
 
@@ -117,9 +117,9 @@ def test_threads_do_not_overtake_each_other(function: Callable[..., Any]) -> Non
 
 
 def test_many_threads_share_large_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = np.arange(2.0 * directions.LARGE)
-    for threads, kernels in ((directions.FEW_THREADS, 1), (directions.FEW_THREADS + 1, 2)):
-        monkeypatch.setattr(directions, "get_num_threads", lambda threads=threads: threads)
+    large = np.arange(2.0 * loop_direction.LARGE)
+    for threads, kernels in ((loop_direction.FEW_THREADS, 1), (loop_direction.FEW_THREADS + 1, 2)):
+        monkeypatch.setattr(loop_direction, "get_num_threads", lambda threads=threads: threads)
         assert jk.jit(backwards).explain(large).kernels == kernels
         assert jk.jit(backwards).explain(large[:1000]).kernels == 1
 

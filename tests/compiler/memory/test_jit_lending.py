@@ -10,8 +10,8 @@ import pytest
 from jitted import array, same
 
 import jitkernels as jk
-from jitkernels.benchmark.processes import script
-from jitkernels.native import arenas
+from jitkernels.benchmarks.processes import script
+from jitkernels.runtime import workspace_allocator
 
 
 def smoothed(u: Any) -> None:
@@ -22,7 +22,7 @@ COUNTED = """
 import resource
 import numpy as np
 import jitkernels as jk
-from jitkernels.benchmark.processes import script
+from jitkernels.benchmarks.processes import script
 compiled, u = jk.jit(lambda u: u.__setitem__(slice(1, -1), (u[:-2] + u[2:]) / 2)), np.ones(500_000)
 for _ in range(3):
     compiled(u)
@@ -39,7 +39,7 @@ def test_pages_are_not_asked_for_again() -> None:
     assert script(COUNTED, MALLOC_MMAP_THRESHOLD_="100000") < 500
 
 
-@pytest.mark.parametrize("words", [arenas.ON_STACK // 8, arenas.MOST // 8])
+@pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.MOST // 8])
 def test_sizes_around_those_that_are_kept(words: int) -> None:
     compiled, is_large = jk.jit(smoothed), words > 1_000_000
     for size in (words - 8, words) if is_large else (words - 24, words - 8, 5, words, 9, words - 16):
@@ -53,33 +53,33 @@ def test_sizes_around_those_that_are_kept(words: int) -> None:
 
 def test_each_thread_keeps_its_own() -> None:
     """Threads that take turns each find what they gave back; what is kept is bounded, and let go when asked for."""
-    arenas.release()
-    before, compiled, sizes = arenas.held(), jk.jit(smoothed), []
+    workspace_allocator.release()
+    before, compiled, sizes = workspace_allocator.held(), jk.jit(smoothed), []
     barrier = threading.Barrier(8)
     compiled(np.ones(50_000))
-    piece = arenas.held() - before
+    piece = workspace_allocator.held() - before
 
     def run() -> None:
         u = np.ones(50_000)
         for _ in range(20):
             barrier.wait()
             compiled(u)
-            sizes.append(arenas.held() - before)
+            sizes.append(workspace_allocator.held() - before)
 
-    arenas.release()
+    workspace_allocator.release()
     _at_once([threading.Thread(target=run) for _ in range(8)])
     assert piece > 350_000
     assert max(sizes) <= 8 * piece
     assert compiled.stats().arena_high_water >= piece - 5000
-    assert arenas.release() == arenas.held() - before + max(sizes[-8:])
-    assert arenas.held() == before
+    assert workspace_allocator.release() == workspace_allocator.held() - before + max(sizes[-8:])
+    assert workspace_allocator.held() == before
 
 
 LARGE = """
 import json
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import arenas
+from jitkernels.runtime import workspace_allocator as arenas
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096
@@ -111,7 +111,7 @@ SHORT = """
 import json, resource
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import arenas
+from jitkernels.runtime import workspace_allocator as arenas
 
 @jk.jit
 def smoothed(u):
@@ -163,7 +163,7 @@ FORKED = """
 import os, threading
 import numpy as np
 import jitkernels as jk
-from jitkernels.native import arenas
+from jitkernels.runtime import workspace_allocator as arenas
 
 def f(u):
     for _ in range(40):
@@ -230,13 +230,13 @@ def test_memory_comes_back_from_calls_that_fail() -> None:
         expected = function(u.copy(), good)
         same(compiled(u.copy(), good), expected)
         compiled(u.copy(), good)
-        held = arenas.held()
+        held = workspace_allocator.held()
         for _ in range(20):
             with pytest.raises(error):
                 compiled(u.copy(), bad)
-            assert arenas.held() == held
+            assert workspace_allocator.held() == held
         same(compiled(u.copy(), good), expected)
-        assert arenas.held() == held
+        assert workspace_allocator.held() == held
 
 
 def test_threads_in_one_function_and_its_gradient() -> None:
@@ -268,11 +268,11 @@ def test_threads_in_one_function_and_its_gradient() -> None:
 def test_threads_that_come_and_go_keep_little() -> None:
     compiled = jk.jit(smoothed)
     compiled(np.ones(50_000))
-    arenas.release()
-    before = arenas.held()
+    workspace_allocator.release()
+    before = workspace_allocator.held()
     for _ in range(100):
         _at_once([threading.Thread(target=compiled, args=(np.ones(50_000),))])
-    assert arenas.held() - before <= arenas.LOOKED_AT * 500_000
+    assert workspace_allocator.held() - before <= workspace_allocator.LOOKED_AT * 500_000
 
 
 def _at_once(threads: list[threading.Thread]) -> None:

@@ -9,10 +9,10 @@ import pytest
 from jitted import array, notes, same
 
 import jitkernels as jk
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.compiler.schedule.matmul_step import Product
 from jitkernels.errors import WorkspaceError
-from jitkernels.graph.products import Product
-from jitkernels.native import load
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.runtime.loading import loader
 
 ARGUMENTS = jk.MatMulAttr(m=4, n=4, k=4, dtype="float64").signature().c_arguments
 
@@ -25,7 +25,7 @@ def kernel(workspace: int) -> Any:
         c[0] = workspace[0]
 
     nest = LoopNest("needy", ARGUMENTS, body, extent=3, workspace=workspace, workspace_dtype="float64")
-    return load.entry_of(nest, ARGUMENTS)
+    return loader.entry_of(nest, ARGUMENTS)
 
 
 @pytest.fixture(params=[False, True])
@@ -34,8 +34,8 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
     def made(function: Any, workspace: int) -> Any:
         monkeypatch.setattr(Product, "external", lambda *_, **__: kernel(workspace))
-        monkeypatch.setattr(Product, "handing_on", lambda *_, **__: None)
-        monkeypatch.setattr(Product, "is_ours", False)
+        monkeypatch.setattr(Product, "with_row_callback", lambda *_, **__: None)
+        monkeypatch.setattr(Product, "is_package_file", False)
         return jk.jit(function, profile=request.param)
 
     return made

@@ -9,13 +9,13 @@ from jitted import array
 from random_graphs import Maker
 
 import jitkernels as jk
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.lowering import lower_graph
+from jitkernels.compiler.memory.arena import Arena, bound_of, planned
+from jitkernels.compiler.memory.lifetimes import Use, lifetimes
+from jitkernels.compiler.memory.memory_aware_order import ordered
+from jitkernels.compiler.memory.rematerialization import Rematerializer
 from jitkernels.errors import AttrError, MemoryLimitError
-from jitkernels.graph import compilation
-from jitkernels.graph.arena import Arena, bound_of, planned
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.lifetimes import Use, lifetimes
-from jitkernels.graph.ordering import ordered
-from jitkernels.graph.recomputing import Recomputing
 
 WIDE = 1000
 """Words from here on are arguments and results, which lie elsewhere."""
@@ -100,7 +100,7 @@ def test_random_units() -> None:
         arena = planned(after)
         assert _alike(Memory(arena).run(plain, chosen), expected, order), f"seed {seed}"
         limit = int(arena.now * np.random.default_rng(seed).uniform(0.5, 1))
-        recomputing = Recomputing(
+        recomputing = Rematerializer(
             chosen, [1] * len(uses), [stays[number] for number in order], frozenset({WIDE, WIDE + 1}), after
         )
         try:
@@ -225,10 +225,10 @@ def test_random_graphs() -> None:
             given = [np.ones([_now(n) for n in node.shape], node.dtype) for node in graph.inputs]
             for number, one in enumerate(given):
                 one *= np.arange(one.size).reshape(one.shape) % (3 + number) == 1
-            needed = compilation.compiled(graph, maker.scope, JitConfig(opt_level=0)).arena.now
+            needed = lower_graph.compiled(graph, maker.scope, JitConfig(opt_level=0)).arena.now
             config = JitConfig(opt_level=0, memory_limit=None if limit is None else int(limit * needed))
             try:
-                program = compilation.compiled(graph, maker.scope, config)
+                program = lower_graph.compiled(graph, maker.scope, config)
             except MemoryLimitError:
                 break
             with np.errstate(all="ignore"):

@@ -12,15 +12,15 @@ from random_graphs import Maker
 from rule_cases import CASES, Case, Given, M, N, graph_of, part
 from staying_cases import STAYING, STAYING_FAST
 
+from jitkernels.compiler.ir import builder, elementwise_ops, interpreter
+from jitkernels.compiler.ir.builder import elementwise as e
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Graph, Node, key_of
+from jitkernels.compiler.ir.symbolic_dims import evaluated
+from jitkernels.compiler.ir.verifier import verify
+from jitkernels.compiler.passes import GLOBAL, LOCAL, matchers, optimised
 from jitkernels.errors import GraphError
-from jitkernels.graph import construct, interpreter, scalars
-from jitkernels.graph.config import JitConfig
-from jitkernels.graph.construct import elementwise as e
-from jitkernels.graph.extents import evaluated
-from jitkernels.graph.ir import Graph, Node, key_of
-from jitkernels.graph.passes import GLOBAL, LOCAL, matching, optimised
-from jitkernels.graph.verifier import verify
-from jitkernels.maths import basic
+from jitkernels.microkernels.maths import basic
 
 PASSES = {one.name: one for one in (*LOCAL, *GLOBAL)}
 RULES = {f"{name}.{rule}" for name, one in PASSES.items() for rule in one.rules}
@@ -29,7 +29,7 @@ IDS = [f"{case.rule}-{i}" for i, case in enumerate(CASES)]
 
 @pytest.fixture(autouse=True)
 def _functions_need_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scalars, "mathematics", lambda name, dtype: basic.positive)
+    monkeypatch.setattr(elementwise_ops, "mathematics", lambda name, dtype: basic.positive)
 
 
 def shape_of(graph: Graph) -> list[Any]:
@@ -98,7 +98,7 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(PASSES) - {"custom"}))
 def test_docstrings_number_the_rules(name: str) -> None:
-    text = sys.modules[f"jitkernels.graph.passes.{name}"].__doc__ or ""
+    text = sys.modules[f"jitkernels.compiler.passes.{name}"].__doc__ or ""
     numbers = [int(found) for found in re.findall(r"^(\d+)\. ", text, re.MULTILINE)]
     assert (
         numbers
@@ -178,15 +178,15 @@ def _chain(given: Given) -> Graph:
 def _transposes(given: Given) -> Graph:
     node = given.a
     for _ in range(500):
-        node = e("exp", construct.transpose(node))
+        node = e("exp", builder.transpose(node))
     return graph_of(given, node)
 
 
 def _reshapes(given: Given) -> Graph:
     node = given.a
     for _ in range(250):
-        node = e("exp", construct.reshape(node, (given.n * given.m,)))
-        node = e("tanh", construct.reshape(node, (given.n, given.m)))
+        node = e("exp", builder.reshape(node, (given.n * given.m,)))
+        node = e("tanh", builder.reshape(node, (given.n, given.m)))
     return graph_of(given, node)
 
 
@@ -234,7 +234,7 @@ def test_nothing_is_computed_for_an_operation_without_code(monkeypatch: pytest.M
     given = Given()
     graph = graph_of(given, e("power", 2.0, given.x))
     monkeypatch.setattr(
-        scalars, "mathematics", lambda name, dtype: None if name == "exp2" else basic.positive
+        elementwise_ops, "mathematics", lambda name, dtype: None if name == "exp2" else basic.positive
     )
     assert checked(graph) is graph
 
@@ -249,7 +249,7 @@ def traced_together() -> tuple[Given, Node, Node]:
 def test_extents_that_were_equal_when_traced_are_equal() -> None:
     given, other, total = traced_together()
     count = len(given.scope.guards)
-    shown = construct.view(total, ((given.n - 1, ((0, -1),)),), (given.n,))
+    shown = builder.view(total, ((given.n - 1, ((0, -1),)),), (given.n,))
     graph = graph_of(given, e("add", e("multiply", shown, 1.0), other))
     after = checked(graph)
     assert len(given.scope.guards) == count
@@ -267,12 +267,12 @@ def test_extents_that_were_equal_when_traced_are_equal() -> None:
 def test_nothing_is_said_of_extents_that_may_be_1() -> None:
     given = Given()
     short, other = given.n - N + 1, given.m - M + 1  # both are 1 now
-    assert matching.lies_along(short, other) is None
-    assert matching.common_shape([(short,), (other,)]) is None
-    assert matching.lies_along(short, given.n) is False
-    assert matching.common_shape([(given.n,), (short,), (given.n, 1)]) == (given.n, given.n)
+    assert matchers.spans_extent(short, other) is None
+    assert matchers.common_shape([(short,), (other,)]) is None
+    assert matchers.spans_extent(short, given.n) is False
+    assert matchers.common_shape([(given.n,), (short,), (given.n, 1)]) == (given.n, given.n)
     node = e("add", part(given.x, 0, short), part(given.r, 0, other))
-    graph = graph_of(given, construct.view(node, ((0, ((0, -1),)),), node.shape))
+    graph = graph_of(given, builder.view(node, ((0, ((0, -1),)),), node.shape))
     assert checked(graph) is graph
 
 
@@ -287,7 +287,9 @@ def test_level_0_changes_nothing_and_negative_levels_do_as_positive_ones() -> No
 
 
 def test_views_stay_where_they_are_if_asked() -> None:
-    before, after = made(next(case for case in CASES if case.rule == "sinking.rule_1_view_of_elementwise"))
+    before, after = made(
+        next(case for case in CASES if case.rule == "view_motion.rule_1_view_of_elementwise")
+    )
     config = JitConfig(opt_level=2, fuse_dimshuffle=False)
     assert shape_of(optimised(before, config)) == shape_of(before) != shape_of(after)
 
@@ -323,8 +325,8 @@ def test_rules_that_go_in_circles_end() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda node: construct.cast(node, "float64"), "expected the same dtype and shape"),
-        (lambda node: construct.expand_dims(node, (0,)), "expected the same dtype and shape"),
+        (lambda node: builder.cast(node, "float64"), "expected the same dtype and shape"),
+        (lambda node: builder.expand_dims(node, (0,)), "expected the same dtype and shape"),
         (lambda node: 1.0, "expected a Node or None"),
     ],
 )

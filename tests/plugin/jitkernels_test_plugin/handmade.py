@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from jitkernels.native.loop_nest import LoopNest
-from jitkernels.registry import implements
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels_test_plugin.middle import VMiddleAttr
 
 

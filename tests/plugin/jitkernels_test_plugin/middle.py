@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.base import FLOATS, Case, KernelAttr, Tolerance, cases
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.signature import Argument
 
 
 class VMiddleAttr(KernelAttr, kernel_type="VMIDDLE"):

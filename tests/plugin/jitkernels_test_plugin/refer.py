@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from jitkernels.registry import implements
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels_test_plugin.middle import VMiddleAttr
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import jitkernels as jk
-from jitkernels.native.loop_nest import LoopNest
+from jitkernels.codegen.range_kernel import LoopNest
 
 MOST = 1 << 20
 

@@ -1,8 +1,8 @@
-"""Kernels once more, right and in plain NumPy, and mistakes to plant in them: one file per family.
+"""Mutation tests: kernels in plain NumPy, and mutants of them: one file per family.
 
-Such a module has for each kernel a function of its name, and in `MISTAKES` by that name what is replaced in the text
-of the function, and by what. The functions work like compiled kernels where that matters: a main loop and a tail, the
-dtype's own range and rounding, sums in a wider type, and outputs that may be inputs.
+Such a module has for each kernel a function of its name, and in `MISTAKES` by that name text replacements in the
+function's source. The functions resemble compiled kernels where that matters: a main loop and an epilogue, the
+dtype's own range and rounding, sums in a wider type, and outputs that may alias inputs.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 WIDE = np.longdouble
 
@@ -31,18 +31,18 @@ def identity(x: AnyArray) -> AnyArray:
 
 
 def flushed(x: Any) -> Any:
-    """Without subnormal numbers."""
+    """Flush subnormal numbers to zero."""
     return np.where(np.abs(x) < np.finfo(x.dtype).tiny, x.dtype.type(0), x)
 
 
 def clipped(x: Any) -> Any:
-    """Without infinities."""
+    """Clip infinities to the largest number."""
     return np.clip(x, -np.finfo(x.dtype).max, np.finfo(x.dtype).max)
 
 
 def families() -> dict[str, ModuleType]:
-    """For each kernel the module that has it and its mistakes."""
+    """Return by kernel the module with its function and mutants."""
     modules = [
-        importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
+        importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__)
     ]
     return {kernel: module for module in modules for kernel in module.MISTAKES}

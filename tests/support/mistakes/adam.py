@@ -1,10 +1,10 @@
-"""ADAM and ADAMW, and mistakes in them."""
+"""ADAM and ADAMW, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE, flushed  # noqa: F401
 
 MISTAKES = {

@@ -1,10 +1,10 @@
-"""ATTENTION, and mistakes in it."""
+"""ATTENTION, and mutants of it."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 MISTAKES = {

@@ -1,10 +1,10 @@
-"""Elementwise kernels of a vector and something smaller, and mistakes in them."""
+"""Elementwise kernels that broadcast a smaller operand, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "vscal": {

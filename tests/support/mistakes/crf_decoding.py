@@ -1,10 +1,10 @@
-"""CRF_DECODING, and mistakes in it."""
+"""CRF_DECODING, and mutants of it."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "crf_decoding": {

@@ -1,10 +1,10 @@
-"""CUMSUM and HISTOGRAM, and mistakes in them."""
+"""CUMSUM and HISTOGRAM, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 MISTAKES = {

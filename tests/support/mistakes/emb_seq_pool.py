@@ -1,8 +1,8 @@
-"""EMB_SEQ_POOL, and mistakes in it."""
+"""EMB_SEQ_POOL, and mutants of it."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 MISTAKES = {

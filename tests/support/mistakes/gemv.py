@@ -1,8 +1,8 @@
-"""GEMV, and mistakes in it."""
+"""GEMV, and mutants of it."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "gemv": {

@@ -1,10 +1,10 @@
-"""The cells of a GRU, and mistakes in them."""
+"""The cells of a GRU, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import identity, relu, sigmoid
 
 ACT: dict[str, Any] = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": relu, "identity": identity}

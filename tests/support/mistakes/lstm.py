@@ -1,10 +1,10 @@
-"""The cells of an LSTM, and mistakes in them."""
+"""The cells of an LSTM, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import identity, relu, sigmoid
 
 MISTAKES = {

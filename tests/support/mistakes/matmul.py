@@ -1,8 +1,8 @@
-"""MATMUL, and mistakes in it."""
+"""MATMUL, and mutants of it."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "matmul": {

@@ -1,11 +1,11 @@
-"""MATMUL_EPILOGUE, and mistakes in it."""
+"""MATMUL_EPILOGUE, and mutants of it."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import sigmoid
 
 MISTAKES = {

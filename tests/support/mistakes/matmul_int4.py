@@ -1,10 +1,10 @@
-"""MATMUL_INT4, and mistakes in it."""
+"""MATMUL_INT4, and mutants of it."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "matmul_int4": {

@@ -1,8 +1,8 @@
-"""MATMUL_INT8_WEIGHTS, and mistakes in it."""
+"""MATMUL_INT8_WEIGHTS, and mutants of it."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "matmul_int8_weights": {

@@ -1,10 +1,10 @@
-"""RMS_NORM and BATCH_NORM, and mistakes in them."""
+"""RMS_NORM and BATCH_NORM, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 _SHARED = {

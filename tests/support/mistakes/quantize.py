@@ -1,10 +1,10 @@
-"""QUANTIZE and DEQUANTIZE, and mistakes in them."""
+"""QUANTIZE and DEQUANTIZE, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "quantize": {

@@ -1,10 +1,10 @@
-"""UNIFORM and NORMAL, and mistakes in them."""
+"""UNIFORM and NORMAL, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 WORD = np.uint64(0xFFFFFFFF)
 MISTAKES = {

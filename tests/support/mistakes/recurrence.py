@@ -1,10 +1,10 @@
-"""LSTM and GRU, and mistakes in them."""
+"""LSTM and GRU, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import sigmoid
 
 MISTAKES = {

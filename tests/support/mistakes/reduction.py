@@ -1,10 +1,10 @@
-"""The reductions along one axis, and mistakes in them."""
+"""The reductions along one axis, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE, clipped
 
 __all__ = ["MISTAKES", "clipped"]

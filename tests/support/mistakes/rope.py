@@ -1,10 +1,10 @@
-"""ROPE, and mistakes in it."""
+"""ROPE, and mutants of it."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "rope": {

@@ -1,10 +1,10 @@
-"""DOT, SQEUCLIDEAN and COSINE, and mistakes in them."""
+"""DOT, SQEUCLIDEAN and COSINE, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 MISTAKES = {

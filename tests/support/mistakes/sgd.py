@@ -1,8 +1,8 @@
-"""SGD, and mistakes in it."""
+"""SGD, and mutants of it."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 MISTAKES = {

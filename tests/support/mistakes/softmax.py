@@ -1,10 +1,10 @@
-"""SOFTMAX, LOG_SOFTMAX and CROSS_ENTROPY, and mistakes in them."""
+"""SOFTMAX, LOG_SOFTMAX and CROSS_ENTROPY, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 _SHARED = {

@@ -1,10 +1,10 @@
-"""SORT and TOPK, and mistakes in them."""
+"""SORT and TOPK, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "sort": {

@@ -1,10 +1,10 @@
-"""TRANSPOSE, GATHER and SCATTER_ADD, and mistakes in them."""
+"""TRANSPOSE, GATHER and SCATTER_ADD, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import WIDE
 
 MISTAKES = {

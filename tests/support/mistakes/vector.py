@@ -1,10 +1,10 @@
-"""Elementwise kernels, and mistakes in them."""
+"""Elementwise kernels, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import sigmoid
 
 MISTAKES = {

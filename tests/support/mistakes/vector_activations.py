@@ -1,11 +1,11 @@
-"""Elementwise activations, and mistakes in them."""
+"""Elementwise activations, and mutants of them."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from mistakes import sigmoid
 
 MISTAKES = {

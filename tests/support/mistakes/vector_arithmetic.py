@@ -1,10 +1,10 @@
-"""Elementwise kernels that are a few instructions, and mistakes in them."""
+"""Elementwise kernels that are a few instructions, and mutants of them."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "vadd": {

@@ -1,11 +1,11 @@
-"""Elementary functions, and mistakes in them."""
+"""Elementary functions, and mutants of them."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 
 MISTAKES = {
     "vtanh": {

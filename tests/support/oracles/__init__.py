@@ -13,9 +13,9 @@ from typing import Any
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
-from jitkernels import testing
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.tools import testing
 
 WIDE = np.longdouble
 mpmath.mp.dps = 50
@@ -23,7 +23,7 @@ _oracles: dict[str, Callable[..., list[AnyArray]]] = {}
 
 
 def expected(attr: KernelAttr, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-    """The true outputs of an attr: from the oracle of its kernel, or from its reference in long double."""
+    """Return the true outputs of an attr: from the oracle of its kernel, or from its reference in long double."""
     oracle = _oracles.get(attr.name)
     if oracle is None:
         return testing.upcast_reference(attr, arrays)
@@ -35,18 +35,18 @@ def expected(attr: KernelAttr, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]
 
 
 def oracle(function: Callable[..., list[AnyArray]]) -> Callable[..., list[AnyArray]]:
-    """Make a function the oracle of the kernel of its name."""
+    """Register a function as the oracle of the kernel of its name."""
     _oracles[function.__name__] = function
     return function
 
 
 def wide(array: AnyArray) -> AnyArray:
-    """Floats as long double, integers as they are."""
+    """Convert floats to long double; integers stay."""
     return array.astype(WIDE) if array.dtype.kind == "f" else array
 
 
 def mpmath_exp(x: AnyArray) -> AnyArray:
-    """exp rounded once from 50 digits to long double (through text, which long double reads exactly)."""
+    """Return exp rounded once from 50 digits to long double (through text, which long double parses exactly)."""
     values = [_exp_of(value) for value in x.reshape(-1)]
     return np.array(values, WIDE).reshape(x.shape)
 
@@ -61,7 +61,7 @@ def _exp_of(value: Any) -> Any:
 
 
 def exp(x: AnyArray) -> AnyArray:
-    """exp with an error far below that of double."""
+    """Return exp with an error far below that of double."""
     return np.asarray(np.exp(x)) if np.finfo(WIDE).nmant > 60 else mpmath_exp(x)
 
 
@@ -83,7 +83,7 @@ ACTIVATIONS: dict[str, Callable[[AnyArray], AnyArray]] = {
 
 
 def total(values: AnyArray, axis: int) -> AnyArray:
-    """A sum without rounding errors that double can show; of negative zeros alone, a negative zero."""
+    """Sum without rounding errors visible in double; a sum of negative zeros alone is a negative zero."""
     if np.finfo(WIDE).nmant > 60 or not np.isfinite(values).all():
         return np.asarray(np.add.reduce(np.ascontiguousarray(np.moveaxis(values, axis, -1)), axis=-1))
     negative = np.asarray(((values == 0) & np.signbit(values)).all(axis))
@@ -91,5 +91,5 @@ def total(values: AnyArray, axis: int) -> AnyArray:
     return np.asarray(np.where(negative & (values.shape[axis] > 0), WIDE(-0.0), sums))
 
 
-for _found in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_found.name}")
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -1,10 +1,10 @@
-"""The truth about ADAM and ADAMW."""
+"""The oracle of ADAM and ADAMW."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 

@@ -1,10 +1,10 @@
-"""The truth about ATTENTION."""
+"""The oracle of ATTENTION."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, exp, oracle, total
 
 
@@ -14,7 +14,7 @@ def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, mask: Any = None
         return [np.zeros((attr.batch, attr.heads, attr.queries, attr.dv), WIDE)]
     lenders = np.arange(attr.heads) * attr.kv_heads // attr.heads
     factor = WIDE(attr.scale) or 1 / np.sqrt(WIDE(max(attr.d, 1)))
-    scores = q @ k[:, lenders].swapaxes(-1, -2) * factor  # long double is NumPy's plain loop
+    scores = q @ k[:, lenders].swapaxes(-1, -2) * factor  # in long double NumPy uses its own loop, no BLAS
     if mask is not None:
         for b in range(attr.batch):
             for h in range(attr.heads):

@@ -1,10 +1,10 @@
-"""The truth about elementwise kernels of a vector and something smaller."""
+"""The oracle of elementwise kernels that broadcast a smaller operand."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import oracle
 
 

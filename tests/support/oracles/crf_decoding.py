@@ -1,10 +1,10 @@
-"""The truth about CRF_DECODING: step by step, in the dtype itself, as every sum is rounded to it."""
+"""The oracle of CRF_DECODING: step by step, in the dtype itself, as every sum is rounded to it."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 
@@ -16,8 +16,8 @@ def crf_decoding(attr: Any, x: AnyArray, w: AnyArray) -> list[AnyArray]:
         if k == 0:
             best = w[0]
         else:
-            found = alpha[k - 1] + w[2:].T  # one row for each tag that is reached
-            track[k] = found.argmax(axis=1)  # the first of equals; the first NaN before all
-            best = found[np.arange(attr.tag), track[k]]
+            scores = alpha[k - 1] + w[2:].T  # a row for each target tag
+            track[k] = scores.argmax(axis=1)  # the first of ties; the first NaN before all
+            best = scores[np.arange(attr.tag), track[k]]
         alpha[k] = best + x[k]
     return [alpha.astype(WIDE), track]

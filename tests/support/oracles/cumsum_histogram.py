@@ -1,10 +1,10 @@
-"""The truth about CUMSUM and HISTOGRAM: one element after another."""
+"""The oracle of CUMSUM and HISTOGRAM: one element after another."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 
@@ -21,6 +21,6 @@ def cumsum(attr: Any, x: AnyArray) -> list[AnyArray]:
 @oracle
 def histogram(attr: Any, x: AnyArray) -> list[AnyArray]:
     edges = np.linspace(attr.low, attr.high, attr.bins + 1).astype(attr.dtype).astype(x.dtype)
-    below = np.searchsorted(np.sort(x[~np.isnan(x)]), edges)  # how many are less than each edge
+    below = np.searchsorted(np.sort(x[~np.isnan(x)]), edges)  # the number of elements below each edge
     below[-1] += (x == edges[-1]).sum()
     return [np.diff(below)]

@@ -1,10 +1,10 @@
-"""The truth about EMB_SEQ_POOL."""
+"""The oracle of EMB_SEQ_POOL."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 from oracles.seq_pool import pooled
 

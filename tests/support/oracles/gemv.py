@@ -1,8 +1,8 @@
-"""The truth about GEMV."""
+"""The oracle of GEMV."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, total
 
 

@@ -1,16 +1,16 @@
-"""The truth about GROUP_NORM."""
+"""The oracle of GROUP_NORM."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, total
 
 
 @oracle
 def group_norm(attr: Any, x: AnyArray, scale: Any = None, bias: Any = None) -> list[AnyArray]:
-    """Each group centred twice, the first time on an element, so that a constant one is exactly zero."""
+    """Centre each group twice, first on one of its elements, so that a constant group is exactly zero."""
     if x.size == 0:
         return [x]
     groups = x.reshape(attr.rows * attr.groups, -1)

@@ -1,16 +1,16 @@
-"""The truth about LAYER_NORM."""
+"""The oracle of LAYER_NORM."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, total
 
 
 @oracle
 def layer_norm(attr: Any, x: AnyArray, scale: Any = None, bias: Any = None) -> list[AnyArray]:
-    """Centred twice, the first time on an element, so that a constant row is exactly zero."""
+    """Centre each row twice, first on one of its elements, so that a constant row is exactly zero."""
     if x.size == 0:
         return [x, *[x[:, :0].sum(axis=1)] * (2 * attr.stats)]
     near = x - x[:, :1]

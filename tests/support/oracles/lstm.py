@@ -1,8 +1,8 @@
-"""The truth about the cells of an LSTM."""
+"""The oracle of the cells of an LSTM."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import ACTIVATIONS, oracle
 
 

@@ -1,20 +1,22 @@
-"""The truth about MATMUL_EPILOGUE."""
+"""The oracle of MATMUL_EPILOGUE."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import ACTIVATIONS, WIDE, oracle, sigmoid
 
 erfc = np.frompyfunc(math.erfc, 1, 1)
-"""In double, whose error is small beside what is allowed of a sum."""
+"""In double, whose error is far below the error bound of a sum."""
 
 
 @oracle
 def matmul_epilogue(attr: Any, a: AnyArray, b: AnyArray, bias: Any = None) -> list[AnyArray]:
-    narrow: Any = np.float64 if attr.dtype == "float32" else WIDE  # long double is NumPy's plain loop
+    narrow: Any = (
+        np.float64 if attr.dtype == "float32" else WIDE
+    )  # in long double NumPy uses its own loop, no BLAS
     left: Any = (a.T if attr.trans_a else a).astype(narrow)
     right: Any = (b.T if attr.trans_b else b).astype(narrow)
     z = (left @ right).astype(WIDE)

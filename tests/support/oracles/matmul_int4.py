@@ -1,10 +1,10 @@
-"""The truth about MATMUL_INT4."""
+"""The oracle of MATMUL_INT4."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 
@@ -12,7 +12,7 @@ from oracles import WIDE, oracle
 def matmul_int4(
     attr: Any, a: AnyArray, packed: AnyArray, scale: AnyArray, zero: Any = None
 ) -> list[AnyArray]:
-    """Each group by itself, first the lower halves of its bytes, then the upper ones."""
+    """Multiply each group separately: the low nibbles of its bytes come first, then the high ones."""
     c = np.zeros((attr.m, attr.n), WIDE)
     for g in range(attr.groups):
         middle = 8 if zero is None else zero[:, g, np.newaxis].astype(WIDE)

@@ -1,10 +1,10 @@
-"""The truth about MATMUL_INT8."""
+"""The oracle of MATMUL_INT8."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 
@@ -12,10 +12,10 @@ from oracles import WIDE, oracle
 def matmul_int8(
     attr: Any, a: AnyArray, b: AnyArray, a_scale: Any = None, b_scale: Any = None
 ) -> list[AnyArray]:
-    """Sums of products of bytes are exact in double."""
+    """Sum in double, where sums of products of bytes are exact."""
     sums = a.astype(np.float64) @ (b.T if attr.trans_b else b).astype(np.float64)
     if not attr.scaled:
         return [sums.astype(np.int64).astype(np.int32)]
-    # The product of scales is rounded by definition: once, and to infinity where it is too large.
+    # By definition the product of scales is rounded once, to infinity on overflow.
     factors = a_scale.astype(attr.dtype)[:, np.newaxis] * b_scale.astype(attr.dtype)
     return [sums.astype(WIDE) * factors.astype(WIDE)]

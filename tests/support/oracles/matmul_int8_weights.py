@@ -1,10 +1,10 @@
-"""The truth about MATMUL_INT8_WEIGHTS."""
+"""The oracle of MATMUL_INT8_WEIGHTS."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 
@@ -12,7 +12,7 @@ from oracles import WIDE, oracle
 def matmul_int8_weights(
     attr: Any, a: AnyArray, q: AnyArray, scale: AnyArray, zero: Any = None
 ) -> list[AnyArray]:
-    """Each group by itself."""
+    """Multiply each group separately."""
     c = np.zeros((attr.m, attr.n), WIDE)
     for g in range(attr.groups):
         weights = q[:, g].astype(WIDE) - (0 if zero is None else zero[:, g, np.newaxis].astype(WIDE))

@@ -1,10 +1,10 @@
-"""The truth about RMS_NORM and BATCH_NORM."""
+"""The oracle of RMS_NORM and BATCH_NORM."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, total
 
 

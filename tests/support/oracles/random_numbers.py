@@ -1,4 +1,4 @@
-"""The truth about UNIFORM and NORMAL: one counter after another, in Python's own integers."""
+"""The oracle of UNIFORM and NORMAL: one counter after another, in Python integers."""
 
 import functools
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 MASK = 0xFFFFFFFF
 
 
 def philox(counter: tuple[int, ...], key: tuple[int, int]) -> tuple[int, ...]:
-    """Philox4x32-10, as its paper has it."""
+    """Return Philox4x32-10 as its paper defines it."""
     a, b, c, d = counter
     low, high = key
     for _ in range(10):
@@ -25,15 +25,15 @@ def philox(counter: tuple[int, ...], key: tuple[int, int]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=8)
 def philox_of_block(block: int, seed: int) -> int:
-    """The words of a block, joined, the first one lowest."""
-    found = philox((block & MASK, block >> 32, 0, 0), (seed & MASK, seed >> 32))
-    return sum(word << 32 * i for i, word in enumerate(found))
+    """Return the words of a block, joined, the first one lowest."""
+    block_words = philox((block & MASK, block >> 32, 0, 0), (seed & MASK, seed >> 32))
+    return sum(word << 32 * i for i, word in enumerate(block_words))
 
 
 def words(attr: Any, each: int) -> Iterator[tuple[int, int]]:
-    """For each place of a call the words of its block, as pairs of a number in the block and the words joined."""
-    for place in range(attr.offset, attr.offset + attr.n):
-        block, within = divmod(place, each)
+    """Return for each index of a call the index in its block and the joined words of the block."""
+    for index in range(attr.offset, attr.offset + attr.n):
+        block, within = divmod(index, each)
         yield within, philox_of_block(block, attr.seed)
 
 
@@ -41,10 +41,10 @@ def words(attr: Any, each: int) -> Iterator[tuple[int, int]]:
 @functools.lru_cache(maxsize=256)
 def uniform(attr: Any) -> list[AnyArray]:
     if attr.dtype == "float32":
-        found = [(joined >> 32 * i + 8 & (1 << 24) - 1) / (1 << 24) for i, joined in words(attr, 4)]
+        uniforms = [(joined >> 32 * i + 8 & (1 << 24) - 1) / (1 << 24) for i, joined in words(attr, 4)]
     else:
-        found = [(joined >> 64 * i + 11 & (1 << 53) - 1) / (1 << 53) for i, joined in words(attr, 2)]
-    return [np.array(found, WIDE)]
+        uniforms = [(joined >> 64 * i + 11 & (1 << 53) - 1) / (1 << 53) for i, joined in words(attr, 2)]
+    return [np.array(uniforms, WIDE)]
 
 
 @oracle

@@ -1,15 +1,15 @@
-"""The truth about LSTM and GRU: gate by gate."""
+"""The oracle of LSTM and GRU: gate by gate."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, sigmoid, tanh
 
 
 def product(x: AnyArray, w: AnyArray) -> AnyArray:
-    """x @ w.T; of wide numbers NumPy has no better one."""
+    """Return x @ w.T; for long double NumPy has no faster way."""
     return np.asarray(np.matmul(x, w.T), WIDE)
 
 

@@ -1,10 +1,10 @@
-"""The truth about the reductions along one axis."""
+"""The oracle of the reductions along one axis."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, exp, oracle, total
 
 
@@ -20,13 +20,13 @@ def hmin(attr: Any, x: AnyArray) -> list[AnyArray]:
 
 @oracle
 def hargmax(attr: Any, x: AnyArray) -> list[AnyArray]:
-    """The first of those that are the largest, or NaN where that is the largest."""
+    """Return the first index of the largest element, or of NaN."""
     if x.size == 0:
         return [np.zeros(x[:, 0, :].shape if attr.n else (attr.rows, attr.remain), np.int64)]
     largest = np.max(x, axis=1, keepdims=True)
-    found = (x == largest) | (np.isnan(x) & np.isnan(largest))
-    places = np.where(found, np.arange(attr.n)[:, np.newaxis], attr.n)
-    return [places.min(axis=1)]
+    is_largest = (x == largest) | (np.isnan(x) & np.isnan(largest))
+    indices = np.where(is_largest, np.arange(attr.n)[:, np.newaxis], attr.n)
+    return [indices.min(axis=1)]
 
 
 @oracle
@@ -41,7 +41,7 @@ def hmean(attr: Any, x: AnyArray) -> list[AnyArray]:
 
 @oracle
 def hvar(attr: Any, x: AnyArray) -> list[AnyArray]:
-    """Centred on an element, so that the squares of a constant row are exactly zero."""
+    """Centre on an element, so that the squares of a constant row are exactly zero."""
     near = x - x[:, :1]
     mean = total(near, 1) / WIDE(attr.n)
     centred = near - mean[:, np.newaxis]

@@ -1,10 +1,10 @@
-"""The truth about ROPE."""
+"""The oracle of ROPE."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import oracle
 
 
@@ -12,7 +12,7 @@ from oracles import oracle
 def rope(attr: Any, x: AnyArray, cos: AnyArray, sin: AnyArray) -> list[AnyArray]:
     y = np.zeros_like(x)
     for i in range(attr.half):
-        one, other = (2 * i, 2 * i + 1) if attr.interleaved else (i, i + attr.half)
-        y[..., one] = x[..., one] * cos[:, i] - x[..., other] * sin[:, i]
-        y[..., other] = x[..., other] * cos[:, i] + x[..., one] * sin[:, i]
+        first, second = (2 * i, 2 * i + 1) if attr.interleaved else (i, i + attr.half)
+        y[..., first] = x[..., first] * cos[:, i] - x[..., second] * sin[:, i]
+        y[..., second] = x[..., second] * cos[:, i] + x[..., first] * sin[:, i]
     return [y]

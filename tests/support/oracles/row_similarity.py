@@ -1,10 +1,10 @@
-"""The truth about DOT, SQEUCLIDEAN and COSINE."""
+"""The oracle of DOT, SQEUCLIDEAN and COSINE."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import oracle, total
 
 
@@ -20,5 +20,5 @@ def sqeuclidean(attr: Any, x: AnyArray, y: AnyArray) -> list[AnyArray]:
 
 @oracle
 def cosine(attr: Any, x: AnyArray, y: AnyArray) -> list[AnyArray]:
-    lengths = [np.sqrt(total(np.square(one), -1)) for one in (x, y)]
+    lengths = [np.sqrt(total(np.square(matrix), -1)) for matrix in (x, y)]
     return [np.maximum(1 - total(x * y, -1) / lengths[0] / lengths[1], 0)]

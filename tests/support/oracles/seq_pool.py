@@ -1,15 +1,15 @@
-"""The truth about SEQ_POOL."""
+"""The oracle of SEQ_POOL."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, total
 
 
 def pooled(pool: str, rows: AnyArray) -> AnyArray:
-    """The rows of one sequence (the last axis but one) pooled column by column."""
+    """Pool the rows of a sequence (the last axis but one) column by column."""
     if pool == "max":
         return np.asarray(rows.max(axis=-2))
     height = WIDE(rows.shape[-2])

@@ -1,8 +1,8 @@
-"""The truth about SGD."""
+"""The oracle of SGD."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 

@@ -1,10 +1,10 @@
-"""The truth about SOFTMAX, LOG_SOFTMAX and CROSS_ENTROPY."""
+"""The oracle of SOFTMAX, LOG_SOFTMAX and CROSS_ENTROPY."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import exp, oracle, total
 
 
@@ -29,5 +29,5 @@ def cross_entropy(attr: Any, logits: AnyArray, labels: AnyArray) -> list[AnyArra
     if logits.size == 0:
         return [logits[:, 0] if attr.n else np.zeros(0)]
     differences = logits - logits.max(axis=1, keepdims=True)
-    mine = differences[np.arange(attr.rows), labels]
-    return [np.log(total(exp(differences), 1)) - mine]
+    label_terms = differences[np.arange(attr.rows), labels]
+    return [np.log(total(exp(differences), 1)) - label_terms]

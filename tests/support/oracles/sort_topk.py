@@ -1,10 +1,10 @@
-"""The truth about SORT and TOPK: places sorted by three keys, the last of which decides first."""
+"""The oracle of SORT and TOPK: indices sorted by three keys, the last of which is the primary one."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import oracle
 
 
@@ -16,6 +16,6 @@ def sort(attr: Any, x: AnyArray) -> list[AnyArray]:
 
 @oracle
 def topk(attr: Any, x: AnyArray) -> list[AnyArray]:
-    places = np.broadcast_to(np.arange(attr.n), x.shape)
-    order = np.lexsort((places, -np.where(np.isnan(x), 0, x), ~np.isnan(x)), axis=-1)[:, : attr.k]
+    indices = np.broadcast_to(np.arange(attr.n), x.shape)
+    order = np.lexsort((indices, -np.where(np.isnan(x), 0, x), ~np.isnan(x)), axis=-1)[:, : attr.k]
     return [np.take_along_axis(x, order, axis=-1), order]

@@ -1,10 +1,10 @@
-"""The truth about STRIDE_ASUM."""
+"""The oracle of STRIDE_ASUM."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import oracle, total
 
 

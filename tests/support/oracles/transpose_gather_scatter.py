@@ -1,10 +1,10 @@
-"""The truth about TRANSPOSE, GATHER and SCATTER_ADD: element by element, or row by row."""
+"""The oracle of TRANSPOSE, GATHER and SCATTER_ADD: element by element, or row by row."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 

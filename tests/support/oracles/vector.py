@@ -1,8 +1,8 @@
-"""The truth about elementwise kernels."""
+"""The oracle of elementwise kernels."""
 
 from typing import Any
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import exp, oracle, sigmoid
 
 

@@ -1,10 +1,10 @@
-"""The truth about elementwise activations."""
+"""The oracle of elementwise activations."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, sigmoid
 from oracles.vector_functions import ROOT_OF_PI, erfc
 

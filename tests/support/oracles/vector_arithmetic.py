@@ -1,15 +1,15 @@
-"""The truth about elementwise kernels that are a few instructions."""
+"""The oracle of elementwise kernels that are a few instructions."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 
 def positive_part(x: AnyArray) -> AnyArray:
-    """What is above zero, NaN included; 0.0 for the rest."""
+    """Return positive elements and NaN; 0.0 for the rest."""
     return np.where(x <= 0, WIDE(0), x)
 
 

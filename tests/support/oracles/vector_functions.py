@@ -1,19 +1,19 @@
-"""The truth about elementary functions."""
+"""The oracle of elementary functions."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.signature import AnyArray
+from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle, tanh
 
 ROOT_OF_PI = np.sqrt(4 * np.arctan(WIDE(1)))
 BORDER, FRACTIONS, SUMMANDS = WIDE(2), 70, 40
-"""Where the fraction takes over from the series, and how long both are for the accuracy of long double."""
+"""The switch from series to continued fraction, and the terms of both for the accuracy of long double."""
 
 
 def erfc_beyond(x: AnyArray) -> AnyArray:
-    """erfc(x) for x >= 2, by Laplace's continued fraction from its end."""
+    """Return erfc(x) for x >= 2, by Laplace's continued fraction, evaluated from its end."""
     fraction = np.zeros_like(x)
     for k in range(FRACTIONS, 0, -1):
         fraction = WIDE(k) / 2 / (x + fraction)
@@ -21,7 +21,7 @@ def erfc_beyond(x: AnyArray) -> AnyArray:
 
 
 def erf_near_zero(x: AnyArray) -> AnyArray:
-    """erf(x) for -2 <= x <= 2, by a series of terms of one sign."""
+    """Return erf(x) for -2 <= x <= 2, by a series of terms of one sign."""
     square = 2 * x * x
     total = np.ones_like(x)
     for k in range(SUMMANDS, 0, -1):
@@ -30,21 +30,21 @@ def erf_near_zero(x: AnyArray) -> AnyArray:
 
 
 def erf(x: AnyArray) -> AnyArray:
-    """The error function."""
+    """Return the error function."""
     is_near = np.abs(x) < BORDER
-    found = np.copysign(WIDE(1), x)
-    found[is_near] = erf_near_zero(x[is_near])
-    found[~is_near] *= 1 - erfc_beyond(np.abs(x[~is_near]))
-    return found
+    result = np.copysign(WIDE(1), x)
+    result[is_near] = erf_near_zero(x[is_near])
+    result[~is_near] *= 1 - erfc_beyond(np.abs(x[~is_near]))
+    return result
 
 
 def erfc(x: AnyArray) -> AnyArray:
-    """1 - erf(x), without cancellation where it is small."""
+    """Return 1 - erf(x), without cancellation where it is small."""
     is_far = x >= BORDER
-    found = np.empty_like(x)
-    found[is_far] = erfc_beyond(x[is_far])
-    found[~is_far] = 1 - erf(x[~is_far])
-    return found
+    result = np.empty_like(x)
+    result[is_far] = erfc_beyond(x[is_far])
+    result[~is_far] = 1 - erf(x[~is_far])
+    return result
 
 
 @oracle

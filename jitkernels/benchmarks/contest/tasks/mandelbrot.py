@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.contest.task import Program, Task
+from jitkernels.benchmarks.contest.task import Program, Task
 
 STEPS = 64
 LEFT, RIGHT, LOWER, UPPER = -2.0, 0.5, -1.25, 1.25
 
 
 def grid(size: int) -> tuple[Any, Any]:
-    """The real parts of the columns and the imaginary parts of the rows."""
+    """Return the real parts of the columns and the imaginary parts of the rows."""
     return np.linspace(LEFT, RIGHT, size)[np.newaxis, :], np.linspace(LOWER, UPPER, size)[:, np.newaxis]
 
 
 def steps_of(real: Any, imaginary: Any) -> Any:
-    """All points at once, in NumPy."""
+    """Count the steps of all points at once, in NumPy."""
     x = real + 0 * imaginary
     y = 0 * real + imaginary
     count = np.zeros(x.shape, np.int32)
@@ -29,8 +29,8 @@ def steps_of(real: Any, imaginary: Any) -> Any:
     return count
 
 
-def one_by_one(real: Any, imaginary: Any) -> Any:
-    """Point by point, as loops."""
+def count_by_point(real: Any, imaginary: Any) -> Any:
+    """Count the steps point by point, in loops."""
     count = np.zeros((imaginary.size, real.size), np.int32)
     for row in range(imaginary.size):
         for column in range(real.size):
@@ -50,11 +50,11 @@ def _truth(size: int) -> Any:
 
 TASK = Task(
     name="mandelbrot",
-    summary="Mandelbrot set of so many by so many points, 64 steps, float64",
+    summary="Mandelbrot set of size x size points, 64 steps, float64",
     unit="points along a side",
     sizes=(16, 64, 256, 512),
     error=lambda size, answer: float(np.mean(np.asarray(answer) != _truth(size))),
-    error_words="share of points with another count than NumPy's",
+    error_words="share of points whose count differs from NumPy's",
 )
 
 
@@ -67,7 +67,7 @@ def of_numpy() -> Program:
 def of_numba() -> Program:
     import numba
 
-    compiled = numba.njit(one_by_one)
+    compiled = numba.njit(count_by_point)
     return lambda size: compiled(*grid(size))
 
 

@@ -1,24 +1,24 @@
-"""Bodies that attract each other: ten leapfrog steps of softened gravity in three dimensions, float64."""
+"""Gravitating bodies: ten leapfrog steps of softened gravity in three dimensions, float64."""
 
 import functools
 from typing import Any
 
 import numpy as np
 
-from jitkernels.contest.measures import distance
-from jitkernels.contest.task import Program, Task
+from jitkernels.benchmarks.contest.measures import distance
+from jitkernels.benchmarks.contest.task import Program, Task
 
 STEPS, PACE, SOFT = 10, 1e-3, 1e-2
 
 
 def bodies(size: int) -> tuple[Any, ...]:
-    """Positions and velocities by coordinate, and masses."""
+    """Return positions and velocities by coordinate, and masses."""
     drawn = np.random.default_rng(3).normal(size=(6, size))
     return (*drawn, np.full(size, 1.0 / size))
 
 
 def step(x: Any, y: Any, z: Any, u: Any, v: Any, w: Any, mass: Any) -> Any:
-    """One step, in NumPy: half a kick by the pull of all others, a drift, and half a kick again come to this."""
+    """One step in NumPy: half a kick by the pull of all other bodies, a drift, half a kick, merged."""
     dx, dy, dz = (
         x[np.newaxis] - x[:, np.newaxis],
         y[np.newaxis] - y[:, np.newaxis],
@@ -50,12 +50,12 @@ def loop(x: Any, y: Any, z: Any, u: Any, v: Any, w: Any, mass: Any) -> Any:
     return x + PACE * u, y + PACE * v, z + PACE * w, u, v, w
 
 
-def after(size: int, one_step: Any, dtype: Any = np.float64) -> Any:
-    """Where the bodies are after all steps."""
+def after(size: int, advance: Any, dtype: Any = np.float64) -> Any:
+    """Return the positions of the bodies after all steps."""
     *state, mass = (array.astype(dtype) for array in bodies(size))
     for _ in range(STEPS):
-        state = one_step(*state, mass)
-    return np.stack([np.asarray(one) for one in state[:3]])
+        state = advance(*state, mass)
+    return np.stack([np.asarray(coordinate) for coordinate in state[:3]])
 
 
 @functools.cache
@@ -65,11 +65,11 @@ def _truth(size: int) -> Any:
 
 TASK = Task(
     name="nbody",
-    summary="10 steps of so many bodies that attract each other, float64",
+    summary="10 leapfrog steps of gravitating bodies, float64",
     unit="bodies",
     sizes=(16, 64, 256, 1024),
     error=lambda size, answer: distance(answer, _truth(size)),
-    error_words="largest distance from positions in long double",
+    error_words="largest difference from positions in long double",
 )
 
 
@@ -124,7 +124,7 @@ def of_tensorflow() -> Program:
 
 
 def step_of_tensors(x: Any, y: Any, z: Any, u: Any, v: Any, w: Any, mass: Any, root: Any, total: Any) -> Any:
-    """One step in what tensors of all libraries have, with a square root and a sum along an axis."""
+    """One step in operations common to all tensor libraries, with a square root and a sum along an axis."""
     dx, dy, dz = x[None, :] - x[:, None], y[None, :] - y[:, None], z[None, :] - z[:, None]
     square = dx * dx + dy * dy + dz * dz + SOFT
     pull = mass / (square * root(square))

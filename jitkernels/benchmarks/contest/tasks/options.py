@@ -1,7 +1,7 @@
-"""European call options by the formula of Black and Scholes, with the normal distribution by a rational function.
+"""European call options by the formula of Black and Scholes, with a rational approximation of the normal distribution.
 
-Formula 26.2.17 of Abramowitz and Stegun, Handbook of Mathematical Functions, is off by 7.5e-8 at most: all contestants
-should be as wrong as that against the error function of the C library.
+Formula 26.2.17 of Abramowitz and Stegun, Handbook of Mathematical Functions, has an error of 7.5e-8 at most: all
+contestants should show that error against the error function of the C library.
 """
 
 import functools
@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.contest.measures import distance
-from jitkernels.contest.task import Program, Task
+from jitkernels.benchmarks.contest.measures import distance
+from jitkernels.benchmarks.contest.task import Program, Task
 
 RATE, SPREAD = 0.02, 0.3
 
 
 def options(size: int) -> tuple[Any, Any, Any]:
-    """Prices, strikes and years."""
+    """Return prices, strikes and years."""
     drawn = np.random.default_rng(5)
     return drawn.uniform(10, 50, size), drawn.uniform(10, 50, size), drawn.uniform(0.2, 2, size)
 
 
 def pricer(library: Any, inner: Callable[[Any], Any] = lambda function: function) -> Any:
-    """The price of a call, in functions that all libraries call as NumPy does; `inner` is done to the inner one."""
+    """Return the pricer of a call, from functions that every library names as NumPy does; `inner` wraps a helper."""
 
     @inner
     def normal(x: Any) -> Any:
@@ -49,15 +49,15 @@ def _truth(size: int) -> Any:
     def exact(value: float, strike: float, years: float) -> float:
         width = SPREAD * math.sqrt(years)
         first = (math.log(value / strike) + (RATE + 0.5 * SPREAD * SPREAD) * years) / width
-        shares = [0.5 * math.erfc(-one / math.sqrt(2)) for one in (first, first - width)]
+        shares = [0.5 * math.erfc(-bound / math.sqrt(2)) for bound in (first, first - width)]
         return value * shares[0] - strike * math.exp(-RATE * years) * shares[1]
 
-    return np.array([exact(*one) for one in zip(*map(np.ndarray.tolist, options(size)), strict=True)])
+    return np.array([exact(*option) for option in zip(*map(np.ndarray.tolist, options(size)), strict=True)])
 
 
 TASK = Task(
     name="options",
-    summary="Prices of so many call options, float64",
+    summary="Prices of call options, float64",
     unit="options",
     sizes=(10**2, 10**3, 10**4, 10**5, 10**6),
     error=lambda size, answer: distance(answer, _truth(size)),
@@ -66,15 +66,15 @@ TASK = Task(
 
 
 @functools.cache
-def given(size: int) -> tuple[Any, Any, Any]:
-    """The options, made before anything is timed again."""
+def cached_options(size: int) -> tuple[Any, Any, Any]:
+    """Return the options, created before anything is timed."""
     return options(size)
 
 
 @TASK.contestant("numpy")
 def of_numpy() -> Program:
     price = pricer(np)
-    return lambda size: price(*given(size))
+    return lambda size: price(*cached_options(size))
 
 
 @TASK.contestant("numba")
@@ -82,7 +82,7 @@ def of_numba() -> Program:
     import numba
 
     compiled = numba.njit(pricer(np, numba.njit))
-    return lambda size: compiled(*given(size))
+    return lambda size: compiled(*cached_options(size))
 
 
 @TASK.contestant("jax")
@@ -91,7 +91,7 @@ def of_jax() -> Program:
 
     jax.config.update("jax_enable_x64", True)
     compiled = jax.jit(pricer(jax.numpy))
-    return lambda size: compiled(*given(size))
+    return lambda size: compiled(*cached_options(size))
 
 
 @TASK.contestant("torch")
@@ -99,7 +99,7 @@ def of_torch() -> Program:
     import torch
 
     compiled = torch.compile(pricer(torch), dynamic=True)
-    return lambda size: compiled(*map(torch.from_numpy, given(size))).numpy()
+    return lambda size: compiled(*map(torch.from_numpy, cached_options(size))).numpy()
 
 
 @TASK.contestant("tensorflow")
@@ -107,12 +107,12 @@ def of_tensorflow() -> Program:
     import tensorflow as tf
 
     class Names:
-        """What NumPy calls these."""
+        """NumPy's names for TensorFlow's functions."""
 
         abs, exp, log, sqrt, where = tf.abs, tf.exp, tf.math.log, tf.sqrt, tf.where
 
     compiled = tf.function(pricer(Names), jit_compile=True)
-    return lambda size: compiled(*given(size)).numpy()
+    return lambda size: compiled(*cached_options(size)).numpy()
 
 
 @TASK.contestant("jitkernels")
@@ -120,4 +120,4 @@ def of_jitkernels() -> Program:
     import jitkernels as jk
 
     compiled = jk.jit(pricer(np))
-    return lambda size: compiled(*given(size))
+    return lambda size: compiled(*cached_options(size))

@@ -1,7 +1,7 @@
-"""Pi by chance: the share of random points of a square that lie in the circle.
+"""Pi by the Monte Carlo method: the share of random points of a square that lie in the circle.
 
-Every contestant draws its points with its own generator, as users of it would; how near they come is a matter of luck
-and of their number alone, so all of them should be equally wrong.
+Every contestant draws points with its own generator, as its users would; the error depends on chance and the number of
+points alone, so all contestants should have similar errors.
 """
 
 import functools
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.contest.task import Program, Task
+from jitkernels.benchmarks.contest.task import Program, Task
 
 SEED, BLOCK = 7, 1 << 16
 TASK = Task(

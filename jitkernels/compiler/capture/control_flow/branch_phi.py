@@ -1,81 +1,84 @@
-"""Variables that have another array on each side of a branch: a new one, which has the elements of one or the other.
+"""Phis of arrays at branches: a variable that holds another array on each side holds a new one after the branch.
 
-It may be an array that others have as well. Then it is neither written to nor given back, as nobody could tell which.
+The new array may alias one that others hold. Then it is neither written to nor returned, as the choice is unknown.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from jitkernels.frontends.flow import rebinding
-from jitkernels.frontends.flow.state import UNSET, kind_of, told
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
-from jitkernels.records import record
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow import loop_phi
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET, describe_variable, kind_of
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.core.frozen_dataclass import record
 
 
-class SidesError(UnknownError):
-    """The sides of a branch give a variable what code cannot choose between."""
+class BranchMismatchError(UnknownError):
+    """The sides of a branch give a variable values that code cannot select between."""
 
 
 @record
 class Sides:
-    """What is like the arrays that a variable has; `values` are those, one for each side."""
+    """The arrays of one variable: `like` is an example, `values` has one value per side."""
 
     like: Traced
     values: tuple[Any, ...]
 
     def nothing(self) -> Node:
-        """What the array is before one side has written to it."""
-        zero = construct.constant(0, self.like.node.dtype)
-        return construct.broadcast_to(zero, self.like.extents)
+        """The contents of the array before one side has written to it."""
+        zero = builder.constant(0, self.like.node.dtype)
+        return builder.broadcast_to(zero, self.like.extents)
 
     def after(self, tracer: Tracer, item: Node, before: Sequence[Any], start: int) -> Traced:
-        """The array behind the branch."""
-        made = fresh(tracer, item)
-        for one in self.values:
-            if type(one) is not Traced:
+        """The array after the branch."""
+        result = fresh(tracer, item)
+        for value in self.values:
+            if type(value) is not Traced:
                 continue
-            storage = one.view.storage
-            made.view.storage.choices.append(storage)
-            made.view.storage.views |= one.view.parent is not None
-            for other in [*storage.doubts]:  # what one of the sides may be, this may be
-                made.view.storage.doubt(other, is_whole=not (storage.views or one.view.parent is not None))
-            if storage.born < start and not rebinding.own([one], before)[0]:
-                made.view.storage.doubt(storage)
-        return made
+            storage = value.view.storage
+            result.view.storage.choices.append(storage)
+            result.view.storage.views |= value.view.parent is not None
+            for other in [*storage.may_aliases]:  # aliases of a side may alias the result
+                result.view.storage.note_may_alias(
+                    other, is_whole=not (storage.views or value.view.parent is not None)
+                )
+            if storage.born < start and not loop_phi.sole_owners([value], before)[0]:
+                result.view.storage.note_may_alias(storage)
+        return result
 
 
-def sides_of(name: str, values: Sequence[Any], *, joins: bool) -> Sides:
-    """The arrays of a variable. Raises SidesError where they are none, or different ones.
+def merge_arrays(name: str, values: Sequence[Any], *, joins: bool) -> Sides:
+    """The arrays of a variable. Raises BranchMismatchError where sides differ in dtype or shape, or hold no arrays.
 
-    `joins`: nobody reads it where it has no value.
+    `joins`: nothing reads the variable where it is unbound.
     """
-    arrays = [one for one in values if one is not UNSET]
+    arrays = [array for array in values if array is not UNSET]
     like = arrays[0]
     if len(arrays) < len(values) and not joins:
-        raise SidesError(f"{told(name)} has a value on one side of a branch only")
-    for one in arrays:
-        if type(one) is not Traced or kind_of(one) is not None or not one.ndim:
-            other = f"is {_told(arrays[-1])}" if len(arrays) == len(values) else "has no value"
-            raise SidesError(
-                f"{told(name)} is {_told(arrays[0])} on one side of a branch and {other} on the other"
+        raise BranchMismatchError(f"{describe_variable(name)} has a value on one side of a branch only")
+    for array in arrays:
+        if type(array) is not Traced or kind_of(array) is not None or not array.ndim:
+            other = f"is {_describe(arrays[-1])}" if len(arrays) == len(values) else "has no value"
+            raise BranchMismatchError(
+                f"{describe_variable(name)} is {_describe(arrays[0])} on one side of a branch and {other} on the other"
             )
-    for one in arrays[1:]:
-        pairs = list(zip(like.extents, one.extents, strict=False))
-        is_same = like.ndim == one.ndim and all(extents.same(a, b) or bool(a == b) for a, b in pairs)
-        if one.dtype != like.dtype or not is_same:
-            raise SidesError(
-                f"{told(name)} is {_told(like)} on one side of a branch and {_told(one)} on the other"
+    for array in arrays[1:]:
+        pairs = list(zip(like.extents, array.extents, strict=False))
+        is_same = like.ndim == array.ndim and all(symbolic_dims.same(a, b) or bool(a == b) for a, b in pairs)
+        if array.dtype != like.dtype or not is_same:
+            raise BranchMismatchError(
+                f"{describe_variable(name)} is {_describe(like)} on one side of a branch and "
+                f"{_describe(array)} on the other"
             )
-    if any(one.view.is_c() is not True for one in arrays):
-        raise SidesError(f"{told(name)} is an array whose elements do not lie row by row")
+    if any(array.view.is_c() is not True for array in arrays):
+        raise BranchMismatchError(f"{describe_variable(name)} is an array that is not C-contiguous")
     return Sides(like, tuple(values))
 
 
-def _told(value: Any) -> str:
+def _describe(value: Any) -> str:
     if type(value) is Traced and value.ndim:
         return f"an array of dtype {value.dtype} and shape ({', '.join(map(str, value.shape))})"
     return (

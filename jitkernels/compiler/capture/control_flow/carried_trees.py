@@ -1,8 +1,8 @@
-"""Variables that hold tuples, lists or dicts, or one of several things by choice, as numbers and arrays.
+"""Pytrees as loop-carried and branch-modified variables: tuples, lists, dicts and tagged unions, flattened into leaves.
 
-A form says what a variable holds: `Leaf` a number, an array, or an object that stays what it is; `Parts` a tuple, list
-or dict with a form for each element; `Choice` a constant or something else. By their forms variables are taken apart
-into leaves, which loops carry and branches choose between, and put together again.
+A form is the tree structure of a variable: `Leaf` a number, an array, or an invariant object; `Parts` a tuple, list or
+dict with a form per element; `Choice` a tagged union. By their forms variables are flattened into the leaves that loops
+carry and branches select, and rebuilt from these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,34 +10,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends.flow.alternatives import OTHER, Choice, Chosen, recoded
-from jitkernels.frontends.flow.state import UNSET, State, is_number, kind_of
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import is_moving
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, is_number, kind_of
+from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Choice, TaggedUnion, retagged
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.symbolic_dims import is_moving
 
 MOST_PARTS, MOST_CONSTANTS, MOST_LEAVES = 32, 64, 256
-"""Elements that are taken apart, constants that a variable may have, and leaves of it, at most."""
+"""Upper limits: elements of a flattened container, constants of a tagged union, leaves of one variable."""
 
 
 class Leaf(NamedTuple):
-    """A value by itself. `like` is one of those that it may have; UNSET if there is none."""
+    """A leaf. `like` is an example of its values; UNSET if there is none."""
 
     like: Any
 
 
 class Parts(NamedTuple):
-    """Elements of a tuple, list or dict; of a dict `names` are its keys."""
+    """Elements of a tuple, list or dict; `names` are the keys of a dict."""
 
     kind: type
     names: tuple[Any, ...] | None
     parts: tuple[Any, ...]
 
 
-class Compound:
-    """What is made of arrays, and can be made of others like them. Those of one have its `origin`."""
+class Composite:
+    """An object made of arrays, which can be rebuilt from others like them. Rebuilt objects share an `origin`."""
 
     origin: Any
 
@@ -46,36 +46,36 @@ class Compound:
         raise NotImplementedError
 
     def of(self, parts: Sequence[Any]) -> Any:
-        """The same of other arrays."""
+        """The same object made of other arrays."""
         raise NotImplementedError
 
 
-class Made(NamedTuple):
-    """Such a value, and the forms of its arrays. There is no other one like it."""
+class CompositeForm(NamedTuple):
+    """Such an object, and the forms of its arrays. Only objects of the same origin have this form."""
 
-    like: Compound
+    like: Composite
     parts: tuple[Any, ...]
 
 
-Form = Leaf | Parts | Choice | Made
+Form = Leaf | Parts | Choice | CompositeForm
 
 
 class FormError(UnknownError):
-    """A variable has another form than was thought: what it is traced with next."""
+    """A variable has a wider form than the traced one; `state` is the state to trace with next."""
 
-    def __init__(self, state: "Apart") -> None:
-        super().__init__("a variable has another form in each round")
+    def __init__(self, state: "FlattenedState") -> None:
+        super().__init__("a variable has another structure in each iteration")
         self.state = state
 
 
 def form_of(value: Any) -> Form:
     """The form of a value."""
-    if type(value) is Chosen:
+    if type(value) is TaggedUnion:
         return value.choice
     if value is None or type(value) is str:
         return Choice((value,), None)
-    if isinstance(value, Compound):
-        return Made(value, tuple(map(form_of, value.parts())))
+    if isinstance(value, Composite):
+        return CompositeForm(value, tuple(map(form_of, value.parts())))
     is_named = isinstance(value, tuple) and hasattr(value, "_fields")
     if (type(value) in (tuple, list) or is_named) and len(value) <= MOST_PARTS:
         return Parts(type(value), None, tuple(map(form_of, value)))
@@ -84,82 +84,82 @@ def form_of(value: Any) -> Form:
     return Leaf(value)
 
 
-def joined_form(one: Form | None, other: Form | None) -> Form | None:
-    """The form of what is one or the other; None where there is none."""
-    if one is None or other is None:
+def join_forms(first: Form | None, second: Form | None) -> Form | None:
+    """The common form of two; None where there is none."""
+    if first is None or second is None:
         return None
-    if isinstance(one, Choice) or isinstance(other, Choice):
-        return _choice(one, other)
-    if isinstance(one, Leaf) and isinstance(other, Leaf):
-        return other if one.like is UNSET else one
-    if isinstance(one, Parts) and isinstance(other, Parts):
-        if (one.kind, one.names, len(one.parts)) != (other.kind, other.names, len(other.parts)):
+    if isinstance(first, Choice) or isinstance(second, Choice):
+        return _choice(first, second)
+    if isinstance(first, Leaf) and isinstance(second, Leaf):
+        return second if first.like is UNSET else first
+    if isinstance(first, Parts) and isinstance(second, Parts):
+        if (first.kind, first.names, len(first.parts)) != (second.kind, second.names, len(second.parts)):
             return None
-        parts = [joined_form(a, b) for a, b in zip(one.parts, other.parts, strict=True)]
-        return None if any(part is None for part in parts) else Parts(one.kind, one.names, tuple(parts))
-    leaf, form = (one, other) if isinstance(one, Leaf) else (other, one)
+        parts = [join_forms(a, b) for a, b in zip(first.parts, second.parts, strict=True)]
+        return None if any(part is None for part in parts) else Parts(first.kind, first.names, tuple(parts))
+    leaf, form = (first, second) if isinstance(first, Leaf) else (second, first)
     return form if isinstance(leaf, Leaf) and leaf.like is UNSET else None
 
 
-def _choice(one: Form, other: Form) -> Form | None:
+def _choice(first: Form, other: Form) -> Form | None:
     constants: list[Any] = []
     others: list[Form] = []
-    for form in (one, other):
+    for form in (first, other):
         if isinstance(form, Choice):
             known = Choice(tuple(constants), None)
-            constants += [value for value in form.constants if known.number_of(value) is None]
+            constants += [value for value in form.constants if known.tag_of(value) is None]
             others += [form.other] if form.other is not None else []
         elif not (isinstance(form, Leaf) and form.like is UNSET):
             others.append(form)
-    found = joined_form(*others) if len(others) == 2 else others[0] if others else None
-    if len(constants) > MOST_CONSTANTS or (others and found is None):
+    joined = join_forms(*others) if len(others) == 2 else others[0] if others else None
+    if len(constants) > MOST_CONSTANTS or (others and joined is None):
         return None
-    return Choice(tuple(constants), found)
+    return Choice(tuple(constants), joined)
 
 
-def between(values: Sequence[Any]) -> Form | None:
-    """The form of a variable that has one of some values, if it has to be taken apart."""
-    if all(one is values[0] for one in values):
+def common_form(values: Sequence[Any]) -> Form | None:
+    """The common form of a variable's values, if the variable has to be flattened."""
+    if all(value is values[0] for value in values):
         return None
-    found: Form | None = Leaf(UNSET)
-    for one in values:
-        found = joined_form(found, form_of(one))
-    return None if isinstance(found, Leaf) else found
+    form: Form | None = Leaf(UNSET)
+    for value in values:
+        form = join_forms(form, form_of(value))
+    return None if isinstance(form, Leaf) else form
 
 
 def leaves_of(value: Any, form: Form) -> list[Any] | None:
-    """The leaves of a value; None where it has another form."""
+    """The leaves of a value; None where its form differs."""
     if value is UNSET:
         return [UNSET] * len(names_of("", form))
     if isinstance(form, Leaf):
         return [value] if isinstance(form_of(value), Leaf) else None
     if isinstance(form, Choice):
         return _leaves_of_choice(value, form)
-    if isinstance(form, Made):
-        is_it = isinstance(value, Compound) and value.origin is form.like.origin
-        return list(value.parts()) if is_it else None
-    mine = form_of(value)
-    if not isinstance(mine, Parts) or (mine.kind, mine.names) != (form.kind, form.names):
+    if isinstance(form, CompositeForm):
+        has_origin = isinstance(value, Composite) and value.origin is form.like.origin
+        return list(value.parts()) if has_origin else None
+    own_form = form_of(value)
+    if not isinstance(own_form, Parts) or (own_form.kind, own_form.names) != (form.kind, form.names):
         return None
-    if len(mine.parts) != len(form.parts):
+    if len(own_form.parts) != len(form.parts):
         return None
-    found: list[Any] = []
+    leaves: list[Any] = []
     elements = value.values() if form.kind is dict else value
-    for one, part in zip(elements, form.parts, strict=True):
-        inner = leaves_of(one, part)
+    for element, part in zip(elements, form.parts, strict=True):
+        inner = leaves_of(element, part)
         if inner is None:
             return None
-        found += inner
-    return found
+        leaves += inner
+    return leaves
 
 
 def _leaves_of_choice(value: Any, form: Choice) -> list[Any] | None:
-    tag: Any = form.number_of(value)
+    tag: Any = form.tag_of(value)
     other: Any = UNSET
-    if type(value) is Chosen:
-        if any(form.number_of(one) is None for one in value.choice.constants):
+    if type(value) is TaggedUnion:
+        if any(form.tag_of(constant) is None for constant in value.choice.constants):
             return None
-        tag, other = recoded(value, form), value.other
+        tag, other = retagged(value, form), value.other
     elif tag is None:
         tag, other = OTHER, value
     if form.other is None:
@@ -169,31 +169,31 @@ def _leaves_of_choice(value: Any, form: Choice) -> list[Any] | None:
 
 
 def names_of(name: str, form: Form) -> list[str]:
-    """The names of the leaves of a variable. Those that may have no value, as it is a constant, are no variables."""
+    """The names of a variable's leaves. Leaves that a constant alternative leaves unset get names of temporaries."""
     if isinstance(form, Leaf):
         return [name]
     if isinstance(form, Choice):
         hidden = name if name.startswith("_jk_") else f"_jk_{name}"
         return [name, *(names_of(hidden, form.other) if form.other is not None else [])]
-    return [one for i, part in enumerate(form.parts) for one in names_of(f"{name}[{i}]", part)]
+    return [leaf_name for i, part in enumerate(form.parts) for leaf_name in names_of(f"{name}[{i}]", part)]
 
 
-def put_together(tracer: Tracer, form: Form, leaves: Iterator[Any]) -> Any:
-    """The value that has such leaves."""
+def unflatten(tracer: Tracer, form: Form, leaves: Iterator[Any]) -> Any:
+    """Rebuild the value that has these leaves."""
     if isinstance(form, Leaf):
         return next(leaves)
     if isinstance(form, Choice):
         tag = next(leaves)
-        other = put_together(tracer, form.other, leaves) if form.other is not None else UNSET
+        other = unflatten(tracer, form.other, leaves) if form.other is not None else UNSET
         if tag is UNSET:
             return UNSET
         if type(tag) is int:
             return form.constants[tag - 1] if tag != OTHER else other
-        return Chosen(tracer, form, tag, other)
-    parts = [put_together(tracer, one, leaves) for one in form.parts]
-    if parts and all(one is UNSET for one in parts):
+        return TaggedUnion(tracer, form, tag, other)
+    parts = [unflatten(tracer, part, leaves) for part in form.parts]
+    if parts and all(part is UNSET for part in parts):
         return UNSET
-    if isinstance(form, Made):
+    if isinstance(form, CompositeForm):
         return form.like.of(parts)
     if form.kind is dict:
         return dict(zip(form.names or (), parts, strict=True))
@@ -201,27 +201,27 @@ def put_together(tracer: Tracer, form: Form, leaves: Iterator[Any]) -> Any:
 
 
 def arrays_in(value: Any) -> Iterator[Traced]:
-    """The arrays and numbers of a trace that a value is made of."""
+    """The traced arrays and numbers that a value consists of."""
     if type(value) is Traced:
         yield value
-    elif type(value) is Chosen:
+    elif type(value) is TaggedUnion:
         yield value.tag
         yield from arrays_in(value.other)
-    elif isinstance(value, Compound):
+    elif isinstance(value, Composite):
         yield from arrays_in(list(value.parts()))
     elif isinstance(value, tuple) or type(value) is list:
-        for one in value:
-            yield from arrays_in(one)
+        for element in value:
+            yield from arrays_in(element)
     elif type(value) is dict:
         yield from arrays_in(list(value.values()))
 
 
 def filled(tracer: Tracer, leaves: Sequence[Any], form: Form) -> list[Any]:
-    """Leaves with something like what they may be where a variable is a constant: types are known from it."""
+    """Leaves with example values where the variable is a constant, so that their types are known."""
     likes = list(_likes(form, is_inside=False))
     return [
-        _nothing_like(tracer, like) if one is UNSET and like is not UNSET else one
-        for one, like in zip(leaves, likes, strict=True)
+        _nothing_like(tracer, like) if leaf is UNSET and like is not UNSET else leaf
+        for leaf, like in zip(leaves, likes, strict=True)
     ]
 
 
@@ -233,8 +233,8 @@ def _likes(form: Form, *, is_inside: bool) -> Iterator[Any]:
         if form.other is not None:
             yield from _likes(form.other, is_inside=True)
     else:
-        for one in form.parts:
-            yield from _likes(one, is_inside=is_inside)
+        for part in form.parts:
+            yield from _likes(part, is_inside=is_inside)
 
 
 def _nothing_like(tracer: Tracer, like: Any) -> Any:
@@ -242,25 +242,25 @@ def _nothing_like(tracer: Tracer, like: Any) -> Any:
     if is_number(kind):
         return kind() if isinstance(kind, type) else np.dtype(kind).type(0)
     if type(like) is Traced and like.ndim and not any(map(is_moving, like.extents)):
-        return fresh(tracer, construct.broadcast_to(construct.constant(0, like.node.dtype), like.extents))
+        return fresh(tracer, builder.broadcast_to(builder.constant(0, like.node.dtype), like.extents))
     return UNSET
 
 
-class Apart(State):
-    """The state of a loop some of whose variables are taken apart, by their forms."""
+class FlattenedState(State):
+    """The state of a loop or branch in which some variables are flattened, by their forms."""
 
     def __init__(self, tracer: Tracer, base: State, forms: dict[int, Form]) -> None:
         self.tracer, self.base, self.forms = tracer, base, forms
         names = [
-            one
-            for place, name in enumerate(base.names)
-            for one in names_of(name, forms.get(place, Leaf(UNSET)))
+            leaf_name
+            for slot, name in enumerate(base.names)
+            for leaf_name in names_of(name, forms.get(slot, Leaf(UNSET)))
         ]
         guarded = [
-            one
-            for place, name in enumerate(base.names)
+            leaf_name
+            for slot, name in enumerate(base.names)
             if name in base.guarded
-            for one in names_of(name, forms.get(place, Leaf(UNSET)))
+            for leaf_name in names_of(name, forms.get(slot, Leaf(UNSET)))
         ]
         super().__init__(tuple(names), self._read, self._put, base.line, guarded)
         self.entries = base.entries
@@ -269,45 +269,45 @@ class Apart(State):
         return self.leaves(self.base.read(), fills=True)
 
     def leaves(self, values: Sequence[Any], *, fills: bool = False) -> tuple[Any, ...]:
-        """The values of the base taken apart; if `fills`, with something like what they may be."""
-        found: list[Any] = []
-        for place, value in enumerate(values):
-            form = self.forms.get(place)
+        """Flatten the base's values; if `fills`, unset leaves get example values."""
+        flattened: list[Any] = []
+        for slot, value in enumerate(values):
+            form = self.forms.get(slot)
             leaves = [value] if form is None else leaves_of(value, form)
             if leaves is None:
-                raise self.misfit(place, value)
-            found += filled(self.tracer, leaves, form) if fills and form is not None else leaves
-        return tuple(found)
+                raise self.form_error(slot, value)
+            flattened += filled(self.tracer, leaves, form) if fills and form is not None else leaves
+        return tuple(flattened)
 
     def _put(self, values: tuple[Any, ...]) -> None:
         remaining = iter(values)
         self.base.put(
             tuple(
-                put_together(self.tracer, self.forms.get(place, Leaf(UNSET)), remaining)
-                for place in range(len(self.base.names))
+                unflatten(self.tracer, self.forms.get(slot, Leaf(UNSET)), remaining)
+                for slot in range(len(self.base.names))
             )
         )
 
-    def misfit(self, place: int, value: Any) -> UnknownError:
-        """What is raised where a variable of the base has another form."""
-        wider = joined_form(self.forms.get(place, Leaf(UNSET)), form_of(value))
+    def form_error(self, slot: int, value: Any) -> UnknownError:
+        """The error to raise where a variable of the base has another form."""
+        wider = join_forms(self.forms.get(slot, Leaf(UNSET)), form_of(value))
         if wider is None or len(list(_likes(wider, is_inside=False))) > MOST_LEAVES:
-            return UnknownError(f"{self.base.names[place]!r} is one thing here and another there")
-        return FormError(Apart(self.tracer, self.base, {**self.forms, place: wider}))
+            return UnknownError(f"{self.base.names[slot]!r} has different structures on different paths")
+        return FormError(FlattenedState(self.tracer, self.base, {**self.forms, slot: wider}))
 
-    def with_form(self, place: int, form: Form) -> "Apart":
-        """The state with a variable taken apart. `place` is one of those of the base that are not."""
-        at = 0
+    def with_form(self, slot: int, form: Form) -> "FlattenedState":
+        """The state with one more variable flattened: the one that is leaf `slot` of this state."""
+        first_leaf = 0
         for base, _ in enumerate(self.base.names):
-            if at == place and base not in self.forms:
-                return Apart(self.tracer, self.base, {**self.forms, base: form})
-            at += len(names_of("", self.forms.get(base, Leaf(UNSET))))
-        raise UnknownError(f"{self.names[place]!r} is one thing here and another there")
+            if first_leaf == slot and base not in self.forms:
+                return FlattenedState(self.tracer, self.base, {**self.forms, base: form})
+            first_leaf += len(names_of("", self.forms.get(base, Leaf(UNSET))))
+        raise UnknownError(f"{self.names[slot]!r} has different structures on different paths")
 
 
-def taken_apart(tracer: Tracer, state: State, place: int, values: Sequence[Any]) -> None:
-    """Raise FormError where a variable has forms in a loop that can be taken apart."""
-    form = between(values)
+def flatten_variable(tracer: Tracer, state: State, slot: int, values: Sequence[Any]) -> None:
+    """Raise FormError where a variable's values in a loop have a common form by which it can be flattened."""
+    form = common_form(values)
     if form is not None:
-        apart = state if isinstance(state, Apart) else Apart(tracer, state, {})
-        raise FormError(apart.with_form(place, form))
+        flattened = state if isinstance(state, FlattenedState) else FlattenedState(tracer, state, {})
+        raise FormError(flattened.with_form(slot, form))

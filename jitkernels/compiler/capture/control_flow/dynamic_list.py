@@ -1,76 +1,87 @@
-"""Lists that grow and shrink as only the running code knows: arrays with room for elements, and how many there are.
+"""Lists that grow and shrink as the compiled code runs: arrays with spare capacity, and the number of elements.
 
-Each number of an element has an array of its own: those of a tuple one each. Where there is no room for one more, the
-call begins again with more of it, as with the tapes of derivatives.
+Each number in an element has an array of its own; a tuple has one array per item. Where the capacity is exceeded, the
+call restarts with a larger one, like the tapes of derivatives.
 """
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.alternatives import OTHER, Choice
-from jitkernels.frontends.flow.branches import choose
-from jitkernels.frontends.flow.ints import as_int
-from jitkernels.frontends.flow.state import UNSET, State, Unset, dtype_of, is_number, kind_of, node_of, number
-from jitkernels.frontends.flow.structures import (
-    Compound,
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.carried_trees import (
+    Composite,
     Form,
     Leaf,
     Parts,
     form_of,
-    joined_form,
+    join_forms,
     leaves_of,
-    put_together,
+    unflatten,
 )
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError, elementwise
-from jitkernels.graph.ir import Node
-from jitkernels.records import record
+from jitkernels.compiler.capture.control_flow.loop_state import (
+    UNSET,
+    State,
+    Unset,
+    as_number,
+    dtype_of,
+    is_number,
+    kind_of,
+    node_of,
+)
+from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Choice
+from jitkernels.compiler.capture.control_flow.trace_branch import choose
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.core.frozen_dataclass import record
 
 END, BEGIN = 0, 1
-"""Where the two numbers are: behind the last element, and of the first one."""
+"""Indices into `ends`: the end of the elements, and the index of the first one."""
 
 
 class Elements(NamedTuple):
-    """What elements are: the form of one, and the kinds of the numbers in it."""
+    """The type of elements: their form, and the kinds of the numbers in them."""
 
     form: Form
     kinds: tuple[Any, ...]
 
 
 def elements_like(value: Any, before: Elements | None) -> Elements:
-    """What elements are of which some were so, and one has this value. Raises UnknownError for what is no element."""
-    form = form_of(value) if before is None else joined_form(before.form, form_of(value))
-    if form is None or not _is_plain(form):
-        raise UnknownError("a list of different elements")
+    """The common type of `before` and an element with this value. Raises UnknownError for unsupported elements."""
+    form = form_of(value) if before is None else join_forms(before.form, form_of(value))
+    if form is None or not _is_immutable(form):
+        raise UnknownError("a list of elements of different types or shapes")
     leaves = leaves_of(value, form)
-    assert leaves is not None, "it was joined"
-    kinds = [kind_of(one) for one in leaves]
+    assert leaves is not None, "the form covers the value"
+    kinds = [kind_of(leaf) for leaf in leaves]
     if before is not None and len(before.kinds) == len(kinds):
         kinds = [b if a is Unset else a for a, b in zip(before.kinds, kinds, strict=True)]
-        if any(kind_of(one) not in (kind, Unset) for one, kind in zip(leaves, kinds, strict=True)):
+        if any(kind_of(leaf) not in (kind, Unset) for leaf, kind in zip(leaves, kinds, strict=True)):
             raise UnknownError("a list of elements of different types")
-    if not kinds or not all(is_number(kind) or one is UNSET for kind, one in zip(kinds, leaves, strict=True)):
-        raise UnknownError("elements of a list that are no numbers")
+    if not kinds or not all(
+        is_number(kind) or leaf is UNSET for kind, leaf in zip(kinds, leaves, strict=True)
+    ):
+        raise UnknownError("elements of a list that are not numbers")
     return Elements(form, tuple(kinds))
 
 
-def _is_plain(form: Form) -> bool:
-    """Whether nothing in an element can be changed."""
+def _is_immutable(form: Form) -> bool:
+    """Whether nothing in an element is mutable."""
     if isinstance(form, Parts):
-        return issubclass(form.kind, tuple) and all(map(_is_plain, form.parts))
+        return issubclass(form.kind, tuple) and all(map(_is_immutable, form.parts))
     if isinstance(form, Choice):
-        return form.other is None or _is_plain(form.other)
+        return form.other is None or _is_immutable(form.other)
     return isinstance(form, Leaf)
 
 
 @record
-class Finished(Compound):
-    """The elements at some time: their arrays, how many there are, and where they begin."""
+class ListSnapshot(Composite):
+    """A snapshot of the elements: their arrays, and the indices of their begin and end."""
 
     elements: Elements
     columns: tuple[Traced, ...]
@@ -83,38 +94,38 @@ class Finished(Compound):
 
     def of(self, parts: Sequence[Any]) -> Any:
         *columns, ends = parts
-        return Finished(self.elements, tuple(columns), ends, self.is_reversed, self.origin)
+        return ListSnapshot(self.elements, tuple(columns), ends, self.is_reversed, self.origin)
 
     def made(self, columns: Sequence[Any], ends: Any) -> list[Any]:
-        """The list, of arrays that were computed."""
+        """The list, built from arrays that were computed."""
         begin, end = int(ends[BEGIN]), int(ends[END])
-        parts = [one[begin:end] for one in columns]
+        parts = [column[begin:end] for column in columns]
         kinds, form = self.elements.kinds, self.elements.form
         lists = [
             part.tolist() if isinstance(kind, type) else list(part)
             for part, kind in zip(parts, kinds, strict=True)
         ]
-        found = _elements(form, iter(lists))
-        return found[::-1] if self.is_reversed else found
+        elements = _elements(form, iter(lists))
+        return elements[::-1] if self.is_reversed else elements
 
 
 def _elements(form: Form, columns: Iterator[list[Any]]) -> list[Any]:
-    """The elements, of lists of the numbers in them."""
+    """The elements, built from lists of their numbers."""
     if isinstance(form, Parts):
-        parts = [_elements(one, columns) for one in form.parts]
+        parts = [_elements(part, columns) for part in form.parts]
         return [*zip(*parts, strict=True)] if form.kind is tuple else list(map(form.kind, *parts))
-    found = next(columns)
+    values = next(columns)
     if not isinstance(form, Choice):
-        return found
+        return values
     constants = form.constants
     if form.other is None:
-        return [constants[tag - 1] for tag in found]
+        return [constants[tag - 1] for tag in values]
     others = _elements(form.other, columns)
-    return [one if tag == OTHER else constants[tag - 1] for tag, one in zip(found, others, strict=True)]
+    return [part if tag == OTHER else constants[tag - 1] for tag, part in zip(values, others, strict=True)]
 
 
-class Later(Compound):
-    """What a function makes of a list, or of what was made of it, when the code has run. It is a result, or nothing."""
+class Later(Composite):
+    """The deferred result of a function of a list, applied after the code has run. It can only be returned."""
 
     def __init__(self, function: Callable[[Any], Any], of: Any, origin: Any = None) -> None:
         self.function, self.given = function, of
@@ -128,7 +139,7 @@ class Later(Compound):
 
     def __getitem__(self, key: Any) -> "Later":
         if not isinstance(key, slice) or (key.start, key.stop, key.step) != (None, None, -1):
-            raise UnknownError("a part of what a list that has grown becomes")
+            raise UnknownError("a slice of an array of a list that has grown")
         return Later(operator.itemgetter(key), self)
 
     def __getattr__(self, name: str) -> Any:
@@ -143,8 +154,8 @@ class Later(Compound):
         raise UnknownError("the text of a list that has grown")
 
 
-class Counted:
-    """The elements of a list, of which the running code knows how many there are."""
+class DynamicList:
+    """The elements of a list whose length the compiled code knows."""
 
     def __init__(self, tracer: Tracer, elements: Elements, *, is_queue: bool) -> None:
         self.tracer, self.elements, self.is_queue = tracer, elements, is_queue
@@ -154,66 +165,72 @@ class Counted:
         self.ends = self._zeros("int64", 2)
 
     def _zeros(self, dtype: str, length: Any) -> Traced:
-        return fresh(self.tracer, construct.broadcast_to(construct.constant(0, dtype), (length,)))
+        return fresh(self.tracer, builder.broadcast_to(builder.constant(0, dtype), (length,)))
 
-    # What is there
+    # Reads
 
     def _end(self, which: int) -> Any:
-        place = construct.constant(which, "int64")
-        node = Node("gather", (self.ends.node, place), "int64", (), {"axis": 0})
-        found = number(self.tracer, node, int)
-        ranges.note(self.tracer, node, (0, ranges.FAR))
-        return found
+        index = builder.constant(which, "int64")
+        node = Node("gather", (self.ends.node, index), "int64", (), {"axis": 0})
+        end = as_number(self.tracer, node, int)
+        intervals.note(self.tracer, node, (0, intervals.FAR))
+        return end
 
     @property
     def length(self) -> Any:
-        """How many elements there are."""
-        return self._inside(self._length)
+        """The number of elements."""
+        return self._in_region(self._length)
 
     def _length(self) -> Any:
         return self._end(END) - self._end(BEGIN) if self.is_queue else self._end(END)
 
-    def finished(self) -> Finished:
-        """All of it as it is now."""
-        columns = tuple(fresh(self.tracer, one.node) for one in self.columns)
-        return Finished(
+    def finished(self) -> ListSnapshot:
+        """A snapshot of the list."""
+        columns = tuple(fresh(self.tracer, column.node) for column in self.columns)
+        return ListSnapshot(
             self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object()
         )
 
-    # What is done
+    # Writes
 
     def append(self, value: Any) -> None:
-        """One more element, of the form of others."""
-        self._inside(lambda: self._append(value))
+        """Append an element, of the form of the others."""
+        self._in_region(lambda: self._append(value))
 
     def get(self, index: Any) -> Any:
-        """An element."""
-        return self._inside(lambda: self._get(self._place(index)))
+        """Read an element."""
+        return self._in_region(lambda: self._get(self._checked_index(index)))
 
     def put(self, index: Any, value: Any) -> None:
-        """Another value for an element."""
-        self._inside(lambda: self._put(self._place(index), value))
+        """Assign to an element."""
+        self._in_region(lambda: self._put(self._checked_index(index), value))
 
     def pop(self, index: Any) -> Any:
-        """The last element, or the first one of a queue, which is one no more."""
-        return self._inside(lambda: self._pop(index))
+        """Remove and return the last element, or the first one of a queue."""
+        return self._in_region(lambda: self._pop(index))
 
-    def _inside(self, do: Callable[[], Any]) -> Any:
-        """Done in a loop or branch: what is done to single elements is nothing that kernels do."""
+    def _in_region(self, operation: Callable[[], Any]) -> Any:
+        """Run an operation inside a loop or branch region: kernels do not access single elements."""
         if self.is_reversed:
-            raise UnknownError("a list that was turned round")
+            raise UnknownError("a list that was reversed")
         if self.tracer.depth:
-            return do()
-        found: list[Any] = [UNSET]
+            return operation()
+        result: list[Any] = [UNSET]
 
         def put(values: tuple[Any, ...]) -> None:
-            found[0] = values[0]
+            result[0] = values[0]
 
-        first = construct.view(self.ends.node, ((END, ()),), ())
-        always = elementwise("greater_equal", first, construct.constant(0, "int64"))
-        state = State(("_jk_found",), lambda: (found[0],), put, 0)
-        choose(self.tracer, number(self.tracer, always, bool), lambda: put((do(),)), lambda: None, state)
-        return found[0]
+        first = builder.view(self.ends.node, ((END, ()),), ())
+        always = elementwise("greater_equal", first, builder.constant(0, "int64"))
+        state = State(("_jk_found",), lambda: (result[0],), put, 0)
+        choose(
+            self.tracer,
+            as_number(self.tracer, always, bool),
+            lambda: put((operation(),)),
+            lambda: None,
+            state,
+        )
+        return result[0]
 
     def _append(self, value: Any) -> None:
         leaves = leaves_of(value, self.elements.form)
@@ -223,80 +240,80 @@ class Counted:
         self._put_leaves(Node("bounded", (as_int(self.tracer, end),), "int64", (), options), leaves)
         self._set(END, end + 1)
 
-    def _put(self, place: Node, value: Any) -> None:
+    def _put(self, index: Node, value: Any) -> None:
         leaves = leaves_of(value, self.elements.form)
         assert leaves is not None, "looked at before"
-        self._put_leaves(place, leaves)
+        self._put_leaves(index, leaves)
 
-    def _put_leaves(self, place: Node, leaves: Sequence[Any]) -> None:
-        for column, kind, one in zip(self.columns, self.elements.kinds, leaves, strict=True):
-            value, storage = node_of(self.tracer, one, kind), column.view.storage
+    def _put_leaves(self, index: Node, leaves: Sequence[Any]) -> None:
+        for column, kind, leaf in zip(self.columns, self.elements.kinds, leaves, strict=True):
+            value, storage = node_of(self.tracer, leaf, kind), column.view.storage
             storage.change(
-                Node("scatter", (storage.node, value, place), value.dtype, storage.node.shape, {"axis": 0})
+                Node("scatter", (storage.node, value, index), value.dtype, storage.node.shape, {"axis": 0})
             )
 
     def _set(self, which: int, value: Any) -> None:
         storage = self.ends.view.storage
-        given = (storage.node, as_int(self.tracer, value), construct.constant(which, "int64"))
-        storage.change(Node("scatter", given, "int64", storage.node.shape, {"axis": 0}))
+        operands = (storage.node, as_int(self.tracer, value), builder.constant(which, "int64"))
+        storage.change(Node("scatter", operands, "int64", storage.node.shape, {"axis": 0}))
 
-    def _get(self, place: Node) -> Any:
+    def _get(self, index: Node) -> Any:
         def leaves() -> Iterator[Any]:
             for column, kind in zip(self.columns, self.elements.kinds, strict=True):
-                node = Node("gather", (column.node, place), column.node.dtype, (), {"axis": 0})
-                yield number(self.tracer, node, kind)
+                node = Node("gather", (column.node, index), column.node.dtype, (), {"axis": 0})
+                yield as_number(self.tracer, node, kind)
 
-        return put_together(self.tracer, self.elements.form, leaves())
+        return unflatten(self.tracer, self.elements.form, leaves())
 
-    def _place(self, index: Any) -> Node:
-        """Where an element is. Calls in which there is none are refused."""
+    def _checked_index(self, index: Any) -> Node:
+        """The index of an element. Calls in which it is out of bounds bail out."""
         length = self._length()
-        is_plain = type(index) is int
-        if is_plain and index < 0:
+        is_constant = type(index) is int
+        if is_constant and index < 0:
             index, low = length + index, as_int(self.tracer, length + index)
-            self.tracer.checks.append(elementwise("less", low, construct.constant(0, "int64")))
-        elif is_plain or type(index) is Whole or kind_of(index) is int:
+            self.tracer.checks.append(elementwise("less", low, builder.constant(0, "int64")))
+        elif is_constant or type(index) is Whole or kind_of(index) is int:
             node = as_int(self.tracer, index)
-            if not is_plain:
-                behind = elementwise("less", node, construct.constant(0, "int64"))
-                moved = as_int(self.tracer, length + index)
-                node = Node("where", (behind, moved, node), "int64", ())
-                self.tracer.checks.append(elementwise("less", node, construct.constant(0, "int64")))
-                index = number(self.tracer, node, int)
+            if not is_constant:
+                is_negative = elementwise("less", node, builder.constant(0, "int64"))
+                from_end = as_int(self.tracer, length + index)
+                node = Node("where", (is_negative, from_end, node), "int64", ())
+                self.tracer.checks.append(elementwise("less", node, builder.constant(0, "int64")))
+                index = as_number(self.tracer, node, int)
             self.tracer.checks.append(elementwise("greater_equal", node, as_int(self.tracer, length)))
         else:
-            raise UnknownError("a part of a list that has grown")
-        place = as_int(self.tracer, index + self._end(BEGIN) if self.is_queue else index)
-        return Node("bounded", (place,), "int64", (), {"extent": self.room, "counts_back": False})
+            raise UnknownError("a slice of a list that has grown")
+        position = as_int(self.tracer, index + self._end(BEGIN) if self.is_queue else index)
+        return Node("bounded", (position,), "int64", (), {"extent": self.room, "counts_back": False})
 
     def _pop(self, index: Any) -> Any:
-        found = self._get(self._place(index))
+        element = self._get(self._checked_index(index))
         if index == 0:
             self._set(BEGIN, self._end(BEGIN) + 1)
         else:
             self._set(END, self._end(END) - 1)
-        return found
+        return element
 
     def truth(self) -> Node:
-        """Whether there is an element."""
+        """Whether the list is not empty."""
         if self.tracer.depth:
             return elementwise("greater", *(as_int(self.tracer, self._end(which)) for which in (END, BEGIN)))
-        ends = [construct.view(self.ends.node, ((which, ()),), ()) for which in (END, BEGIN)]
+        ends = [builder.view(self.ends.node, ((which, ()),), ()) for which in (END, BEGIN)]
         return elementwise("greater", *ends)
 
     def inside(self) -> Node:
-        """For all places for which there is room whether there is an element."""
+        """A mask over the capacity: whether each slot holds an element."""
         numbers = Node("iota", (), "int64", (self.room,), {"axis": 0})
-        begin, end = (construct.view(self.ends.node, ((which, ()),), ()) for which in (BEGIN, END))
+        begin, end = (builder.view(self.ends.node, ((which, ()),), ()) for which in (BEGIN, END))
         is_behind = elementwise("greater_equal", numbers, begin)
         return elementwise("logical_and", is_behind, elementwise("less", numbers, end))
 
     def fill(self, values: Sequence[Any]) -> None:
-        """The first elements."""
-        for place, value in enumerate(values):
+        """Store the first elements."""
+        for index, value in enumerate(values):
             leaves = leaves_of(value, self.elements.form)
             assert leaves is not None, "looked at before"
-            for column, kind, one in zip(self.columns, self.elements.kinds, leaves, strict=True):
-                column[place] = fresh(self.tracer, node_of(self.tracer, one, kind), is_scalar=True)
+            for column, kind, leaf in zip(self.columns, self.elements.kinds, leaves, strict=True):
+                column[index] = fresh(self.tracer, node_of(self.tracer, leaf, kind), is_scalar=True)
         if values:
             self.ends[END] = len(values)

@@ -1,45 +1,52 @@
-"""What NumPy's functions make of lists that grow in loops: their elements are the rows of an array."""
+"""NumPy functions of lists that grow in loops: the elements are the rows of an array."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.flow.counted import Later
-from jitkernels.frontends.flow.growing import Listed, is_grown
-from jitkernels.frontends.flow.structures import Leaf
-from jitkernels.frontends.masked import Masked
-from jitkernels.frontends.tables import serves
-from jitkernels.frontends.traced import fresh
-from jitkernels.frontends.tracer import current
-from jitkernels.graph.construct import UnknownError
+from jitkernels.compiler.capture.array_proxy import fresh
+from jitkernels.compiler.capture.control_flow.carried_trees import Leaf
+from jitkernels.compiler.capture.control_flow.dynamic_list import Later
+from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, is_array_backed
+from jitkernels.compiler.capture.numpy.masked_proxy import Masked
+from jitkernels.compiler.capture.override_registry import serves
+from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir.builder import UnknownError
 
 WHOLE = frozenset({
     np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.sum, np.mean, np.max, np.min, np.prod, np.std, np.var,
     np.cumsum, np.argmax, np.argmin, np.any, np.all, np.median, np.sort, np.diff, np.dot, np.abs, np.sqrt, np.exp,
 })  # fmt: skip
-"""Functions that take a list for an array."""
+"""Functions that convert a list to an array."""
 
 
 @serves("lists")
-def as_arrays(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The result of one of NumPy's functions of such a list, as one of an array: function, arguments, keywords."""
-    if not any(is_grown(one) or type(one) is Later for one in (*given, *named.values())):
-        return function, given, named
-    if given and (type(given[0]) is Later or (type(given[0]) is Listed and given[0].counted is not None)):
-        found = _masked(given[0])
-        if found is not None:
-            is_copy = function in (np.array, np.asarray) and len(given) == 1 and not named
-            return (lambda: found, (), {}) if is_copy else (function, (found, *given[1:]), named)
-        return partial(_later, function, given, named), (), {}
-    if not given or not is_grown(given[0]) or any(map(is_grown, (*given[1:], *named.values()))):
+def as_arrays(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Replace such lists among the arguments of a NumPy function by arrays; returns function, arguments, keywords."""
+    if not any(is_array_backed(value) or type(value) is Later for value in (*arguments, *keywords.values())):
+        return function, arguments, keywords
+    if arguments and (
+        type(arguments[0]) is Later
+        or (type(arguments[0]) is GrowableList and arguments[0].counted is not None)
+    ):
+        masked = _masked(arguments[0])
+        if masked is not None:
+            is_copy = function in (np.array, np.asarray) and len(arguments) == 1 and not keywords
+            return (lambda: masked, (), {}) if is_copy else (function, (masked, *arguments[1:]), keywords)
+        return partial(_deferred, function, arguments, keywords), (), {}
+    if (
+        not arguments
+        or not is_array_backed(arguments[0])
+        or any(map(is_array_backed, (*arguments[1:], *keywords.values())))
+    ):
         raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
-    array: Any = given[0].whole()
-    axis = named.get("axis", given[1] if len(given) > 1 else 0)
-    merged = array.ndim > 1 and axis == 0 and len(given) < 3 and not {*named} - {"axis"}
-    if function is np.stack and len(given) < 3 and not {*named} - {"axis"} and type(axis) is int:
+    array: Any = arguments[0].whole()
+    axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else 0)
+    merged = array.ndim > 1 and axis == 0 and len(arguments) < 3 and not {*keywords} - {"axis"}
+    if function is np.stack and len(arguments) < 3 and not {*keywords} - {"axis"} and type(axis) is int:
         return np.ascontiguousarray, (np.moveaxis(array, 0, axis),), {}
-    if function is np.vstack and array.ndim == 2 and len(given) == 1 and not named:
+    if function is np.vstack and array.ndim == 2 and len(arguments) == 1 and not keywords:
         return np.copy, (array,), {}
     if function is np.column_stack and array.ndim == 2:
         return np.ascontiguousarray, (array.T,), {}
@@ -48,26 +55,28 @@ def as_arrays(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> A
         return np.reshape, (array, (-1, *array.shape[2:])), {}
     if function not in WHOLE:
         raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
-    return function, (array, *given[1:]), named
+    return function, (array, *arguments[1:]), keywords
 
 
 def _masked(grown: Any) -> Masked | None:
-    """The numbers of a list, which derivatives hang on before it is known how many there are; None of others."""
-    found, tracer = grown.counted if type(grown) is Listed else None, current()
-    if found is None or tracer is None or not tracer.differentiates:
+    """The numbers of a dynamic list as a masked array, for derivatives, which need no length; None for other lists."""
+    dynamic, tracer = grown.counted if type(grown) is GrowableList else None, current()
+    if dynamic is None or tracer is None or not tracer.differentiates:
         return None
-    if found.tracer.depth != found.depth or found.is_reversed or len(found.columns) != 1:
+    if dynamic.tracer.depth != dynamic.depth or dynamic.is_reversed or len(dynamic.columns) != 1:
         return None
-    (column,) = found.columns
-    if type(found.elements.form) is not Leaf or column.dtype.kind != "f":
+    (column,) = dynamic.columns
+    if type(dynamic.elements.form) is not Leaf or column.dtype.kind != "f":
         return None
-    return Masked(fresh(found.tracer, column.node), fresh(found.tracer, found.inside()))
+    return Masked(fresh(dynamic.tracer, column.node), fresh(dynamic.tracer, dynamic.inside()))
 
 
-def _later(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Later:
-    """An array of a list that only the running code knows the length of, made when it has run."""
-    first, *others = given
-    if function not in (np.array, np.asarray) or any(is_grown(one) for one in (*others, *named.values())):
+def _deferred(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Later:
+    """An array of a list whose length only the compiled code knows, deferred until the code has run."""
+    first, *others = arguments
+    if function not in (np.array, np.asarray) or any(
+        is_array_backed(value) for value in (*others, *keywords.values())
+    ):
         raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
     of = first if type(first) is Later else Later(list, first.counted.finished())
-    return Later(lambda found: function(found, *others, **named), of)
+    return Later(lambda values: function(values, *others, **keywords), of)

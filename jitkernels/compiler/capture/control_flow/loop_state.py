@@ -1,7 +1,7 @@
-"""The variables that a loop or branch changes, and the types in which they go from round to round.
+"""Loop-carried and branch-modified variables (`State`), and the kinds (types) that they have across iterations.
 
-Numbers are carried; a Python number becomes a NumPy scalar if that is what rounds make of it, an int a float. All else
-has to be the same object after a round.
+Numbers are loop-carried; a Python number becomes a NumPy scalar where iterations make one of it, an int becomes a
+float. Everything else must be the same object after an iteration.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.places import line_of
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer, current, user_frame
-from jitkernels.frontends.universal import cast_to, common
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import is_known
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common
+from jitkernels.compiler.capture.source_locations import line_of
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer, current, user_frame
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.graph import Node
 
 WIDER = ("float16", "float32", "float64")
-"""Floats of which derivatives take the wider for numbers that are one or the other."""
+"""Floats of which derivatives take the wider where a number has different types on two paths."""
 Kind = Any
-"""What a variable holds: int, float or bool, the dtype of a NumPy scalar, None for all else, `Unset` for nothing."""
+"""What a variable holds: int, float or bool, the dtype name of a NumPy scalar, `Unset`, or None for anything else."""
 
 
 class Unset:
-    """What a variable holds that has no value yet. Whatever is done with it, Python would not do it."""
+    """The value of an unbound variable. Every use raises UnknownError, as Python would raise."""
 
     def __getattr__(self, name: str) -> Any:
         raise UnknownError(f"{unset()} may have no value: give it one before")
@@ -40,20 +40,20 @@ class Unset:
 
 UNSET = Unset()
 KEEP = "keep one dtype and shape throughout"
-"""What to do with arrays that loops and branches choose."""
+"""Advice for arrays that loops and branches choose between."""
 
 
 def unset() -> str:
-    """The variables of the function that is at work which have no value, in words."""
+    """The unbound variables of the user's function that is running, in words."""
     frame = user_frame()
-    names = [name for name, one in frame.f_locals.items() if one is UNSET] if frame else []
+    names = [name for name, value in frame.f_locals.items() if value is UNSET] if frame else []
     return " or ".join(map(repr, names)) or "a variable"
 
 
 class State:
-    """Names of variables, and how their values are read and set. `line`: where the loop or branch is.
+    """Names of variables, with functions to read and set their values. `line`: the source line of the loop or branch.
 
-    `guarded` are those that are asked for their values wherever they may have none (`rewriting.unbound`).
+    Reads of `guarded` variables are checked wherever these may be unbound (`rewrite.unbound_guards`).
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class State:
         self.entries: tuple[tuple[Any, Any], ...] = ()
 
     def with_entries(self, container: Any, keys: Sequence[Any]) -> "State":
-        """The state with what a list or dict has at some places, which a loop or branch changes as well."""
+        """The state extended by entries of a list or dict that the loop or branch changes as well."""
         own = len(self.names)
 
         def read() -> tuple[Any, ...]:
@@ -77,17 +77,17 @@ class State:
 
         def put(values: tuple[Any, ...]) -> None:
             self.put(values[:own])
-            for key, one in zip(keys, values[own:], strict=True):
-                container[key] = one
+            for key, value in zip(keys, values[own:], strict=True):
+                container[key] = value
 
-        named = tuple(f"{type(container).__name__}[{key!r}]" for key in keys)
-        found = State((*self.names, *named), read, put, self.line, self.guarded)
-        found.entries = (*self.entries, *((container, key) for key in keys))
-        return found
+        entry_names = tuple(f"{type(container).__name__}[{key!r}]" for key in keys)
+        extended = State((*self.names, *entry_names), read, put, self.line, self.guarded)
+        extended.entries = (*self.entries, *((container, key) for key in keys))
+        return extended
 
-    def may_join(self, place: int) -> bool:
-        """Whether a variable may have anything where it has no value: nobody reads it there."""
-        return self.names[place] in self.guarded or not is_of_function(self.names[place])
+    def may_join(self, index: int) -> bool:
+        """Whether a variable may have any value on paths that leave it unbound: nothing reads it there."""
+        return self.names[index] in self.guarded or not is_user_variable(self.names[index])
 
 
 def kind_of(value: Any) -> Kind:
@@ -108,47 +108,48 @@ def kind_of(value: Any) -> Kind:
 
 
 def is_number(kind: Kind) -> bool:
-    """Whether what a variable holds is a number, whose value goes from round to round."""
+    """Whether the kind is that of a number, whose value is loop-carried."""
     return isinstance(kind, type | str) and kind is not Unset
 
 
-def told(name: str) -> str:
-    """A variable, or one that the rewriting has added, in words."""
-    if is_of_function(name):
+def describe_variable(name: str) -> str:
+    """A variable, or a temporary that the rewriter has added, in words."""
+    if is_user_variable(name):
         return repr(name)
     return "the result" if name.startswith("_jk_value") else "the value of an expression"
 
 
-def is_of_function(name: str) -> bool:
-    """Whether a variable is one of the function's own, not one that its rewriting has added."""
+def is_user_variable(name: str) -> bool:
+    """Whether a variable is one of the user's function, not a temporary of the rewriter."""
     return not name.startswith("_jk_")
 
 
-def joined(name: str, one: Kind, other: Kind, line: int = 0) -> Kind:
-    """The kind of what is one or the other, in a loop or branch at a line. Raises UnknownError where there is none."""
-    if one == other or other is Unset:
-        return one
-    if one is Unset:
+def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
+    """The common kind of two, in a loop or branch at a line. Raises UnknownError where there is none."""
+    if first == other or other is Unset:
+        return first
+    if first is Unset:
         return other
     plain = (bool, int, float)
-    if one is not None and other is not None:
-        if one in plain and other in plain and bool not in (one, other):
-            return common(one, other)
-        if (one in plain) != (other in plain):
-            python, dtype = (one, other) if one in plain else (other, one)
-            found = common(python, dtype)
-            if found == dtype and (python is not bool or dtype == "bool"):
+    if first is not None and other is not None:
+        if first in plain and other in plain and bool not in (first, other):
+            return common(first, other)
+        if (first in plain) != (other in plain):
+            python, dtype = (first, other) if first in plain else (other, first)
+            widened = common(python, dtype)
+            if widened == dtype and (python is not bool or dtype == "bool"):
                 return dtype
         tracer = current()
-        if tracer is not None and tracer.differentiates and one in WIDER and other in WIDER:
-            return max(one, other, key=WIDER.index)
+        if tracer is not None and tracer.differentiates and first in WIDER and other in WIDER:
+            return max(first, other, key=WIDER.index)
     raise UnknownError(
-        f"{told(name)} is {_told(one)} here and {_told(other)} there: expected one type, as it has before",
+        f"{describe_variable(name)} is {_describe_kind(first)} on one path and {_describe_kind(other)} on another: "
+        "expected one type",
         line_of(name, line) if line else 0,
     )
 
 
-def _told(kind: Kind) -> str:
+def _describe_kind(kind: Kind) -> str:
     return (
         "no number" if kind is None else "a Python " + kind.__name__ if isinstance(kind, type) else str(kind)
     )
@@ -160,31 +161,31 @@ def dtype_of(kind: Kind) -> str:
 
 
 def node_of(tracer: Tracer, value: Any, kind: Kind) -> Node:
-    """A value as a node of the dtype of a kind; zero for what has no value."""
+    """A value as a node of the dtype of a kind; zero for an unbound variable."""
     if value is UNSET:
-        return construct.constant(0, dtype_of(kind))
+        return builder.constant(0, dtype_of(kind))
     return cast_to(tracer, value, dtype_of(kind))
 
 
-def may_lack(tracer: Tracer, value: Any) -> bool:
-    """Whether a variable may have no value: it has none, or what stands for it in a round that others have to set."""
+def may_be_unbound(tracer: Tracer, value: Any) -> bool:
+    """Whether a variable may be unbound: it is, or its parameter in an iteration may stand for no value."""
     return value is UNSET or (type(value) is Traced and id(value.node) in tracer.unset)
 
 
-def note_lacking(tracer: Tracer, node: Node) -> None:
-    """A node stands for a variable that may have no value."""
+def note_maybe_unbound(tracer: Tracer, node: Node) -> None:
+    """Record that a node stands for a variable that may be unbound."""
     tracer.unset[id(node)] = node
 
 
-def number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
+def as_number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
     """A 0-d node as a number of a kind."""
-    made = fresh(tracer, node, is_scalar=True)
-    made.is_weak = kind in (int, float, bool)
-    return made
+    result = fresh(tracer, node, is_scalar=True)
+    result.is_weak = kind in (int, float, bool)
+    return result
 
 
-def merged(tracer: Tracer, values: Sequence[Any]) -> Any:
-    """The interval of a number that is one of some values; None where it is not known."""
-    found = [ranges.interval(tracer, one) for one in values if one is not UNSET]
-    known = [one for one in found if one is not None]
-    return ranges.hull(known) if known and len(known) == len(found) else None
+def merged_interval(tracer: Tracer, values: Sequence[Any]) -> Any:
+    """The interval of a number that has one of some values; None where it is unknown."""
+    all_intervals = [intervals.interval(tracer, value) for value in values if value is not UNSET]
+    known = [value for value in all_intervals if value is not None]
+    return intervals.hull(known) if known and len(known) == len(all_intervals) else None

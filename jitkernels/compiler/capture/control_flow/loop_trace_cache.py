@@ -1,77 +1,81 @@
-"""What was found of a loop when it was traced before, in a round of the loop around it: there the next trace begins.
+"""Cache of loop traces: a loop nest's inner loops start from the facts found in the previous trace of the outer body.
 
-The rounds of the loop around are traced with ever more general values, so what a loop carries in one of them it carries
-in those that follow. Without this, loops in loops would be traced twice for each depth. Bounds are hopes only, which
-each trace looks at itself.
+Traces of the outer body use ever more general values, so what an inner loop carries in one of them it carries in those
+that follow. Without the cache, nested loops would be traced twice per depth. Cached bounds are assumptions only; each
+trace verifies them.
 """
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from jitkernels.frontends.flow.state import Kind
-from jitkernels.frontends.storage import Storage
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import is_moving
-from jitkernels.graph.ir import serial
+from jitkernels.compiler.capture.control_flow.loop_state import Kind
+from jitkernels.compiler.capture.functionalization import Storage
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import serial
+from jitkernels.compiler.ir.symbolic_dims import is_moving
 
-MOST_TRACED = 4000
-"""Rounds of loops that one trace may have in all: some seconds."""
+MAX_TRACED_ITERATIONS = 4000
+"""Loop bodies that one function's trace may trace in all: some seconds."""
 
 
 class Facts(NamedTuple):
-    """What a loop carries: kinds of variables, bounds of ints, storages, and variables that are other arrays."""
+    """What a loop carries: kinds of variables, bounds of ints, storages, and slots rebound to other arrays."""
 
     kinds: tuple[Kind, ...]
     bounds: dict[int, Any]
     storages: tuple[Storage, ...]
     rebound: tuple[int, ...]
-    own: tuple[bool, ...]
+    is_owner: tuple[bool, ...]
 
 
 @dataclass
-class Around:
-    """A loop that is being traced: since when, the round that is, and how many loops this had so far."""
+class EnclosingLoop:
+    """A loop that is being traced: serial numbers of its start and current iteration, and its number of inner loops."""
 
-    since: int
-    round: int
+    start_serial: int
+    iteration_serial: int
     inner: int = 0
 
 
 class Position:
-    """Where a loop stands in a trace: the loops around it, and how many there were before it in their rounds."""
+    """The position of a loop in a trace: the enclosing loops, and the number of loops before it in their bodies."""
 
     def __init__(self, tracer: Tracer, line: int, names: tuple[str, ...]) -> None:
         self.tracer = tracer
-        self.since = serial()
-        if not tracer.around:
-            tracer.around.append(Around(0, 0))
-        tracer.around[-1].inner += 1
-        self.path = (*(one.inner for one in tracer.around), line, names)
+        self.start_serial = serial()
+        if not tracer.enclosing_loops:
+            tracer.enclosing_loops.append(EnclosingLoop(0, 0))
+        tracer.enclosing_loops[-1].inner += 1
+        self.path = (*(loop.inner for loop in tracer.enclosing_loops), line, names)
 
     def __enter__(self) -> Self:
-        """A round of the loop."""
-        self.tracer.traced += 1
-        if self.tracer.traced > MOST_TRACED:
-            raise UnknownError("loops in loops, whose variables have other types or bounds in each round")
-        self.tracer.around.append(Around(self.since, serial()))
+        """Begin the trace of one iteration."""
+        self.tracer.traced_iterations += 1
+        if self.tracer.traced_iterations > MAX_TRACED_ITERATIONS:
+            raise UnknownError(
+                "nested loops whose variables change their types or bounds with each iteration"
+            )
+        self.tracer.enclosing_loops.append(EnclosingLoop(self.start_serial, serial()))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.tracer.around.pop()
+        self.tracer.enclosing_loops.pop()
 
     def recall(self) -> Facts | None:
-        """What was found before, if the loop was traced."""
-        facts: Facts | None = self.tracer.found.get(self.path)
+        """The facts of an earlier trace of this loop, if there was one."""
+        facts: Facts | None = self.tracer.loop_facts.get(self.path)
         if facts is None:
             return None
-        return facts._replace(storages=tuple(filter(self._is_there, facts.storages)))
+        return facts._replace(storages=tuple(filter(self._is_alive, facts.storages)))
 
-    def _is_there(self, storage: Storage) -> bool:
-        """Whether a storage is none of those that rounds have made which were undone."""
-        return not any(one.since < storage.born < one.round for one in self.tracer.around)
+    def _is_alive(self, storage: Storage) -> bool:
+        """Whether a storage survived: storages of iterations that were rolled back do not exist any more."""
+        return not any(
+            loop.start_serial < storage.born < loop.iteration_serial for loop in self.tracer.enclosing_loops
+        )
 
     def remember(self, facts: Facts) -> None:
-        """Keep what was found for the next round of the loop around."""
-        fixed = {place: ends for place, ends in facts.bounds.items() if not any(map(is_moving, ends))}
-        self.tracer.found[self.path] = facts._replace(bounds=fixed)
+        """Store the facts for the next trace of the enclosing loop's body."""
+        fixed = {slot: ends for slot, ends in facts.bounds.items() if not any(map(is_moving, ends))}
+        self.tracer.loop_facts[self.path] = facts._replace(bounds=fixed)

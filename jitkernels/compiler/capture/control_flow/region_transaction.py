@@ -1,20 +1,20 @@
-"""One region while it is traced: what it writes and checks is its own, and undone behind it."""
+"""Transaction around the trace of one region (loop body or branch side): its end rolls back writes and guards."""
 
 import sys
 from collections.abc import Iterator, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Self
 
-from jitkernels.frontends.places import line_of
-from jitkernels.frontends.storage import Storage, watched
-from jitkernels.frontends.tracer import Tracer, is_ours
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node, serial
-from jitkernels.graph.unknown import note_raised
+from jitkernels.compiler.capture.functionalization import Storage, watched
+from jitkernels.compiler.capture.source_locations import line_of
+from jitkernels.compiler.capture.trace_context import Tracer, is_package_file
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node, serial
+from jitkernels.compiler.ir.unsupported import note_raised
 
 
 class ChangesError(UnknownError):
-    """A region gives other values to some places in a list or dict."""
+    """A region assigns to entries of a list or dict."""
 
     def __init__(self, container: Any, keys: list[Any]) -> None:
         super().__init__(f"a {type(container).__name__} is changed in a loop or branch")
@@ -22,9 +22,9 @@ class ChangesError(UnknownError):
 
 
 class Attempt:
-    """A region that is being traced. Behind it all storages have the values that they had before.
+    """The trace of a region. At its end all storages have their previous values again.
 
-    `checks` are those of the region, `writes` the storages that it has changed, with their values before.
+    `checks` are the region's runtime guards, `writes` the storages that it has changed, with their previous values.
     """
 
     def __init__(self, tracer: Tracer) -> None:
@@ -36,14 +36,14 @@ class Attempt:
 
     def __enter__(self) -> Self:
         self.start = serial()
-        self._begun, self.tracer.begun = self.tracer.begun, self.start
+        self._begun, self.tracer.region_start = self.tracer.region_start, self.start
         self._outer, self.tracer.checks = self.tracer.checks, self.checks
         self._logs, watched.logs = watched.logs, (*watched.logs, self.writes)
         self.tracer.depth += 1
         values = variables()
-        self._content = [(one, _content(one)) for one in _containers(values)]
-        iterator = next((one for one in values if isinstance(one, Iterator)), None)
-        if iterator is not None:  # what a round takes of it, the next one would take again
+        self._content = [(container, _content(container)) for container in _containers(values)]
+        iterator = next((value for value in values if isinstance(value, Iterator)), None)
+        if iterator is not None:  # each iteration would take the same elements of it
             self.__exit__(None, None, None)
             raise UnknownError(
                 f"the {type(iterator).__name__} {name_of(iterator)!r} may be advanced in a loop or branch: "
@@ -53,9 +53,9 @@ class Attempt:
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, Exception):
-            note_raised(error)  # what was done before it is undone here: nobody may catch it, and go on
+            note_raised(error)  # the rollback undoes what preceded it: nobody may catch it and go on
         self.tracer.depth -= 1
-        self.tracer.begun = self._begun
+        self.tracer.region_start = self._begun
         self.tracer.checks, watched.logs = self._outer, self._logs
         for storage, node in self.writes.values():
             storage.node = node
@@ -64,14 +64,14 @@ class Attempt:
                 _restore(container, content)
 
     def hold(self, storage: Storage, node: Node) -> None:
-        """Let a storage have another value in the region, that of a parameter."""
+        """Bind a storage to a parameter of the region."""
         storage.log()
         storage.node = node
 
     def finish(self, entries: Sequence[tuple[Any, Any]], line: int) -> None:
-        """Raise UnknownError where the region, which begins at a line, did what a graph cannot say.
+        """Raise UnknownError where the region, which begins at a line, had effects that a graph cannot express.
 
-        ChangesError where it gave other values to places in a container than those `entries`.
+        ChangesError where it assigned to entries of a container that are not among `entries`.
         """
         for container, content in self._content:
             keys = _changed(container, content)
@@ -81,64 +81,68 @@ class Attempt:
                     f"the {kind} {name!r} is changed in a loop or branch: take an array that is large enough",
                     line_of(name, line),
                 )
-            known = [key for one, key in entries if one is container]
+            known = [key for changed, key in entries if changed is container]
             if any(key not in known for key in keys):
                 raise ChangesError(container, [key for key in keys if key not in known])
 
     def has_written(self, storage: Storage) -> bool:
-        """Whether the region has changed a storage."""
+        """Whether the region wrote to a storage."""
         return id(storage) in self.writes
 
     def written(self) -> list[Storage]:
-        """The storages from before the region that it has changed."""
+        """The storages from before the region that it wrote to."""
         return [storage for storage, _ in self.writes.values() if storage.born < self.start]
 
 
+trace_entries: set[CodeType] = set()
+"""Code objects of the functions that start a trace: frames below them are no part of the traced function."""
+
+
 def variables() -> list[Any]:
-    """What the variables of the functions around have."""
-    found: list[Any] = []
+    """The values of local variables of all frames of the traced function."""
+    values: list[Any] = []
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
-        if not is_ours(frame.f_code.co_filename):
-            found += frame.f_locals.values()
+    while frame is not None and frame.f_code not in trace_entries:
+        if not is_package_file(frame.f_code.co_filename):
+            values += frame.f_locals.values()
         frame = frame.f_back
-    return found
+    return values
 
 
 def name_of(value: Any) -> str:
-    """The name of the variable of the functions around that has a value."""
+    """The name of a local variable that holds a value."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not is_ours(frame.f_code.co_filename):
-            for name, one in frame.f_locals.items():
-                if one is value:
+        if not is_package_file(frame.f_code.co_filename):
+            for name, held in frame.f_locals.items():
+                if held is value:
                     return name
         frame = frame.f_back
     return ""
 
 
 def owners() -> list[tuple[str, Any]]:
-    """The same with names, each variable once: functions inside of another one have variables of that."""
-    found: list[tuple[str, Any]] = []
-    inside: dict[str, Any] = {}
+    """Names and values of all local variables, each once: closures share variables with the enclosing function."""
+    named: list[tuple[str, Any]] = []
+    free_variables: dict[str, Any] = {}
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.endswith("specialisation.py"):
+    while frame is not None and frame.f_code not in trace_entries:
         code = frame.f_code
-        if not is_ours(code.co_filename):
+        if not is_package_file(code.co_filename):
             for name, value in frame.f_locals.items():
                 if name in code.co_freevars:
-                    inside[name] = value
+                    free_variables[name] = value
                 else:
-                    found.append((name, value))
+                    named.append((name, value))
             for name in code.co_cellvars:
-                inside.pop(name, None)
+                free_variables.pop(name, None)
         frame = frame.f_back
-    return [*found, *inside.items()]
+    return [*named, *free_variables.items()]
 
 
 def _containers(values: Sequence[Any]) -> list[Any]:
-    """The lists, dicts and sets among them, which functions may change."""
-    return list({id(one): one for one in values if type(one) in (list, dict, set)}.values())
+    """The mutable containers among values: lists, dicts and sets."""
+    return list({id(value): value for value in values if type(value) in (list, dict, set)}.values())
 
 
 def _content(container: Any) -> list[Any]:
@@ -146,7 +150,7 @@ def _content(container: Any) -> list[Any]:
 
 
 def _changed(container: Any, content: list[Any]) -> list[Any] | None:
-    """The places at which a container has another value than it had; None where it has other places."""
+    """The keys whose values differ from `content`; None where the keys or the length differ."""
     now = _content(container)
     if len(now) != len(content):
         return None
@@ -154,8 +158,8 @@ def _changed(container: Any, content: list[Any]) -> list[Any] | None:
     if any(a is not b for a, b in zip(now[:first], content, strict=False)):
         return None
     keys = now[:first] if type(container) is dict else range(len(now))
-    found = [key for key, a, b in zip(keys, now[first:], content[first:], strict=True) if a is not b]
-    return None if found and type(container) is set else found
+    changed_keys = [key for key, a, b in zip(keys, now[first:], content[first:], strict=True) if a is not b]
+    return None if changed_keys and type(container) is set else changed_keys
 
 
 def _restore(container: Any, content: list[Any]) -> None:

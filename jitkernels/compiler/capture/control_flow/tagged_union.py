@@ -1,7 +1,7 @@
-"""What is None, a string, or something else by choice: a number says which it is, and what it may be is kept beside.
+"""Tagged unions: a variable that holds None, a string, or something else depending on runtime values.
 
-``best = None`` before a loop that finds something, ``return None`` of a search, ``status = "done"``. What is done with
-such a value is done with the number or array in it, after a check that it is this: else the plain function is called.
+``best = None`` before a search loop, ``return None``, ``status = "done"``. An integer tag says which it is; the number
+or array is stored beside it. Operations act on the stored value under a guard that the tag selects it (else: bailout).
 """
 
 import operator
@@ -9,50 +9,54 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-from jitkernels.frontends.flow.state import UNSET, number
-from jitkernels.frontends.tables import SERVICES
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError, elementwise
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET, as_number
+from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.graph import Node
 
 OTHER = 0
-"""The number that says that it is no constant."""
+"""The tag of a value that is no constant."""
 
 
 class Choice(NamedTuple):
-    """Which it may be: `constants`, by the numbers behind `OTHER`; `other` is the form of all else, or None."""
+    """The alternatives: `constants` have the tags after `OTHER`; `other` is the form of everything else, or None."""
 
     constants: tuple[Any, ...]
     other: Any
 
-    def number_of(self, value: Any) -> int | None:
-        """The number of a constant; None if it is none of these."""
-        found = [i for i, one in enumerate(self.constants, 1) if type(one) is type(value) and one == value]
-        return found[0] if found else None
+    def tag_of(self, value: Any) -> int | None:
+        """The tag of a constant; None if it is no alternative."""
+        tags = [
+            i
+            for i, constant in enumerate(self.constants, 1)
+            if type(constant) is type(value) and constant == value
+        ]
+        return tags[0] if tags else None
 
 
 class Undecided:
-    """What only the running code knows the truth of, and is no number."""
+    """A value, not a number, whose truth only the compiled code knows."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        raise UnknownError("the text of what only the running code knows")
+        raise UnknownError("the text of a value that only the compiled code knows")
 
     @property
     def is_decided(self) -> bool:
-        """Whether the trace knows it, after all."""
+        """Whether the trace knows its truth nevertheless."""
         return False
 
     def truth(self, of: Callable[[Any], Node]) -> Node:
-        """Whether it is true; `of` says it of what it is made of."""
+        """Its truth as a node; `of` computes that of a component."""
         raise NotImplementedError
 
 
-class Chosen(Undecided):
-    """One of them by choice. `tag` is the number, `other` what it is where it is no constant."""
+class TaggedUnion(Undecided):
+    """A tagged union. `tag` selects the alternative; `other` is the value where that is no constant."""
 
     __slots__ = ("choice", "other", "tag", "tracer")
     __array_priority__ = 3000.0
@@ -61,31 +65,35 @@ class Chosen(Undecided):
         self.tracer, self.choice, self.tag, self.other = tracer, choice, tag, other
 
     def value(self) -> Any:
-        """What it is if it is no constant. The call is refused where it is one."""
+        """The value that is no constant, under a guard: calls in which it is a constant bail out."""
         if self.choice.other is None:
-            raise UnknownError(f"one of {', '.join(map(repr, self.choice.constants))}, by choice")
-        zero = construct.constant(OTHER, "int64")
+            raise UnknownError(
+                f"one of {', '.join(map(repr, self.choice.constants))}, depending on runtime values"
+            )
+        zero = builder.constant(OTHER, "int64")
         self.tracer.checks.append(elementwise("not_equal", self.tag.node, zero))
         return self.other
 
     def is_one(self, value: Any) -> Any:
-        """Whether it is a constant."""
-        found = self.choice.number_of(value)
-        if found is None:
+        """Whether it is the constant `value`."""
+        tag = self.choice.tag_of(value)
+        if tag is None:
             return False
-        return number(self.tracer, self._has(found), bool)
+        return as_number(self.tracer, self._has(tag), bool)
 
     def _has(self, tag: int) -> Node:
-        return elementwise("equal", self.tag.node, construct.constant(tag, "int64"))
+        return elementwise("equal", self.tag.node, builder.constant(tag, "int64"))
 
     def truth(self, of: Callable[[Any], Node]) -> Node:
-        """Whether it is true; `of` says it of what is no constant."""
-        found = [self._has(tag) for tag, one in enumerate(self.choice.constants, 1) if one]
+        """Its truth as a node; `of` computes that of the value that is no constant."""
+        true_cases = [self._has(tag) for tag, constant in enumerate(self.choice.constants, 1) if constant]
         if self.choice.other is not None and self.other is not UNSET:
-            found.append(elementwise("logical_and", self._has(OTHER), of(self.other)))
-        return reduce(lambda a, b: elementwise("logical_or", a, b), found, construct.constant(False, "bool"))
+            true_cases.append(elementwise("logical_and", self._has(OTHER), of(self.other)))
+        return reduce(
+            lambda a, b: elementwise("logical_or", a, b), true_cases, builder.constant(False, "bool")
+        )
 
-    # What is done with what it is
+    # Operators on the value
 
     def __eq__(self, other: object) -> Any:
         if self.choice.other is None or other is None or isinstance(other, str):
@@ -94,25 +102,25 @@ class Chosen(Undecided):
 
     def __ne__(self, other: object) -> Any:
         if self.choice.other is None or other is None or isinstance(other, str):
-            found = self.is_one(other)
-            if type(found) is not Traced:
-                return not found
-            return number(self.tracer, elementwise("logical_not", found.node), bool)
+            result = self.is_one(other)
+            if type(result) is not Traced:
+                return not result
+            return as_number(self.tracer, elementwise("logical_not", result.node), bool)
         return self.value() != other
 
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
-        return getattr(ufunc, way)(*map(plain, inputs), **keywords)
+        return getattr(ufunc, way)(*map(unwrapped, inputs), **keywords)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, keywords: Any) -> Any:
-        return SERVICES["function"](self.tracer, function, *plain((arguments, keywords)))
+        return SERVICES["function"](self.tracer, function, *unwrapped((arguments, keywords)))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value())
 
     def __bool__(self) -> bool:
-        raise UnknownError("the truth of what is one of several things by choice")
+        raise UnknownError("the truth of a value that is one of several alternatives")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -138,7 +146,7 @@ def _operators() -> None:
     )
 
     def forward(function: Any) -> Any:
-        return lambda self, other: function(self.value(), plain(other))
+        return lambda self, other: function(self.value(), unwrapped(other))
 
     def backward(function: Any) -> Any:
         return lambda self, other: function(other, self.value())
@@ -148,12 +156,12 @@ def _operators() -> None:
 
     for name in names:
         bare = name.rstrip("_")
-        setattr(Chosen, f"__{bare}__", forward(getattr(operator, name)))
-        setattr(Chosen, f"__r{bare}__", backward(getattr(operator, name)))
+        setattr(TaggedUnion, f"__{bare}__", forward(getattr(operator, name)))
+        setattr(TaggedUnion, f"__r{bare}__", backward(getattr(operator, name)))
     for name in ("lt", "le", "gt", "ge"):
-        setattr(Chosen, f"__{name}__", forward(getattr(operator, name)))
+        setattr(TaggedUnion, f"__{name}__", forward(getattr(operator, name)))
     for name in ("neg", "pos", "abs", "invert", "index", "getitem", "setitem", "contains"):
-        setattr(Chosen, f"__{name}__", single(getattr(operator, name)))
+        setattr(TaggedUnion, f"__{name}__", single(getattr(operator, name)))
     for name, function in (
         ("len", len),
         ("int", int),
@@ -161,46 +169,46 @@ def _operators() -> None:
         ("round", round),
         ("format", format),
     ):
-        setattr(Chosen, f"__{name}__", single(function))
+        setattr(TaggedUnion, f"__{name}__", single(function))
 
 
 _operators()
 
 
-def plain(value: Any) -> Any:
-    """A value, with what is no constant in place of what may be one by choice."""
-    if type(value) is Chosen:
+def unwrapped(value: Any) -> Any:
+    """A value with tagged unions replaced by their values that are no constants."""
+    if type(value) is TaggedUnion:
         return value.value()
     if type(value) in (tuple, list):
-        return type(value)(plain(one) for one in value) if any(map(_has_chosen, value)) else value
+        return type(value)(unwrapped(element) for element in value) if any(map(_has_chosen, value)) else value
     if type(value) is dict:
-        return {name: plain(one) for name, one in value.items()}
+        return {name: unwrapped(element) for name, element in value.items()}
     return value
 
 
 def _has_chosen(value: Any) -> bool:
-    return type(value) is Chosen or (type(value) in (tuple, list, dict) and any(map(_has_chosen, value)))
+    return type(value) is TaggedUnion or (type(value) in (tuple, list, dict) and any(map(_has_chosen, value)))
 
 
-def taking_plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is given what is no constant."""
+def unwrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that its arguments are unwrapped tagged unions."""
 
-    def call(*given: Any, **named: Any) -> Any:
-        if any(map(_has_chosen, given)):
-            given = plain(given)
-        return function(*given, **named)
+    def call(*arguments: Any, **named: Any) -> Any:
+        if any(map(_has_chosen, arguments)):
+            arguments = unwrapped(arguments)
+        return function(*arguments, **named)
 
     return call
 
 
-def recoded(chosen: Chosen, choice: Choice) -> Any:
-    """The number of a value among more constants."""
-    tags: Sequence[int | None] = [OTHER, *(choice.number_of(one) for one in chosen.choice.constants)]
-    found: Node = construct.constant(tags[0], "int64")
+def retagged(chosen: TaggedUnion, choice: Choice) -> Any:
+    """The tag of a value among more constants."""
+    tags: Sequence[int | None] = [OTHER, *(choice.tag_of(constant) for constant in chosen.choice.constants)]
+    selected: Node = builder.constant(tags[0], "int64")
     for before, after in enumerate(tags):
-        assert after is not None, "all are there"
+        assert after is not None, "every constant has a tag"
         if after != OTHER:
-            found = Node(
-                "where", (chosen._has(before), construct.constant(after, "int64"), found), "int64", ()
+            selected = Node(
+                "where", (chosen._has(before), builder.constant(after, "int64"), selected), "int64", ()
             )
-    return chosen.tag if list(tags) == list(range(len(tags))) else number(chosen.tracer, found, int)
+    return chosen.tag if list(tags) == list(range(len(tags))) else as_number(chosen.tracer, selected, int)

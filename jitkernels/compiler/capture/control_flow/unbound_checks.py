@@ -1,25 +1,25 @@
-"""What rewritten functions call where a variable may have no value, and where they catch an exception."""
+"""Runtime hooks of rewritten functions for reads of unbound variables and for caught exceptions."""
 
 from types import TracebackType
 from typing import Any
 
-from jitkernels.frontends.flow.branches import is_decided
-from jitkernels.frontends.flow.state import UNSET
-from jitkernels.frontends.tracer import current, is_ours
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET
+from jitkernels.compiler.capture.control_flow.trace_branch import is_decided
+from jitkernels.compiler.capture.trace_context import current, is_package_file
+from jitkernels.compiler.ir.builder import UnknownError, elementwise
 
 
 def bound(name: str, value: Any, has: Any = True) -> Any:
-    """The value of a variable that has one if a bool is true. Else Python raises: code leaves such calls to it."""
-    if _lacks(value, has):
+    """The value of a variable that is bound if `has` is true; otherwise the call bails out and Python raises."""
+    if _is_unbound(value, has):
         text = f"cannot access local variable '{name}' where it is not associated with a value"
         raise UnboundLocalError(text)
     return value
 
 
 def bound_around(name: str, value: Any, has: Any = True) -> Any:
-    """The same of a variable of a function around, for which Python raises another exception."""
-    if _lacks(value, has):
+    """The same for a free variable of an enclosing function, for which Python raises NameError."""
+    if _is_unbound(value, has):
         text = (
             f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         )
@@ -27,27 +27,30 @@ def bound_around(name: str, value: Any, has: Any = True) -> Any:
     return value
 
 
-def _lacks(value: Any, has: Any) -> bool:
-    """Whether a variable surely has no value. Where only the running code knows, it tests that."""
+def _is_unbound(value: Any, has: Any) -> bool:
+    """Whether a variable is surely unbound. Where only the compiled code knows, add a runtime guard."""
     tracer = current()
     if value is UNSET or is_decided(has):
         return value is UNSET or not has
     lacks = elementwise("logical_not", has.node)
     checks = tracer.checks if tracer is not None else []
-    if not any(one.operation == lacks.operation and one.inputs == lacks.inputs for one in checks):
+    if not any(known.operation == lacks.operation and known.inputs == lacks.inputs for known in checks):
         checks.append(lacks)
     return False
 
 
 def caught(error: BaseException) -> BaseException:
-    """An exception that the function caught: if it is not its own, its text may tell of the sizes of this call."""
+    """An exception that the function caught.
+
+    The text of one that the package raised may depend on the sizes of this call.
+    """
     if current() is None:
         return error
     last: TracebackType | None = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is not None and is_ours(last.tb_frame.f_code.co_filename):
+    if last is not None and is_package_file(last.tb_frame.f_code.co_filename):
         raise UnknownError(
-            f"the {type(error).__name__} that is caught here has a text of its own in each call"
+            f"the text of the {type(error).__name__} that is caught here differs between calls"
         )
     return error

@@ -1,24 +1,25 @@
-"""Rounds of a loop one after another, each only if the loop is not left before."""
+"""Unroll a loop while tracing; each iteration runs only if no earlier one has left the loop."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from jitkernels.frontends.flow.branches import choose
-from jitkernels.frontends.flow.state import State
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import serial
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.loop_state import State
+from jitkernels.compiler.capture.control_flow.trace_branch import choose
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import serial
 
-MOST_WRITTEN = 1000
-"""Operations that all of them may have together: LLVM takes a millisecond or two for each."""
+MAX_UNROLLED_NODES = 1000
+"""Nodes that all unrolled iterations may have together: LLVM takes a millisecond or two for each."""
 
 
-def within_patience(values: Any, reason: UnknownError, most: int = MOST_WRITTEN) -> Iterator[Any]:
-    """Rounds that are written out one after another, until these would take too long to compile."""
-    begun = serial()
+def bounded_unroll(values: Any, reason: UnknownError, most: int = MAX_UNROLLED_NODES) -> Iterator[Any]:
+    """The iterations of an unrolled loop; raises `reason` once these would take too long to compile."""
+    start = serial()
     for value in values:
-        if serial() - begun > most:
+        if serial() - start > most:
             raise reason
         yield value
 
@@ -26,20 +27,21 @@ def within_patience(values: Any, reason: UnknownError, most: int = MOST_WRITTEN)
 def unrolled(
     tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
 ) -> None:
-    """The rounds of a loop one after another, as Python runs it, each only if the loop is not left before."""
-    for given in values:
-        goes_on = True if test is None else test()
-        if type(goes_on) is Traced:
+    """Unroll a loop as Python runs it: each iteration runs only if no earlier one has left the loop."""
+    for value in values:
+        condition = True if test is None else test()
+        if type(condition) is Traced:
             rest = iter(values)
-            choose(tracer, goes_on, lambda: _rounds(tracer, given, rest, test, body, state), _nothing, state)  # noqa: B023
+            remaining = partial(_remaining_iterations, tracer, value, rest, test, body, state)
+            choose(tracer, condition, remaining, _nothing, state)
             return
-        if not goes_on:
+        if not condition:
             return
-        body(given)
+        body(value)
 
 
-def _rounds(tracer: Tracer, given: Any, rest: Any, test: Any, body: Any, state: State) -> None:
-    body(given)
+def _remaining_iterations(tracer: Tracer, value: Any, rest: Any, test: Any, body: Any, state: State) -> None:
+    body(value)
     unrolled(tracer, rest, test, body, state)
 
 

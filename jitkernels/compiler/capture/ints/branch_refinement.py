@@ -1,12 +1,12 @@
-"""What conditions tell of ints: in the body of ``while i < n`` there is no other i, and so no index to be tested."""
+"""Branch refinement of int intervals: inside ``while i < n`` the condition bounds i, which removes bounds checks."""
 
 import math
 from typing import Any, Self
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph.extents import Number
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
 
 LARGE = 2**61
 NEGATED = {
@@ -16,7 +16,7 @@ NEGATED = {
 
 
 class Assumed:
-    """In this, a condition holds, or does not."""
+    """Context in which a condition is assumed to be true, or false."""
 
     def __init__(self, tracer: Tracer, condition: Node, *, truth: bool) -> None:
         self.tracer, self.condition, self.truth = tracer, condition, truth
@@ -36,47 +36,50 @@ class Assumed:
     def _assume(self, node: Node, *, truth: bool) -> None:
         if node.operation == "logical_not":
             self._assume(node.inputs[0], truth=not truth)
-        elif truth and id(node) in self.tracer.implied:
-            for one in self.tracer.implied[id(node)][1]:
-                self._assume(one, truth=True)
-        elif len(node.inputs) == 2 and all(one.dtype == "int64" and not one.ndim for one in node.inputs):
+        elif truth and id(node) in self.tracer.implied_conditions:
+            for operand in self.tracer.implied_conditions[id(node)][1]:
+                self._assume(operand, truth=True)
+        elif len(node.inputs) == 2 and all(
+            operand.dtype == "int64" and not operand.ndim for operand in node.inputs
+        ):
             name = node.operation if truth else NEGATED.get(node.operation, "")
             self._compare(name, *node.inputs)
 
-    def _compare(self, name: str, one: Node, other: Node) -> None:
-        """``one <name> other`` holds."""
-        first, second = self._bounds(one), self._bounds(other)
+    def _compare(self, name: str, left: Node, right: Node) -> None:
+        """Refine both operands by ``left <name> right``."""
+        first, second = self._bounds(left), self._bounds(right)
         match name:
             case "less" | "less_equal":
-                apart = 1 if name == "less" else 0
-                self._narrow(one, None, second[1] - apart)
-                self._narrow(other, first[0] + apart, None)
-                if one.operation == "multiply" and one.inputs[0] is one.inputs[1]:
-                    root = math.isqrt(max(ranges.highest(second[1]), 0))
-                    self._narrow(one.inputs[0], -root, root)
+                margin = 1 if name == "less" else 0
+                self._narrow(left, None, second[1] - margin)
+                self._narrow(right, first[0] + margin, None)
+                if left.operation == "multiply" and left.inputs[0] is left.inputs[1]:
+                    root = math.isqrt(max(intervals.highest(second[1]), 0))
+                    self._narrow(left.inputs[0], -root, root)
             case "greater" | "greater_equal":
-                self._compare("less" if name == "greater" else "less_equal", other, one)
+                self._compare("less" if name == "greater" else "less_equal", right, left)
             case "equal":
-                self._narrow(one, *second)
-                self._narrow(other, *first)
+                self._narrow(left, *second)
+                self._narrow(right, *first)
 
-    def _bounds(self, node: Node) -> ranges.Interval:
-        return ranges.interval(self.tracer, node) or (ranges.LEAST, ranges.MOST)
+    def _bounds(self, node: Node) -> intervals.Interval:
+        return intervals.interval(self.tracer, node) or (intervals.LEAST, intervals.MOST)
 
     def _narrow(self, node: Node, low: Number | None, high: Number | None) -> None:
-        """A node lies between bounds, too."""
+        """Intersect a node's interval with bounds."""
         if node.operation in ("constant", "extent"):
             return
         before = self._bounds(node)
         least, most = before
         if low is not None and (
-            ranges.lowest(least) <= -LARGE < ranges.lowest(low) or ranges.is_at_least(low - least, 0)
+            intervals.lowest(least) <= -LARGE < intervals.lowest(low) or intervals.is_at_least(low - least, 0)
         ):
             least = low
         if high is not None and (
-            ranges.highest(most) >= LARGE > ranges.highest(high) or ranges.is_at_least(most - high, 0)
+            intervals.highest(most) >= LARGE > intervals.highest(high)
+            or intervals.is_at_least(most - high, 0)
         ):
             most = high
         if (least, most) != before:
             self._before.setdefault(id(node), self.tracer.ranges.get(id(node)))
-            ranges.note(self.tracer, node, (least, most))
+            intervals.note(self.tracer, node, (least, most))

@@ -1,14 +1,14 @@
-"""Rows of arrays in loops and branches, at places that the running code computes: views, as NumPy has them."""
+"""Rows of arrays at runtime indices in loops and branches, as views like NumPy's."""
 
 from collections.abc import Sequence
 
-from jitkernels.frontends.storage import View
-from jitkernels.graph.extents import Number
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.functionalization import View
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
 
 
 class Row(View):
-    """What a view shows at some numbers along dimensions from an axis on, which are known to be in bounds."""
+    """The slice of a view at in-bounds indices (`numbers`) along consecutive dimensions from `axis` on."""
 
     __slots__ = ("axis", "numbers")
 
@@ -19,7 +19,7 @@ class Row(View):
 
     @property
     def node(self) -> Node:
-        """What is seen now."""
+        """The current value."""
         assert self.parent is not None, "of a view"
         if self._made is None or self._of is not self.storage.node:
             base, options = self.parent.node, {"axis": self.axis, "is_inside": True}
@@ -28,7 +28,7 @@ class Row(View):
         return self._made
 
     def write(self, value: Node) -> None:
-        """Change what is seen to a node of the same dtype and shape."""
+        """Assign a node of the same dtype and shape."""
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
         assert self.parent is not None, "of a view"
@@ -36,7 +36,7 @@ class Row(View):
         self.parent.write(Node("scatter", (base, value, *self.numbers), base.dtype, base.shape, options))
 
     def strides(self) -> tuple[Number, ...] | None:
-        """Distances in elements, None where only NumPy knows them."""
+        """Strides in elements; None where only NumPy knows them."""
         assert self.parent is not None, "of a view"
         outer = self.parent.strides()
         return None if outer is None else (*outer[: self.axis], *outer[self.axis + len(self.numbers) :])

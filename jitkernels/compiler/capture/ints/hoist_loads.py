@@ -1,20 +1,20 @@
-"""Elements that a loop reads in each round and never writes: they are read once, before it.
+"""Loop-invariant code motion of element loads: hoist loads of elements that a loop never writes.
 
-``for j in range(k + 1, n): a[i, j] -= a[i, k] * a[k, j]`` writes to no ``a[i, k]``, as no j is k. LLVM does not see
-this, and would neither keep the element in a register nor take several rounds at once.
+``for j in range(k + 1, n): a[i, j] -= a[i, k] * a[k, j]`` never writes ``a[i, k]``, as j differs from k. LLVM cannot
+prove this, and would neither keep the element in a register nor vectorize the loop.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph.flows import is_direct
-from jitkernels.graph.ir import Node, sorted_nodes
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.region_memory import is_direct
 
 
 class Carried(NamedTuple):
-    """An array that a loop carries: the parameter of a round, what the round makes of it, what it was before."""
+    """A loop-carried array: its parameter in an iteration, its value at the end of it, and that before the loop."""
 
     parameter: Node
     output: Node
@@ -22,7 +22,7 @@ class Carried(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """How a loop counts: the parameter, where it begins, and in which direction."""
+    """The induction variable of a loop: its parameter, initial value and direction."""
 
     number: Node
     begin: Node
@@ -32,8 +32,8 @@ class Counting(NamedTuple):
 def hoisted(
     tracer: Tracer, roots: Sequence[Node], arrays: Sequence[Carried], counting: Counting, start: int
 ) -> dict[int, Node]:
-    """By the ids of reads in a round, what reads the same before the loop. What is older than `start` is no round's."""
-    found: dict[int, Node] = {}
+    """By ids of loads in an iteration, the same loads before the loop. Nodes older than `start` are loop-invariant."""
+    loads: dict[int, Node] = {}
     nodes = sorted_nodes(roots)
     for array in arrays:
         writes = _writes(array)
@@ -44,34 +44,34 @@ def hoisted(
             if node.operation != "gather" or node.ndim or id(node.inputs[0]) not in versions:
                 continue
             indices = node.inputs[1:]
-            if all(one.serial < start or one.operation == "constant" for one in indices) and all(
-                _is_apart(tracer, indices, write.inputs[2:], counting) for write in writes
+            if all(index.serial < start or index.operation == "constant" for index in indices) and all(
+                _is_disjoint(tracer, indices, write.inputs[2:], counting) for write in writes
             ):
-                found[id(node)] = Node("gather", (array.before, *indices), node.dtype, (), node.options)
-    return found
+                loads[id(node)] = Node("gather", (array.before, *indices), node.dtype, (), node.options)
+    return loads
 
 
 def _writes(array: Carried) -> list[Node]:
-    """The writes of a round, if it does nothing to the array but write elements; else none."""
-    found = []
+    """The element writes of an iteration, if it does nothing else to the array; else none."""
+    writes = []
     node = array.output
     while node is not array.parameter:
         if node.operation != "scatter" or not is_direct(node):
             return []
-        found.append(node)
+        writes.append(node)
         node = node.inputs[0]
-    return found
+    return writes
 
 
-def _is_apart(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], counting: Counting) -> bool:
-    """Whether no round writes what is read: the count goes along some dimension, from behind the index on."""
+def _is_disjoint(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], counting: Counting) -> bool:
+    """Whether no iteration writes the element read: an index that is the induction variable starts past it."""
     return any(
-        other is counting.number and _is_before(tracer, one, counting)
-        for one, other in zip(read, written, strict=True)
+        written_index is counting.number and _precedes_range(tracer, index, counting)
+        for index, written_index in zip(read, written, strict=True)
     )
 
 
-def _is_before(tracer: Tracer, index: Node, counting: Counting) -> bool:
+def _precedes_range(tracer: Tracer, index: Node, counting: Counting) -> bool:
     begin = counting.begin
     if begin.operation in ("add", "subtract") and index in begin.inputs:
         other = begin.inputs[1] if begin.inputs[0] is index else begin.inputs[0]
@@ -79,9 +79,9 @@ def _is_before(tracer: Tracer, index: Node, counting: Counting) -> bool:
         if begin.operation == "subtract":
             step = -step if begin.inputs[0] is index else 0
         return bool(step > 0 if counting.is_up else step < 0)
-    one, other_bounds = ranges.interval(tracer, index), ranges.interval(tracer, begin)
-    if one is None or other_bounds is None:
+    bounds, begin_bounds = intervals.interval(tracer, index), intervals.interval(tracer, begin)
+    if bounds is None or begin_bounds is None:
         return False
     if counting.is_up:
-        return ranges.is_at_least(other_bounds[0] - one[1], 1)
-    return ranges.is_at_least(one[0] - other_bounds[1], 1)
+        return intervals.is_at_least(begin_bounds[0] - bounds[1], 1)
+    return intervals.is_at_least(bounds[0] - begin_bounds[1], 1)

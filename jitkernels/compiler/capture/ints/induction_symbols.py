@@ -1,94 +1,138 @@
-"""Slices and rows whose places loops count: ints of a loop as extents, which have another value in each round.
+"""Symbolic extents for ints of loops: slices and rows at loop-variant positions.
 
-A symbol stands for the count of a loop, or an int that it carries, and gets its value where a round begins. Bounds are
-polynomials of such symbols; what is sure about a slice follows from the limits of the loops.
+A symbol stands for an induction variable, or a loop-carried int, and gets its value at the start of an iteration.
+Bounds are polynomials of such symbols; the limits of the loops decide what is certain about a slice.
 """
 
+import operator
 from typing import Any
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.along import Count
-from jitkernels.frontends.flow.ints import as_int
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import as_extent
-from jitkernels.graph import extents, limits
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.iterables import LoopRange
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
+from jitkernels.compiler.capture.symint import as_extent, known_extent
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import dim_bounds, symbolic_dims
+from jitkernels.compiler.ir.clamped_dims import larger, smaller
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
 def name(tracer: Tracer) -> str:
-    """A name for the symbol of an int of a loop; those of symbols with "s" may be of any ints."""
-    tracer.named += 1
-    return f"sc{tracer.named}"
+    """A name for the symbol of a loop's int; symbols whose names start with "s" may have any sign."""
+    tracer.symbol_count += 1
+    return f"sc{tracer.symbol_count}"
 
 
-def note(tracer: Tracer, node: Node, count: Count | None = None) -> None:
-    """Remember between which bounds an int of a loop lies in all of a round: those of the count, if it is that."""
-    first, last = (known(tracer, as_int(tracer, one)) for one in count[:2]) if count else (None, None)
+def note(tracer: Tracer, node: Node, count: LoopRange | None = None) -> None:
+    """Record the bounds of a loop's int throughout an iteration; `count` is the range of an induction variable."""
+    first, last = (known(tracer, as_int(tracer, limit)) for limit in count[:2]) if count else (None, None)
     if count is not None and first is not None and last is not None:
-        found: Any = (first, last - 1) if count.step > 0 else (last + 1, first)
+        bounds: Any = (first, last - 1) if count.step > 0 else (last + 1, first)
     else:
-        found = ranges.interval(tracer, node)
-    tracer.limits[id(node)] = node, found
+        bounds = intervals.interval(tracer, node)
+    tracer.symbol_limits[id(node)] = node, bounds
 
 
 def is_counted(value: Any) -> bool:
-    """Whether a value is an int of a loop."""
-    return type(value) is Traced and not value.ndim and value.is_scalar and value.dtype == "int64"
+    """Whether a value is a traced int."""
+    return type(value) is Traced and not value.ndim and value.is_scalar and value.dtype.kind in "iu"
 
 
 def is_computed(value: Any) -> bool:
-    """Whether a value is an int of a loop or branch that is no extent."""
+    """Whether a value is an int of a loop or branch that is no symbolic extent."""
     if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:
         return False
     return known(value.tracer, value.node) is None
 
 
 def as_number(value: Any) -> Number:
-    """An int, also one of a loop, as an extent. Raises UnknownError for what is computed in other ways."""
+    """An int, possibly of a loop, as an extent.
+
+    Raises UnknownError for values that are no polynomial of induction variables.
+    """
     if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:
         return as_extent(value)
-    found = known(value.tracer, value.node)
-    if found is None:
-        raise UnknownError("a bound or an index of rows that is no sum of counts of loops")
-    return found
+    extent = known(value.tracer, value.node)
+    if extent is None:
+        raise UnknownSizeError("a slice bound or row index that is no affine function of induction variables")
+    return extent
 
 
 def known(tracer: Tracer, node: Node) -> Number | None:
-    """An int as an extent; None where it is none."""
-    if node.operation == "constant":
-        return int(node.options["value"])
-    if node.operation == "extent":
-        found: Number = node.options["extent"]
-        return found
+    """An int as an extent; None where it has none."""
+    return known_extent(tracer, node, _of_loop)
+
+
+def _of_loop(tracer: Tracer, node: Node) -> Number | None:
+    """The extent of a loop's int beyond sums and products: quotients, remainders, minima and maxima."""
     if node.operation == "parameter":
         return _symbol(tracer, node)
-    if node.operation in ("add", "subtract", "multiply") and node.dtype == "int64":
-        one, other = (known(tracer, given) for given in node.inputs)
-        if one is None or other is None:
-            return None
-        return (
-            one + other
-            if node.operation == "add"
-            else one - other
-            if node.operation == "subtract"
-            else one * other
-        )
-    return None
+    if node.operation not in ARITHMETIC or node.dtype != "int64":
+        return None
+    numbers = [known(tracer, operand) for operand in node.inputs if operand.dtype == "int64"]
+    if None in numbers:
+        return None
+    if node.operation == "where":
+        return _extreme(tracer, node.inputs[0], *numbers)
+    return ARITHMETIC[node.operation](*numbers)
+
+
+def _quotient(dividend: Number, divisor: Number) -> Number | None:
+    return dividend // divisor if type(divisor) is int and divisor > 0 else None
+
+
+def _remainder(dividend: Number, divisor: Number) -> Number | None:
+    return dividend % divisor if type(divisor) is int and divisor > 0 else None
+
+
+def _shifted(number: Number, bits: Number) -> Number | None:
+    return number // (1 << bits) if type(bits) is int and 0 <= bits < 62 else None
+
+
+def _masked(number: Number, mask: Number) -> Number | None:
+    """The low bits of a number: the remainder by a power of two."""
+    is_power = type(mask) is int and 0 <= mask < 1 << 62 and not mask & (mask + 1)
+    return number % (mask + 1) if is_power else None
+
+
+ARITHMETIC: dict[str, Any] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": _quotient,
+    "remainder": _remainder, "right_shift": _shifted, "bitwise_and": _masked, "where": None,
+}  # fmt: skip
+
+
+def _extreme(tracer: Tracer, condition: Node, yes: Number, no: Number) -> Number | None:
+    """``yes if condition else no`` where that is the minimum or the maximum of both."""
+    if condition.operation not in ("less", "less_equal", "greater", "greater_equal"):
+        return None
+    left, right = (known(tracer, operand) for operand in condition.inputs)
+    if left is None or right is None:
+        return None
+    is_less = condition.operation.startswith("less")
+    if symbolic_dims.same(left, no) and symbolic_dims.same(right, yes):
+        is_less = not is_less
+    elif not (symbolic_dims.same(left, yes) and symbolic_dims.same(right, no)):
+        return None
+    if dim_bounds.is_surely_at_least(no - yes, 0):
+        return yes if is_less else no
+    if dim_bounds.is_surely_at_least(yes - no, 0):
+        return no if is_less else yes
+    return (smaller if is_less else larger)(yes, no)
 
 
 def _symbol(tracer: Tracer, node: Node) -> Extent | None:
-    """The symbol of an int of a loop."""
-    own = node.options.get("symbol")
-    if own is None:
+    """The symbol of a loop's int."""
+    symbol_name = node.options.get("symbol")
+    if symbol_name is None:
         return None
-    if own not in tracer.scope.moving:
-        _, found = tracer.limits.get(id(node), (node, None))
-        if found is None:
+    if symbol_name not in tracer.scope.moving:
+        _, bounds = tracer.symbol_limits.get(id(node), (node, None))
+        if bounds is None:
             return None
-        high = limits.limit(found[1], is_upper=True)
-        tracer.scope.symbol(own, max(extents.value_of(high if high is not None else 2) // 2, 2))
-        tracer.scope.moving[own] = found
-    return Extent({(extents.Atom(own),): 1}, tracer.scope)
+        high = dim_bounds.limit(bounds[1], is_upper=True)
+        tracer.scope.symbol(symbol_name, max(symbolic_dims.value_of(high if high is not None else 2) // 2, 2))
+        tracer.scope.moving[symbol_name] = bounds
+    return Extent({(symbolic_dims.Atom(symbol_name),): 1}, tracer.scope)

@@ -1,6 +1,6 @@
-"""Ints of the running code where NumPy takes no others than fit: Python's beside NumPy's, and what elements are set to.
+"""Range checks of traced ints that must fit a dtype: Python ints beside NumPy's, and ints assigned to elements.
 
-NumPy raises OverflowError for all others. So the code looks, unless their bounds tell, and NumPy computes then.
+NumPy raises OverflowError for ints out of range. Where intervals do not prove the range, a runtime guard bails out.
 """
 
 from collections.abc import Sequence
@@ -8,53 +8,53 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph import construct
-from jitkernels.graph.construct import elementwise
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import elementwise
+from jitkernels.compiler.ir.graph import Node
 
 COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-"""What takes all of Python's ints, whatever it is beside of."""
+"""Ufuncs that accept every Python int, whatever the other operand's dtype."""
 
 
 def _fits(tracer: Tracer, node: Node, dtype: str) -> bool:
-    """Whether an int is surely one of a dtype."""
+    """Whether an int surely fits a dtype."""
     if np.can_cast(node.dtype, dtype):
         return True
-    found, info = ranges.interval(tracer, node), np.iinfo(dtype)
+    bounds, info = intervals.interval(tracer, node), np.iinfo(dtype)
     return (
-        found is not None
-        and ranges.lowest(found[0]) >= int(info.min)
-        and ranges.highest(found[1]) <= int(info.max)
+        bounds is not None
+        and intervals.lowest(bounds[0]) >= int(info.min)
+        and intervals.highest(bounds[1]) <= int(info.max)
     )
 
 
 def check(tracer: Tracer, node: Node, dtype: str) -> None:
-    """Have NumPy raise where an int is none of a dtype; floats take all of them."""
+    """Guard that an int fits a dtype, otherwise NumPy raises; floating-point dtypes accept all ints."""
     if np.dtype(dtype).kind not in "iu" or _fits(tracer, node, dtype):
         return
-    least, most = (int(one) for one in (np.iinfo(dtype).min, np.iinfo(dtype).max))
-    lowest, highest = (int(one) for one in (np.iinfo(node.dtype).min, np.iinfo(node.dtype).max))
+    least, most = (int(limit) for limit in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    lowest, highest = (int(limit) for limit in (np.iinfo(node.dtype).min, np.iinfo(node.dtype).max))
     if least > lowest:
-        tracer.checks.append(elementwise("less", node, construct.constant(least, node.dtype)))
+        tracer.checks.append(elementwise("less", node, builder.constant(least, node.dtype)))
     if most < highest:
-        tracer.checks.append(elementwise("greater", node, construct.constant(most, node.dtype)))
+        tracer.checks.append(elementwise("greater", node, builder.constant(most, node.dtype)))
 
 
-def check_assigned(given: Traced, value: Any) -> None:
-    """The same for an int of NumPy that is assigned to ints; where these have no sign it wraps instead."""
+def check_assigned(array: Traced, value: Any) -> None:
+    """The same for a NumPy int that is assigned to signed ints; unsigned elements wrap."""
     is_number = type(value) is Traced and value.is_scalar and not value.is_weak
-    if is_number and value.dtype.kind in "iu" and given.dtype.kind == "i":
-        check(given.tracer, value.node, given.node.dtype)
+    if is_number and value.dtype.kind in "iu" and array.dtype.kind == "i":
+        check(array.tracer, value.node, array.node.dtype)
 
 
-def compared(tracer: Tracer, operands: Sequence[Any], loop: tuple[str, ...]) -> tuple[str, ...]:
-    """The types in which a comparison is made: 64 bits where one of Python's ints might not fit beside NumPy's."""
+def comparison_dtypes(tracer: Tracer, operands: Sequence[Any], loop: tuple[str, ...]) -> tuple[str, ...]:
+    """The dtypes of a comparison: int64 where a Python int might not fit the other operand's dtype."""
     if loop[0] in ("uint64", "int64") or np.dtype(loop[0]).kind not in "iu":
         return loop
-    ints = [one for one in operands if type(one) is Traced and one.python is int]
-    if all(_fits(tracer, one.node, loop[0]) for one in ints):
+    ints = [operand for operand in operands if type(operand) is Traced and operand.python is int]
+    if all(_fits(tracer, operand.node, loop[0]) for operand in ints):
         return loop
     return "int64", "int64", *loop[2:]

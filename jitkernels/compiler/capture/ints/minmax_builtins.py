@@ -1,14 +1,14 @@
-"""Python's own functions of numbers that only the running code knows: ``min``, ``max``, ``abs``."""
+"""Python's ``min`` and ``max`` of numbers that only the compiled code knows."""
 
 import operator
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.frontends.flow.ints import least
-from jitkernels.frontends.standin import CALLED
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.universal import CLASSES
-from jitkernels.frontends.whole import Whole
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
+from jitkernels.compiler.capture.numpy.ufuncs import CLASSES
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.symint import Whole
 
 
 def _is_number(value: Any) -> bool:
@@ -18,14 +18,14 @@ def _is_number(value: Any) -> bool:
 
 
 def _extreme(function: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def call(*given: Any, **options: Any) -> Any:
-        traced = [one for one in given if type(one) is Traced]
-        if len(given) < 2 or options or not traced or not all(map(_is_number, given)):
-            return function(*given, **options)
+    def call(*arguments: Any, **options: Any) -> Any:
+        traced = [argument for argument in arguments if type(argument) is Traced]
+        if len(arguments) < 2 or options or not traced or not all(map(_is_number, arguments)):
+            return function(*arguments, **options)
         tracer = traced[0].tracer
-        if all(tracer.is_known(one.node) for one in traced):
-            return function(*given)
-        return least(tracer, given, better)
+        if all(tracer.is_known(argument.node) for argument in traced):
+            return function(*arguments)
+        return min_or_max(tracer, arguments, better)
 
     return call
 

@@ -1,37 +1,37 @@
-"""Whether a loop has a round at all, for variables that without one have no value, or the array of others."""
+"""Zero-trip guards: whether a loop runs at all, for variables that it binds or whose arrays it replaces."""
 
-from jitkernels.frontends.flow import ranges
-from jitkernels.frontends.flow.along import Count
-from jitkernels.frontends.flow.ints import as_int
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph.construct import UnknownError, elementwise
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.iterables import LoopRange
+from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir.builder import UnknownError, elementwise
 
 
-def is_certain(tracer: Tracer, count: Count) -> bool:
-    """Whether the bounds of its limits tell that there is a round."""
+def is_certain(tracer: Tracer, count: LoopRange) -> bool:
+    """Whether the intervals of the limits imply at least one iteration."""
     begin, end, step = count
-    low, high = (ranges.interval(tracer, one) for one in ((begin, end) if step > 0 else (end, begin)))
-    return low is not None and high is not None and ranges.is_at_least(high[0] - low[1], 1)
+    low, high = (intervals.interval(tracer, limit) for limit in ((begin, end) if step > 0 else (end, begin)))
+    return low is not None and high is not None and intervals.is_at_least(high[0] - low[1], 1)
 
 
-def is_decided(count: Count | None) -> bool:
-    """Whether the numbers of a call tell if there is a round, so that code can be made for these alone."""
+def is_decided(count: LoopRange | None) -> bool:
+    """Whether the call's integers decide if the loop runs, so that guards can specialize the code."""
     return count is not None and Traced not in map(type, count)
 
 
-def is_there(count: Count) -> bool:
-    """Whether there is a round in this call, and in all that the code is for."""
+def is_there(count: LoopRange) -> bool:
+    """Whether the loop runs in this call; becomes a guard of the code."""
     return bool(count.begin < count.end if count.step > 0 else count.begin > count.end)
 
 
-def is_missing(count: Count) -> bool:
-    """Whether there is none in this call; then the code is for such calls."""
-    return is_decided(count) and not count.now and not is_there(count)
+def is_missing(count: LoopRange) -> bool:
+    """Whether the trip count is zero in this call; the code is specialized to such calls."""
+    return is_decided(count) and not count.concrete_range and not is_there(count)
 
 
-def expect(tracer: Tracer, count: Count | None, name: str, line: int) -> None:
-    """Let Python raise where a variable has no value, as there was no round."""
+def expect(tracer: Tracer, count: LoopRange | None, name: str, line: int) -> None:
+    """Guard that the loop runs: otherwise a variable is unbound, and Python raises."""
     if count is None:
         raise UnknownError(f"{name} may have no value after a loop: give it one before", line)
     if is_certain(tracer, count):

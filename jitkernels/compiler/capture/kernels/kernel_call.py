@@ -1,6 +1,6 @@
-"""Kernels that are called by name in a trace: as their references, at their addresses, or by their everyday functions.
+"""Kernel calls in a trace: inlined as references, called at their addresses, or called through their operators.
 
-The first is what fuses and is differentiated, the last what looks at each call anew.
+Inlined references fuse and can be differentiated; operators check each call again.
 """
 
 import operator
@@ -9,27 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels import results
-from jitkernels.attrs import binding
-from jitkernels.attrs.roles import SHAPE, fewest_results, inputs_of
-from jitkernels.frontends import foreign
-from jitkernels.frontends.traced import Traced, fresh, traced
-from jitkernels.frontends.tracer import Tracer, current
-from jitkernels.frontends.universal import cast_to, kind_of, operand, stored
-from jitkernels.frontends.watching import unwatched
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
-from jitkernels.named.inlining import has_own_code, inlined
-from jitkernels.named.nodes import kernel
-from jitkernels.named.shapes import KernelShapes
+from jitkernels.attrs.schema import argument_binding
+from jitkernels.attrs.schema.schema_queries import SHAPE, inputs_of, min_results
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.kernels.inline_reference import has_own_code, inlined
+from jitkernels.compiler.capture.kernels.kernel_node import kernel
+from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
+from jitkernels.compiler.capture.numpy import numpy_callouts
+from jitkernels.compiler.capture.numpy.ufuncs import cast_to, kind_of, operand, stored
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.dispatch import outputs
 
 Row = Any
 
 
-class Maker:
-    """An everyday function without inputs as a traced function sees it: no array tells it of the trace."""
+class KernelProxy:
+    """A traced operator without inputs: it has no traced argument by which to detect the trace."""
 
     def __init__(self, row: Row, function: Any) -> None:
         self.row, self.function = row, function
@@ -45,14 +45,14 @@ class Maker:
 
 
 def stand_in(function: Any) -> Any:
-    """What a traced function sees in place of an everyday function: that, if it has inputs."""
+    """The replacement of an operator in traced functions: itself if it has inputs."""
     row = function.__self__.row
-    return function if inputs_of(row) else Maker(row, function)
+    return function if inputs_of(row) else KernelProxy(row, function)
 
 
 def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """An everyday call in a trace. Raises what it raises elsewhere for such arguments."""
-    with unwatched():
+    """Call an operator in a trace. Raises what it raises outside for such arguments."""
+    with monitor_suspended():
         return _called_in_trace(tracer, row, function, arguments, named)
 
 
@@ -64,11 +64,13 @@ def _called_in_trace(
     if out is None and len(arguments) == len(row.parameters().parameters) + 1:
         *rest, out = arguments
         arguments = tuple(rest)
-    values = binding.given_values(row, arguments, named)
+    values = argument_binding.arguments_by_name(row, arguments, named)
     given = {a.name: operand(tracer, values[a.name]) for a in inputs_of(row) if values[a.name] is not None}
     options = {name: _option(tracer, row, name, values[name]) for name in row.options}
     plain = {name: _default(tracer, row, name, value) for name, value in options.items()}
-    form = binding.form_of(row, values | plain | {name: _nothing(value) for name, value in given.items()})
+    form = argument_binding.form_of(
+        row, values | plain | {name: _nothing(value) for name, value in given.items()}
+    )
     shapes = KernelShapes(form, {name: traced(tracer, value).node for name, value in given.items()}, plain)
     nodes = None
     if _are_exact(shapes, given):
@@ -76,7 +78,9 @@ def _called_in_trace(
         is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(row))
         nodes = nodes if is_best else kernel(tracer, shapes, options, nodes) or nodes
     if nodes is not None:
-        nodes = [shapes.as_asked(a, node) for (a, _), node in zip(form.results, nodes, strict=True)]
+        nodes = [
+            shapes.in_caller_axis_order(a, node) for (a, _), node in zip(form.results, nodes, strict=True)
+        ]
     else:
         called = {**options, **{name: given.get(name) for name in values if name not in options}}
         nodes = _called(tracer, shapes, function, called)
@@ -87,7 +91,7 @@ def _called_in_trace(
 
 
 def _option(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
-    """An option as it is, or as a number of the trace where its row takes one; what else is traced has to be known."""
+    """An option as is, or as a traced number where its row accepts one; other traced options are concretized."""
     if name == SHAPE and isinstance(value, tuple | list):
         return tuple(operator.index(one) for one in value)
     if type(value) not in (Traced, Whole):
@@ -105,7 +109,7 @@ def _option(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
 
 
 def _default(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
-    """A number that is right where an option is right: its value now, if anything tells that."""
+    """A representative valid value of an option: its value in this call, if known."""
     if type(value) is Whole:
         return value.value
     if type(value) is not Traced:
@@ -114,14 +118,14 @@ def _default(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
 
 
 def _nothing(value: Any) -> Any:
-    """An array of nothing in place of a traced one, with its shape and dtype; a number of Python's in place of one."""
+    """A placeholder for a traced value: an array of its shape and dtype without data, or a Python number."""
     if type(value) is Whole:
         return value.value
     if type(value) is not Traced:
         return value
     if value.python is not None:
         return value.python(1)
-    return np.broadcast_to(np.zeros((), value.dtype), [extents.value_of(one) for one in value.extents])
+    return np.broadcast_to(np.zeros((), value.dtype), [symbolic_dims.value_of(one) for one in value.extents])
 
 
 def _are_exact(shapes: KernelShapes, given: Mapping[str, Any]) -> bool:
@@ -137,9 +141,9 @@ def _are_exact(shapes: KernelShapes, given: Mapping[str, Any]) -> bool:
 
 def _called(tracer: Tracer, shapes: KernelShapes, function: Any, arguments: dict[str, Any]) -> list[Node]:
     """The results of the everyday function, called between kernels."""
-    call, nodes = foreign.emptied(function, (), arguments, sizes=False)
+    call, nodes = numpy_callouts.emptied(function, (), arguments, sizes=False)
     fields = shapes.form.attr.fields()
-    asked = [(a.dtype_in(fields), shapes.asked_shape(a)) for a, _ in shapes.form.results]
+    asked = [(a.dtype_in(fields), shapes.caller_shape(a)) for a, _ in shapes.form.results]
     tracer.note(f"{shapes.form.attr.name} is called between kernels")
     node = tracer.placed(Node("call", nodes, *asked[0], {"function": call}))
     if len(asked) == 1:
@@ -148,22 +152,24 @@ def _called(tracer: Tracer, shapes: KernelShapes, function: Any, arguments: dict
 
 
 def _stored(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
-    """Let arrays of the trace have the results. Raises what the everyday function raises for what cannot take them."""
-    given = results.several(out)
-    if len(given) == fewest_results(row) == 1:
-        out = given[0]
-    for one in given:
+    """Store results in traced ``out`` arrays. Raises what the operator raises for unsuitable ones."""
+    outs = outputs.several(out)
+    if len(outs) == min_results(row) == 1:
+        out = outs[0]
+    for one in outs:
         if type(one) is not Traced and isinstance(one, np.ndarray):
             raise UnknownError("an output that is no array of the function")
-    stand = [
-        np.empty([extents.value_of(size) for size in one.extents], one.dtype) if type(one) is Traced else one
-        for one in given
+    placeholders = [
+        np.empty([symbolic_dims.value_of(size) for size in one.extents], one.dtype)
+        if type(one) is Traced
+        else one
+        for one in outs
     ]
-    shown = tuple(stand) if isinstance(out, tuple) else stand[0]
-    sizes = [tuple(map(extents.value_of, node.shape)) for node in nodes]
-    results.checked(row.kernel_type.name.lower(), shown, [node.dtype for node in nodes], sizes)
-    if len({id(one.view.storage) for one in given}) < len(given):
+    shown = tuple(placeholders) if isinstance(out, tuple) else placeholders[0]
+    sizes = [tuple(map(symbolic_dims.value_of, node.shape)) for node in nodes]
+    outputs.checked(row.kernel_type.name.lower(), shown, [node.dtype for node in nodes], sizes)
+    if len({id(one.view.storage) for one in outs}) < len(outs):
         raise UnknownError("outputs that may overlap")
-    for node, one in zip(nodes, given, strict=True):
+    for node, one in zip(nodes, outs, strict=True):
         stored(tracer, node, one, casting="unsafe")
     return out

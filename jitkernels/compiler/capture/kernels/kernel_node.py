@@ -1,20 +1,26 @@
-"""Rows whose kernels are called at their addresses, as nodes of a trace."""
+"""Kernel nodes of a trace: registry kernels that compiled code calls at their addresses."""
 
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.attrs.base import KernelAttr
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import Whole, as_whole
-from jitkernels.graph import construct, extents
-from jitkernels.graph.ir import Node
-from jitkernels.graph.kernel_calls import NamedKernel
-from jitkernels.graph.unknown import UnknownError
-from jitkernels.named.checks import Before, look_at_indices, look_at_number, names_rows, within
-from jitkernels.named.inlining import Fields
-from jitkernels.named.shapes import KernelShapes
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.kernels.inline_reference import Fields
+from jitkernels.compiler.capture.kernels.operand_checks import (
+    Before,
+    check_index_bounds,
+    check_number_limits,
+    is_index_input,
+    within,
+)
+from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
+from jitkernels.compiler.capture.symint import Whole, as_symint
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.unsupported import UnknownError
+from jitkernels.compiler.schedule.kernel_step import NamedKernel
 
 
 def kernel(
@@ -28,29 +34,29 @@ def kernel(
     fields = form.attr.fields()
     numbers = {name: value for name, value in options.items() if type(value) is Traced}
     try:
-        demand(form.attr, {name: as_whole(tracer, value) for name, value in shapes.values.items()} | numbers)
+        demand(form.attr, {name: as_symint(tracer, value) for name, value in shapes.values.items()} | numbers)
     except (Exception, UnknownError):  # noqa: BLE001  # whatever the fields of a row are asked for
         before.restore()
         return None
     shapes_of = [shapes.result_shape(a) for a, _ in form.results]
-    if all(any(extents.same(size, 0) for size in shape) for shape in shapes_of):
-        zeros = [construct.constant(0, a.dtype_in(fields)) for a, _ in form.results]
-        return [construct.broadcast_to(zero, shape) for zero, shape in zip(zeros, shapes_of, strict=True)]
-    named = [str(a.domain[1]) for a in form.present if names_rows(a)]
-    if any(extents.same(shapes.values[name], 0) for name in named):
-        return None  # there is nothing that numbers could name
+    if all(any(symbolic_dims.same(size, 0) for size in shape) for shape in shapes_of):
+        zeros = [builder.constant(0, a.dtype_in(fields)) for a, _ in form.results]
+        return [builder.broadcast_to(zero, shape) for zero, shape in zip(zeros, shapes_of, strict=True)]
+    named = [str(a.domain[1]) for a in form.present if is_index_input(a)]
+    if any(symbolic_dims.same(shapes.values[name], 0) for name in named):
+        return None  # no index is valid
     inputs = []
     for argument in form.present:
-        node = construct.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
-        if names_rows(argument):
+        node = builder.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
+        if is_index_input(argument):
             if instead is None:
-                look_at_indices(tracer, argument, node, shapes)
+                check_index_bounds(tracer, argument, node, shapes)
             node = within(argument, node, shapes)
         inputs.append(node)
     for name, value in numbers.items():
-        inputs.append(construct.cast(construct.cast(value.node, fields["dtype"]), "float64"))
+        inputs.append(builder.cast(builder.cast(value.node, fields["dtype"]), "float64"))
         if instead is None:
-            look_at_number(tracer, form.attr, name, value.node)
+            check_number_limits(tracer, form.attr, name, value.node)
     sizes = {name: value for name, value in shapes.values.items() if type(fields[name]) is int}
     sizes |= {name: value.extent for name, value in options.items() if type(value) is Whole}
     made = NamedKernel(form.attr, sizes, [*numbers])
@@ -67,7 +73,7 @@ def kernel(
 
 
 def demand(attr: Any, values: Mapping[str, Any]) -> None:
-    """Let a row refuse its fields as it does, where some are none of numbers; what it decides by becomes guards."""
+    """Run a row's field validation on traced fields; its decisions become guards."""
 
     class Above:
         def __post_init__(self) -> None:

@@ -1,20 +1,20 @@
-"""What has to hold of an everyday call for its code to be right, and what a trace goes back to where it has none."""
+"""Operand checks of kernel calls in a trace, and the snapshot that a failed inlining restores."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.graph import construct
-from jitkernels.graph.ir import Node
-from jitkernels.named.shapes import KernelShapes
-from jitkernels.signature import Argument
+from jitkernels.attrs.schema.signature import Argument
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.graph import Node
 
 
 class Before:
-    """What a trace knew, to which it goes back where a reference cannot be traced."""
+    """A snapshot of a trace's guards, checks and inputs."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
@@ -34,53 +34,51 @@ class Before:
         del tracer.leaves[self.inputs :]
 
     def is_for_sizes(self) -> bool:
-        """Whether the trace is for some sizes alone since then."""
+        """Whether new guards tie the trace to particular sizes."""
         guards = self.tracer.scope.guards
         new = [guards[key].extent for key in guards if key not in self.extents and key[1] == "=="]
         return any(abs(one.terms.get((), 0)) > 1 and ((-one).key, "==") not in self.extents for one in new)
 
 
-def names_rows(argument: Argument) -> bool:
-    """Whether an input is of numbers that have to name something in another."""
+def is_index_input(argument: Argument) -> bool:
+    """Whether an input holds indices into another one."""
     return argument.dtype is not None and isinstance(argument.domain[1], str)
 
 
-def look_at_indices(tracer: Tracer, argument: Argument, node: Node, shapes: KernelShapes) -> None:
-    """Let the everyday function refuse numbers that name nothing."""
+def check_index_bounds(tracer: Tracer, argument: Argument, node: Node, shapes: KernelShapes) -> None:
+    """Add a check for out-of-bounds indices, on which the call bails out to the operator."""
     low, high = argument.domain
-    last = construct.extent(shapes.values[str(high)])
-    outside = construct.elementwise(
+    last = builder.extent(shapes.values[str(high)])
+    outside = builder.elementwise(
         "logical_or",
-        construct.elementwise("less", node, int(low)),
-        construct.elementwise("greater_equal", node, last),
+        builder.elementwise("less", node, int(low)),
+        builder.elementwise("greater_equal", node, last),
     )
-    tracer.checks.append(construct.reduce("any", outside, [*range(node.ndim)]))
+    tracer.checks.append(builder.reduce("any", outside, [*range(node.ndim)]))
 
 
 def within(argument: Argument, node: Node, shapes: KernelShapes) -> Node:
-    """Numbers that name something in any case: the check of those that do not may come later."""
+    """Indices clamped to their bounds, as the check may run later."""
     low, high = argument.domain
-    last = construct.elementwise("subtract", construct.extent(shapes.values[str(high)]), 1)
-    return construct.elementwise("maximum", construct.elementwise("minimum", node, last), int(low))
+    last = builder.elementwise("subtract", builder.extent(shapes.values[str(high)]), 1)
+    return builder.elementwise("maximum", builder.elementwise("minimum", node, last), int(low))
 
 
-def look_at_number(tracer: Tracer, attr: Any, name: str, node: Node) -> None:
-    """Let the everyday function refuse a number that its row does not take."""
+def check_number_limits(tracer: Tracer, attr: Any, name: str, node: Node) -> None:
+    """Add a check of a number's limits, on which the call bails out to the operator."""
     field = attr.known_fields()[name]
     most = min(field.most, float(np.finfo(attr.fields()["dtype"]).max))
     least = max(field.least, -most)
-    fits = construct.elementwise(
+    fits = builder.elementwise(
         "logical_and",
-        construct.elementwise("greater_equal", node, construct.constant(least, node.dtype)),
-        construct.elementwise("less_equal", node, construct.constant(most, node.dtype)),
+        builder.elementwise("greater_equal", node, builder.constant(least, node.dtype)),
+        builder.elementwise("less_equal", node, builder.constant(most, node.dtype)),
     )
-    tracer.checks.append(construct.elementwise("logical_not", fits))
+    tracer.checks.append(builder.elementwise("logical_not", fits))
 
 
 def in_dtype(tracer: Tracer, value: Traced, fields: Mapping[str, Any]) -> Traced:
-    """A number as the attr has it: the nearest of its dtype."""
-    made = fresh(
-        tracer, construct.cast(construct.cast(value.node, fields["dtype"]), "float64"), is_scalar=True
-    )
+    """A number rounded to the dtype of the attr."""
+    made = fresh(tracer, builder.cast(builder.cast(value.node, fields["dtype"]), "float64"), is_scalar=True)
     made.is_weak = True
     return made

@@ -1,26 +1,26 @@
-"""The arrays of an everyday call in the shapes that its row declares, as nodes of a trace.
+"""The operands of a kernel call in a trace, in the shapes that its row declares.
 
-It does to nodes what `jitkernels.attrs.binding` does to arrays, whose extents are numbers: dtypes, axes, leading and
-trailing dimensions. What may be wrong with a call is found there, by arrays of nothing in place of the traced ones.
+It does for nodes with symbolic extents what `jitkernels.attrs.schema.argument_binding` does for arrays: axes, batch and
+trailing dimensions. The argument errors of a call are detected there, on placeholders without data.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.attrs.binding import Form
-from jitkernels.attrs.roles import AXIS, SHAPE, inputs_of, spread_of, wholes_of
-from jitkernels.attrs.shaping import behind_of, fixed_of, from_end
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node
-from jitkernels.signature import Argument, Extent
+from jitkernels.attrs.schema.argument_binding import Form
+from jitkernels.attrs.schema.schema_queries import AXIS, SHAPE, inputs_of, integer_options_of, spread_of
+from jitkernels.attrs.schema.shape_inference import behind_of, fixed_of, from_end
+from jitkernels.attrs.schema.signature import Argument, Extent
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 
 class KernelShapes:
-    """The inputs of a call, with their axis at the end and leading dimensions broadcast; `lead` and `trail` are those.
+    """The inputs of a call, with the axis last and batch dimensions broadcast to `lead`; `trail`: trailing dimensions.
 
-    `values`: what symbols of the row stand for, `at_end`: from which dimension the axis came, -1 if from the last.
+    `values`: extents by symbol of the row. `at_end`: the caller's axis, counted from the end, -1 if it is the last.
     """
 
     def __init__(self, form: Form, given: Mapping[str, Node], options: Mapping[str, Any]) -> None:
@@ -29,13 +29,13 @@ class KernelShapes:
         nodes = {name: self._moved(argument, given[name]) for name, argument in self._present()}
         for argument in form.present:
             if argument.along is not None:
-                nodes[argument.name] = _along(argument, nodes, form.present)
+                nodes[argument.name] = _match_dimensions(argument, nodes, form.present)
         behind, leads = len(form.trail), []
         for argument in form.present:
             node, own = nodes[argument.name], behind_of(argument, behind)
             if argument.spreads:
                 leads.append(node.shape[: node.ndim - fixed_of(argument, node) - own])
-        self.lead = form.lead if SHAPE in self.row.options else construct.broadcast_shapes(leads)
+        self.lead = form.lead if SHAPE in self.row.options else builder.broadcast_shapes(leads)
         trailing = next((nodes[a.name] for a in form.present if a.trailing is not None), None)
         self.trail = () if trailing is None or not behind else trailing.shape[trailing.ndim - behind :]
         self.nodes = {a.name: self._spread(a, nodes[a.name]) for a in form.present}
@@ -53,29 +53,32 @@ class KernelShapes:
         return from_end(self.row.__name__, first, given[first].ndim, options[AXIS])
 
     def _moved(self, argument: Argument, node: Node) -> Node:
-        """An input with its axis at the end; a number as an array of one."""
+        """An input with the axis last; a number as an array of one element."""
         if argument.is_number and not node.ndim:
-            return construct.expand_dims(node, [0])
-        place = node.ndim + self.at_end
-        if self.at_end == -1 or place < 0 or not any(e.spread for e in argument.extents):
+            return builder.expand_dims(node, [0])
+        axis = node.ndim + self.at_end
+        if self.at_end == -1 or axis < 0 or not any(e.spread for e in argument.extents):
             return node
-        return construct.transpose(node, [*(i for i in range(node.ndim) if i != place), place])
+        return builder.transpose(node, [*(i for i in range(node.ndim) if i != axis), axis])
 
     def _spread(self, argument: Argument, node: Node) -> Node:
-        """An input with all leading dimensions, and with one of one element for an extent that may be left out."""
+        """An input broadcast to the batch dimensions; a missing optional extent becomes 1."""
         fixed = fixed_of(argument, node) + behind_of(argument, len(self.form.trail))
         if argument.spreads:
-            node = construct.broadcast_to(node, (*self.lead, *node.shape[node.ndim - fixed :]))
+            node = builder.broadcast_to(node, (*self.lead, *node.shape[node.ndim - fixed :]))
         if fixed_of(argument, node) < len(argument.fixed) and not argument.spreads:
-            node = construct.expand_dims(node, [node.ndim])
+            node = builder.expand_dims(node, [node.ndim])
         return node
 
     def _symbols(self) -> dict[str, Number]:
         """The value of each symbol. Raises UnknownError for shapes that do not fit."""
-        attr, values = self.form.attr, {name: getattr(self.form.attr, name) for name in wholes_of(self.row)}
+        attr, values = (
+            self.form.attr,
+            {name: getattr(self.form.attr, name) for name in integer_options_of(self.row)},
+        )
         sizes = {name: self._sizes(argument, self.nodes[name]) for name, argument in self._present()}
         if SHAPE in self.row.options:
-            values |= dict.fromkeys(spread_of(self.row), extents.product(self.lead))
+            values |= dict.fromkeys(spread_of(self.row), symbolic_dims.product(self.lead))
         for plain in (True, False):
             for name, argument in self._present():
                 for extent, size in zip(argument.extents, sizes[name], strict=True):
@@ -96,9 +99,9 @@ class KernelShapes:
         """The extents of an input as its row declares them."""
         before, behind = self.split_of(argument, node)
         return (
-            *((extents.product(node.shape[:before]),) if argument.spreads else ()),
+            *((symbolic_dims.product(node.shape[:before]),) if argument.spreads else ()),
             *node.shape[before:behind],
-            *((extents.product(node.shape[behind:]),) if argument.trailing is not None else ()),
+            *((symbolic_dims.product(node.shape[behind:]),) if argument.trailing is not None else ()),
         )
 
     def split_of(self, argument: Argument, node: Node) -> tuple[int, int]:
@@ -115,43 +118,49 @@ class KernelShapes:
             *(self.trail if argument.trailing is not None else ()),
         )
 
-    def asked_shape(self, argument: Argument) -> tuple[Number, ...]:
+    def caller_shape(self, argument: Argument) -> tuple[Number, ...]:
         """The shape of a result as the caller sees it."""
         shape = [*self.result_shape(argument)]
         if self.at_end != -1 and argument.fixed:
             shape.insert(len(shape) + self.at_end, shape.pop())
         return tuple(shape)
 
-    def as_asked(self, argument: Argument, node: Node) -> Node:
+    def in_caller_axis_order(self, argument: Argument, node: Node) -> Node:
         """A result with its axis where the caller has it."""
         if self.at_end == -1 or not argument.fixed:
             return node
         order = [*range(node.ndim - 1)]
         order.insert(node.ndim + self.at_end, node.ndim - 1)
-        return construct.transpose(node, order)
+        return builder.transpose(node, order)
 
 
 def value_of(extent: Extent, values: Mapping[str, Number]) -> Number:
-    """A declared extent where symbols stand for these."""
-    return extent.factor * extents.product(values[symbol] for symbol in extent.symbols) + extent.more
+    """A declared extent, evaluated with `values` for its symbols."""
+    return extent.factor * symbolic_dims.product(values[symbol] for symbol in extent.symbols) + extent.more
 
 
-def _along(argument: Argument, nodes: Mapping[str, Node], present: Sequence[Argument]) -> Node:
-    """See `jitkernels.attrs.binding`: an input in the dimensions of its shape, which may have had others."""
+def _match_dimensions(argument: Argument, nodes: Mapping[str, Node], present: Sequence[Argument]) -> Node:
+    """An input reshaped to its declared dimensions, see `attrs.schema.argument_binding`."""
     node, other = nodes[argument.name], nodes[argument.along or ""]
-    own = tuple(_told(extent.symbols[0], argument, nodes, present) for extent in argument.fixed[1:])
-    node = construct.broadcast_to(node, construct.broadcast_shapes([node.shape, own]))
+    own = tuple(
+        _extent_of_symbol(extent.symbols[0], argument, nodes, present) for extent in argument.fixed[1:]
+    )
+    node = builder.broadcast_to(node, builder.broadcast_shapes([node.shape, own]))
     lead = node.shape[: -len(own)]
     if len(lead) > 1 and not all(same(one, 1) for one in lead):
-        node = construct.broadcast_to(node, (*other.shape[:-1], own[-1]))
+        node = builder.broadcast_to(node, (*other.shape[:-1], own[-1]))
         lead = node.shape[: -len(own)]
-    return construct.reshape(node, (extents.product(lead), *node.shape[-len(own) :]))
+    return builder.reshape(node, (symbolic_dims.product(lead), *node.shape[-len(own) :]))
 
 
-def _told(symbol: str, argument: Argument, nodes: Mapping[str, Node], present: Sequence[Argument]) -> Number:
-    for one in present:
-        names = [extent.symbols[0] for extent in one.fixed if extent.is_plain] if one is not argument else []
-        shape = nodes[one.name].shape
+def _extent_of_symbol(
+    symbol: str, argument: Argument, nodes: Mapping[str, Node], present: Sequence[Argument]
+) -> Number:
+    for other in present:
+        names = (
+            [extent.symbols[0] for extent in other.fixed if extent.is_plain] if other is not argument else []
+        )
+        shape = nodes[other.name].shape
         if symbol in names and len(shape) >= len(names):
             return shape[names.index(symbol) - len(names)]
     return 1

@@ -1,37 +1,44 @@
-"""Functions that make arrays of nothing, or of a shape: counted dimensions and constants in a trace."""
+"""Array creation in a trace: constants, iota (``arange``), ``linspace``, masks of triangles, conversions."""
 
 import operator
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.joining import stacked
-from jitkernels.frontends.reductions import dtype_name, is_given
-from jitkernels.frontends.shaping import copied, expand_dims, extents_of, known_order, of_array, transpose
-from jitkernels.frontends.standin import creates
-from jitkernels.frontends.tables import SERVICES, implements, serves
-from jitkernels.frontends.traced import Traced, fresh, traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import apply, cast_to, kind_of, operand, settled
-from jitkernels.frontends.whole import Whole, as_extent
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Number
-from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import is_known
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.numpy.concatenate import stacked
+from jitkernels.compiler.capture.numpy.reductions import dtype_name, is_given
+from jitkernels.compiler.capture.numpy.shape_ops import (
+    copied,
+    expand_dims,
+    extents_of,
+    known_order,
+    of_array,
+    transpose,
+)
+from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_to, kind_of, operand, settled
+from jitkernels.compiler.capture.numpy_namespace_proxy import creates
+from jitkernels.compiler.capture.override_registry import SERVICES, implements, serves
+from jitkernels.compiler.capture.symint import Whole, as_extent
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
 
 
 def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Traced:
-    """An array of one number."""
+    """An array filled with one number."""
     if order == "F":
         backwards = shape[::-1] if isinstance(shape, tuple | list) else shape
         return transpose(filled(tracer, backwards, value, dtype))  # type: ignore[no-any-return]
     wanted = extents_of(shape)
-    if any(one < 0 for one in wanted):
+    if any(wanted_extent < 0 for wanted_extent in wanted):
         raise ValueError("negative dimensions are not allowed")
-    given = operand(tracer, value)
-    name = dtype_name(dtype) if is_given(dtype) else _own_type(given)
-    node = construct.broadcast_to(cast_to(tracer, given, name), wanted)
+    array = operand(tracer, value)
+    name = dtype_name(dtype) if is_given(dtype) else _own_type(array)
+    node = builder.broadcast_to(cast_to(tracer, array, name), wanted)
     return fresh(tracer, node)
 
 
@@ -76,17 +83,19 @@ def _like(value: Any) -> Any:
         *,
         device: Any = None,
     ) -> Any:
-        given = of_array(a)
-        order = known_order(given, order)
-        made = filled(
-            given.tracer,
-            given.shape if shape is None else shape,
+        array = of_array(a)
+        order = known_order(array, order)
+        result = filled(
+            array.tracer,
+            array.shape if shape is None else shape,
             value,
-            dtype if is_given(dtype) else given.dtype,
+            dtype if is_given(dtype) else array.dtype,
         )
-        if order != "C" and made.ndim > 1 and (order == "F" or made.ndim == given.ndim):
-            made.view.storage.lie_like(range(1, made.ndim + 1) if order == "F" else given.view.strides())
-        return made
+        if order != "C" and result.ndim > 1 and (order == "F" or result.ndim == array.ndim):
+            result.view.storage.set_layout_like(
+                range(1, result.ndim + 1) if order == "F" else array.view.strides()
+            )
+        return result
 
     return make
 
@@ -103,8 +112,8 @@ def full_like(
     return _like(fill_value)(a, dtype, order, subok, shape)
 
 
-def counted(count: Number, dtype: str = "int64") -> Node:
-    """0, 1, 2 and so on."""
+def iota(count: Number, dtype: str = "int64") -> Node:
+    """``arange(count)``."""
     return Node("iota", (), dtype, (count,), {"axis": 0})
 
 
@@ -116,11 +125,11 @@ def arange(
     if stop is None:
         start, stop = 0, start
     if stop is None:
-        raise UnknownError("arange of nothing")  # which NumPy refuses
+        raise UnknownError("arange without a stop")  # NumPy raises
     parts = (start, stop, 1 if step is None else step)
-    if not all(type(one) in (int, Whole) for one in parts):
+    if not all(type(part) in (int, Whole) for part in parts):
         return _concrete(tracer, np.arange, (*parts,), {"dtype": dtype})
-    first, last, by = (as_extent(one) for one in parts)
+    first, last, by = (as_extent(part) for part in parts)
     by = operator.index(by)
     if by == 0:
         raise ZeroDivisionError("division by zero")
@@ -132,12 +141,12 @@ def arange(
     name = dtype_name(dtype) if is_given(dtype) else "int64"
     if name == "bool":
         raise UnknownError("arange of bool")
-    whole = counted(count)
+    whole = iota(count)
     if by != 1:
-        whole = construct.elementwise("multiply", whole, construct.constant(by, "int64"))
-    if not extents.same(first, 0):
-        whole = construct.elementwise("add", whole, construct.extent(first))
-    return fresh(tracer, construct.cast(whole, name))
+        whole = builder.elementwise("multiply", whole, builder.constant(by, "int64"))
+    if not symbolic_dims.same(first, 0):
+        whole = builder.elementwise("add", whole, builder.extent(first))
+    return fresh(tracer, builder.cast(whole, name))
 
 
 @creates(np.linspace)
@@ -146,9 +155,13 @@ def linspace(
     axis: Any = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     parts = (start, stop)
-    if all(type(one) in (int, float) for one in parts) and type(num) is int:
+    if all(type(part) in (int, float) for part in parts) and type(num) is int:
         return _concrete(tracer, np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {})
-    if retstep or axis != 0 or not all(type(one) in (int, float, Whole) or _is_number(one) for one in parts):
+    if (
+        retstep
+        or axis != 0
+        or not all(type(part) in (int, float, Whole) or _is_number(part) for part in parts)
+    ):
         raise UnknownError("linspace with these arguments")
     count = as_extent(num)
     intervals = count - 1 if endpoint else count
@@ -157,13 +170,13 @@ def linspace(
     name = dtype_name(dtype) if is_given(dtype) else "float64"
     if np.dtype(name).kind != "f":
         raise UnknownError("linspace of ints")
-    first, last = (fresh(tracer, cast_to(tracer, operand(tracer, one), "float64")) for one in parts)
-    steps = fresh(tracer, counted(count, "float64"))
+    first, last = (fresh(tracer, cast_to(tracer, operand(tracer, part), "float64")) for part in parts)
+    steps = fresh(tracer, iota(count, "float64"))
     step = apply(tracer, "divide", last - first, fresh(tracer, cast_to(tracer, intervals, "float64")))
     values = steps * fresh(tracer, step) + first
     if endpoint:
         values[-1] = last
-    return fresh(tracer, construct.cast(values.node, name))
+    return fresh(tracer, builder.cast(values.node, name))
 
 
 def _is_number(value: Any) -> bool:
@@ -176,9 +189,7 @@ def eye(
     device: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
     rows, columns = as_extent(N), as_extent(N if M is None else M)
-    return fresh(
-        tracer, construct.cast(_on_diagonal(rows, columns, as_extent(k), "equal"), dtype_name(dtype))
-    )
+    return fresh(tracer, builder.cast(_on_diagonal(rows, columns, as_extent(k), "equal"), dtype_name(dtype)))
 
 
 @creates(np.identity)
@@ -187,35 +198,35 @@ def identity(tracer: Tracer, n: Any, dtype: Any = None, *, like: Any = None) -> 
 
 
 def _on_diagonal(rows: Number, columns: Number, shift: Number, compared: str) -> Node:
-    """Where ``column - row`` compares with a number."""
+    """The mask ``column <compared> row + shift``."""
     row = Node("iota", (), "int64", (rows, columns), {"axis": 0})
     column = Node("iota", (), "int64", (rows, columns), {"axis": 1})
-    far = construct.elementwise("add", row, construct.extent(shift)) if not extents.same(shift, 0) else row
-    return construct.elementwise(compared, column, far)
+    far = builder.elementwise("add", row, builder.extent(shift)) if not symbolic_dims.same(shift, 0) else row
+    return builder.elementwise(compared, column, far)
 
 
 @creates(np.tri)
 def tri(tracer: Tracer, N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     rows, columns = as_extent(N), as_extent(N if M is None else M)
     return fresh(
-        tracer, construct.cast(_on_diagonal(rows, columns, as_extent(k), "less_equal"), dtype_name(dtype))
+        tracer, builder.cast(_on_diagonal(rows, columns, as_extent(k), "less_equal"), dtype_name(dtype))
     )
 
 
 def _triangle(compared: str) -> Any:
     def cut(m: Any, k: Any = 0) -> Any:
-        given = of_array(m)
-        if given.ndim < 2:
+        array = of_array(m)
+        if array.ndim < 2:
             raise UnknownError("a triangle of a vector")
-        rows, columns = given.extents[-2:]
+        rows, columns = array.extents[-2:]
         mask = _on_diagonal(rows, columns, as_extent(k), compared)
         node = Node(
             "where",
-            (mask, given.node, construct.constant(0, given.node.dtype)),
-            given.node.dtype,
-            given.extents,
+            (mask, array.node, builder.constant(0, array.node.dtype)),
+            array.node.dtype,
+            array.extents,
         )
-        return fresh(given.tracer, node)
+        return fresh(array.tracer, node)
 
     return cut
 
@@ -233,33 +244,33 @@ def _array_like(default_copy: bool) -> Any:
             return _of_array(object, dtype, copy, ndmin, order)
         if not _has_traced(object):
             return _concrete(tracer, np.array, (object,), {"dtype": dtype, "ndmin": ndmin, "order": order})
-        made = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
-        return _of_array(made, dtype, False, ndmin, order)
+        result = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
+        return _of_array(result, dtype, False, ndmin, order)
 
     return make
 
 
 def _of_number(tracer: Tracer, value: Any) -> Traced:
-    given = operand(tracer, value)
-    return fresh(tracer, cast_to(tracer, given, _own_type(given)))
+    array = operand(tracer, value)
+    return fresh(tracer, cast_to(tracer, array, _own_type(array)))
 
 
-def _of_array(given: Traced, dtype: Any, copy: Any, ndmin: int, order: Any = "K") -> Any:
-    name = dtype_name(dtype) if is_given(dtype) else given.dtype.name
-    made = given
-    order = "K" if order == "A" and name != given.dtype.name else order  # as NumPy has it
-    if given.is_scalar or copy or name != given.dtype.name or not _lies_in(given, order):
-        made = copied(given, order, name)
-    if made.ndim < ndmin:
-        return expand_dims(made, tuple(range(ndmin - made.ndim)))
-    return made
+def _of_array(array: Traced, dtype: Any, copy: Any, ndmin: int, order: Any = "K") -> Any:
+    name = dtype_name(dtype) if is_given(dtype) else array.dtype.name
+    result = array
+    order = "K" if order == "A" and name != array.dtype.name else order  # NumPy's rule
+    if array.is_scalar or copy or name != array.dtype.name or not _has_order(array, order):
+        result = copied(array, order, name)
+    if result.ndim < ndmin:
+        return expand_dims(result, tuple(range(ndmin - result.ndim)))
+    return result
 
 
-def _lies_in(given: Traced, order: Any) -> bool:
-    """Whether an array lies in an order. Raises UnknownError where only NumPy knows, which then makes no copy."""
-    if order not in ("C", "F") or given.ndim < 1:
+def _has_order(array: Traced, order: Any) -> bool:
+    """Whether an array has a memory order. Raises UnknownError where only NumPy knows, and would skip the copy."""
+    if order not in ("C", "F") or array.ndim < 1:
         return True
-    lies = (transpose(given) if order == "F" else given).view.is_c()
+    lies = (transpose(array) if order == "F" else array).view.is_c()
     if lies is None:
         raise UnknownError(f"an array that may lie in order {order} already")
     return lies
@@ -296,38 +307,38 @@ def require(tracer: Tracer, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _concrete(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """An array of plain numbers, which becomes a constant; ints that stand for extents are then part of the code."""
-    plain = [operator.index(one) if type(one) is Whole else one for one in arguments]
-    if any(type(one) is Traced for one in plain):
-        plain = [float(one) if type(one) is Traced and one.is_weak else one for one in plain]
-    found = function(*plain, **{name: one for name, one in keywords.items() if one is not None})
-    return constants(tracer, found)
+    """A constant array computed by NumPy; symbolic ints among the arguments are specialized."""
+    plain = [operator.index(argument) if type(argument) is Whole else argument for argument in arguments]
+    if any(type(value) is Traced for value in plain):
+        plain = [float(value) if type(value) is Traced and value.is_weak else value for value in plain]
+    result = function(*plain, **{name: value for name, value in keywords.items() if value is not None})
+    return constants(tracer, result)
 
 
 @serves("constants")
-def constants(tracer: Tracer, found: Any) -> Any:
-    """Arrays that NumPy made of plain numbers, as constants of the code."""
-    if type(found) in (tuple, list):
-        return type(found)(constants(tracer, one) for one in found)
-    if type(found) is not np.ndarray or not is_known(found.dtype):
-        return found
-    return fresh(tracer, tracer.constant_array(found))
+def constants(tracer: Tracer, result: Any) -> Any:
+    """Arrays that NumPy computed from concrete values, as constants of the code."""
+    if type(result) in (tuple, list):
+        return type(result)(constants(tracer, element) for element in result)
+    if type(result) is not np.ndarray or not is_known(result.dtype):
+        return result
+    return fresh(tracer, tracer.constant_array(result))
 
 
 @creates(np.meshgrid)
 def meshgrid(tracer: Tracer, *xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy") -> Any:
-    listed = [SERVICES["raveled"](traced(tracer, one)) for one in xi]
+    listed = [SERVICES["raveled"](traced(tracer, array)) for array in xi]
     total = len(listed)
-    made: list[Any] = []
-    for i, one in enumerate(listed):
+    results: list[Any] = []
+    for i, vector in enumerate(listed):
         new = [j for j in range(total) if j != i]
-        made.append(fresh(tracer, construct.expand_dims(one.node, new)))
+        results.append(fresh(tracer, builder.expand_dims(vector.node, new)))
     if indexing == "xy" and total > 1:
-        made = [np.swapaxes(one, 0, 1) for one in made]
-    shape = construct.broadcast_shapes([one.extents for one in made])
+        results = [np.swapaxes(part, 0, 1) for part in results]
+    shape = builder.broadcast_shapes([part.extents for part in results])
     if sparse:
-        return tuple(fresh(tracer, one.node) for one in made)
-    return tuple(fresh(tracer, construct.broadcast_to(one.node, shape)) for one in made)
+        return tuple(fresh(tracer, part.node) for part in results)
+    return tuple(fresh(tracer, builder.broadcast_to(part.node, shape)) for part in results)
 
 
 @creates(np.indices)

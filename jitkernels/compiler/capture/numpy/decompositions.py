@@ -1,6 +1,6 @@
-"""NumPy's functions in terms of others that have derivatives: what they are where a function is differentiated.
+"""Decompositions of NumPy functions into differentiable operations, used in differentiated functions only.
 
-NumPy computes these functions as a whole, and of that no derivative is known; elsewhere it does so too.
+Elsewhere NumPy computes these functions as a whole, which has no derivative rule.
 """
 
 import math
@@ -8,30 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.reductions import axes_of, is_given, tracer_of
-from jitkernels.frontends.shaping import of_array
-from jitkernels.frontends.tables import METHODS, composes
-from jitkernels.graph.construct import UnknownError
+from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
+from jitkernels.compiler.capture.numpy.shape_ops import of_array
+from jitkernels.compiler.capture.override_registry import METHODS, composes
+from jitkernels.compiler.ir.builder import UnknownError
 
 SINC_TERMS = 9
-"""Of the series of a sine for numbers below one, without which double precision would see a difference."""
+"""Terms of the sinc series below 1 that reach double precision."""
 
 
 def floats(value: Any) -> Any:
-    """An array of float64."""
+    """The array converted to float64."""
     return METHODS["astype"](of_array(value), np.float64, copy=False)
 
 
 @composes(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    given, axis = (np.ravel(a), -1) if axis is None else (a, axis)
-    return np.take_along_axis(given, np.argsort(given, axis, kind, order, stable=stable), axis)
+    array, axis = (np.ravel(a), -1) if axis is None else (a, axis)
+    return np.take_along_axis(array, np.argsort(array, axis, kind, order, stable=stable), axis)
 
 
 @composes(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    given, axis = (np.ravel(a), -1) if axis is None else (a, axis)
-    return np.take_along_axis(given, np.argpartition(given, kth, axis, kind, order), axis)
+    array, axis = (np.ravel(a), -1) if axis is None else (a, axis)
+    return np.take_along_axis(array, np.argpartition(array, kth, axis, kind, order), axis)
 
 
 @composes(np.quantile)
@@ -39,31 +39,31 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
     method: str = "linear", keepdims: bool = False, *, weights: Any = None,
 ) -> Any:  # fmt: skip
-    given = of_array(a)
+    array = of_array(a)
     parts = np.asarray(q, np.float64)
-    if out is not None or method != "linear" or weights is not None or given.dtype.kind != "f":
+    if out is not None or method != "linear" or weights is not None or array.dtype.kind != "f":
         raise UnknownError("quantile with these options")
     if not ((parts >= 0) & (parts <= 1)).all():
         raise ValueError("Quantiles must be in the range [0, 1]")
-    axes = axes_of(axis, given.ndim)
-    kept = [i for i in range(given.ndim) if i not in axes]
-    rows = np.transpose(given, (*kept, *axes)).reshape(*(given.shape[i] for i in kept), -1)
+    axes = axes_of(axis, array.ndim)
+    remaining = [i for i in range(array.ndim) if i not in axes]
+    rows = np.transpose(array, (*remaining, *axes)).reshape(*(array.shape[i] for i in remaining), -1)
     ordered, last = sort(rows), int(rows.shape[-1]) - 1
-    found = [_between(ordered, float(one) * last) for one in parts.flat]
-    found = [np.where(np.isnan(ordered[..., -1]), np.nan, one) for one in found]
+    results = [_between(ordered, float(fraction) * last) for fraction in parts.flat]
+    results = [np.where(np.isnan(ordered[..., -1]), np.nan, fraction) for fraction in results]
     if keepdims:
-        shape = tuple(1 if i in axes else one for i, one in enumerate(given.shape))
-        found = [np.reshape(one, shape) for one in found]
-    return found[0] if not parts.ndim else np.stack(found).reshape(*parts.shape, *found[0].shape)
+        shape = tuple(1 if i in axes else extent for i, extent in enumerate(array.shape))
+        results = [np.reshape(fraction, shape) for fraction in results]
+    return results[0] if not parts.ndim else np.stack(results).reshape(*parts.shape, *results[0].shape)
 
 
-def _between(ordered: Any, place: float) -> Any:
-    """What is between two elements of sorted rows."""
-    below = math.floor(place)
-    if below == place:
+def _between(ordered: Any, position: float) -> Any:
+    """Linear interpolation between two elements of sorted rows."""
+    below = math.floor(position)
+    if below == position:
         return ordered[..., below]
     low, high = ordered[..., below], ordered[..., below + 1]
-    return low + (high - low) * (place - below)
+    return low + (high - low) * (position - below)
 
 
 @composes(np.percentile)
@@ -94,24 +94,24 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if table.shape[0] == 1:
         inside = heights[0] + 0 * values
     else:
-        behind = np.clip(np.searchsorted(table, values, side="right"), 1, table.shape[0] - 1)
-        ahead = behind - 1
-        slopes = (heights[behind] - heights[ahead]) / (table[behind] - table[ahead])
-        inside = slopes * (values - table[ahead]) + heights[ahead]
+        right_index = np.clip(np.searchsorted(table, values, side="right"), 1, table.shape[0] - 1)
+        left_index = right_index - 1
+        slopes = (heights[right_index] - heights[left_index]) / (table[right_index] - table[left_index])
+        inside = slopes * (values - table[left_index]) + heights[left_index]
     return np.where(values < table[0], lowest, np.where(values > table[-1], highest, inside))
 
 
 @composes(np.sinc)
 def sinc(x: Any) -> Any:
-    """Around zero by its series: of quotients of small numbers, second derivatives are nothing but rounding."""
-    given = np.multiply(np.pi, of_array(x))
-    is_near = np.abs(given) < 1.0
-    square = np.where(is_near, given * given, 0.0)
+    """sin(pi x) / (pi x), by its series near zero: second derivatives of the quotient would be rounding errors only."""
+    array = np.multiply(np.pi, of_array(x))
+    is_near = np.abs(array) < 1.0
+    square = np.where(is_near, array * array, 0.0)
     series: Any = 0.0
     for number in range(SINC_TERMS, -1, -1):
         series = series * square + (-1) ** number / math.factorial(2 * number + 1)
-    far = np.where(is_near, 1.0, given)
-    return 1.0 * np.where(is_near, series, np.sin(far) / far)  # a number of a number
+    far = np.where(is_near, 1.0, array)
+    return 1.0 * np.where(is_near, series, np.sin(far) / far)  # keeps a scalar a scalar
 
 
 @composes(np.correlate)
@@ -124,36 +124,40 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
         return correlate(shorter, longer, mode)[::-1]
     count = shorter.shape[0]
     if mode != "valid":
-        ahead, behind = (count - 1, count - 1) if mode == "full" else (count // 2, count - count // 2 - 1)
-        longer = np.concatenate((np.zeros_like(shorter)[:ahead], longer, np.zeros_like(shorter)[:behind]))
+        left_padding, right_padding = (
+            (count - 1, count - 1) if mode == "full" else (count // 2, count - count // 2 - 1)
+        )
+        longer = np.concatenate(
+            (np.zeros_like(shorter)[:left_padding], longer, np.zeros_like(shorter)[:right_padding])
+        )
     windows = np.lib.stride_tricks.sliding_window_view(longer, count)
     return np.sum(windows * shorter, axis=-1)
 
 
 @composes(np.convolve)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    one, other = np.atleast_1d(of_array(a), of_array(v))
-    longer, shorter = (other, one) if one.shape[0] < other.shape[0] else (one, other)
+    left, right = np.atleast_1d(of_array(a), of_array(v))
+    longer, shorter = (right, left) if left.shape[0] < right.shape[0] else (left, right)
     return correlate(longer, shorter[::-1], mode)
 
 
 @composes(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
-    """Expected `minlength` to be enough: numbers from there on are refused, as those below zero are."""
+    """Requires a sufficient `minlength`: numbers from there on bail out, as do negative ones."""
     if weights is None or not is_given(minlength) or type(minlength) is int and minlength <= 0:
         raise UnknownError("bincount without weights and minlength=")
-    found: Any = np.zeros_like(floats(weights), shape=(minlength,))
-    np.add.at(found, np.where(np.less(x, 0), minlength, x), floats(weights))
-    return found
+    result: Any = np.zeros_like(floats(weights), shape=(minlength,))
+    np.add.at(result, np.where(np.less(x, 0), minlength, x), floats(weights))
+    return result
 
 
 @composes(np.kron)
 def kron(a: Any, b: Any) -> Any:
-    one, other = of_array(a), of_array(b)
-    count = max(one.ndim, other.ndim)
-    first, second = ([1] * (count - each.ndim) + list(each.shape) for each in (one, other))
-    left = np.reshape(one, [size for each in first for size in (each, 1)])
-    right = np.reshape(other, [size for each in second for size in (1, each)])
+    left_array, right_array = of_array(a), of_array(b)
+    count = max(left_array.ndim, right_array.ndim)
+    first, second = ([1] * (count - each.ndim) + list(each.shape) for each in (left_array, right_array))
+    left = np.reshape(left_array, [size for each in first for size in (each, 1)])
+    right = np.reshape(right_array, [size for each in second for size in (1, each)])
     return np.reshape(left * right, [x * y for x, y in zip(first, second, strict=True)])
 
 
@@ -161,16 +165,16 @@ def kron(a: Any, b: Any) -> Any:
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
-    given = of_array(a)
+    array = of_array(a)
     if weights is None or returned or keepdims is not False:
         raise UnknownError("average with these options")
     heavy = of_array(weights)
-    if heavy.ndim != given.ndim:
+    if heavy.ndim != array.ndim:
         raise UnknownError("average with weights of another shape")
     total = np.sum(heavy, axis=axis)
     is_nothing: Any = np.any(total == 0)
-    tracer_of().checks.append(is_nothing.node)  # of which NumPy raises ZeroDivisionError
-    return np.sum(given * heavy, axis=axis) / total
+    tracer_of().checks.append(is_nothing.node)  # NumPy raises ZeroDivisionError
+    return np.sum(array * heavy, axis=axis) / total
 
 
 @composes(np.nanmean)
@@ -180,10 +184,10 @@ def nanmean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 @composes(np.logaddexp.reduce)
 def logaddexp_reduce(a: Any, axis: Any = 0, *, keepdims: bool = False) -> Any:
-    given = of_array(a)
-    if given.dtype.kind != "f":
-        raise UnknownError(f"logaddexp.reduce of {given.dtype}")
-    largest = np.max(given, axis=axis, keepdims=True)
+    array = of_array(a)
+    if array.dtype.kind != "f":
+        raise UnknownError(f"logaddexp.reduce of {array.dtype}")
+    largest = np.max(array, axis=axis, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0.0)
-    total = np.log(np.sum(np.exp(given - shift), axis=axis, keepdims=True)) + shift
-    return total if keepdims else np.squeeze(total, axes_of(axis, given.ndim))
+    total = np.log(np.sum(np.exp(array - shift), axis=axis, keepdims=True)) + shift
+    return total if keepdims else np.squeeze(total, axes_of(axis, array.ndim))

@@ -1,7 +1,7 @@
-"""Elements that a mask chooses: how many there are is known only when code runs, and often does not matter.
+"""Elements selected by a boolean mask: their number is known only at run time, and often does not matter.
 
-``a[mask] += 1``, ``a[mask] = b[mask] * 2`` and ``a[mask].sum()`` are computed for all elements, and the mask decides
-which count. All else has to know the number, and is left to NumPy.
+``a[mask] += 1``, ``a[mask] = b[mask] * 2`` and ``a[mask].sum()`` are computed for all elements under the mask. Uses
+that need the number of elements fall back to NumPy.
 """
 
 from collections.abc import Iterable
@@ -9,37 +9,39 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.tables import SERVICES
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.graph import construct, extents, ir
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.ir import builder, graph, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
 
 
-def alike(one: Node, other: Node, depth: int = 8) -> bool:
-    """Whether two nodes are seen to compute the same."""
-    if one is other:
+def is_congruent(left: Node, right: Node, depth: int = 8) -> bool:
+    """Whether two nodes are structurally congruent: they surely compute the same value."""
+    if left is right:
         return True
-    if not depth or len(one.inputs) != len(other.inputs):
+    if not depth or len(left.inputs) != len(right.inputs):
         return False
-    inputs = tuple(range(len(one.inputs)))
-    return ir.key_of(one, inputs) == ir.key_of(other, inputs) and all(
-        alike(a, b, depth - 1) for a, b in zip(one.inputs, other.inputs, strict=True)
+    inputs = tuple(range(len(left.inputs)))
+    return graph.key_of(left, inputs) == graph.key_of(right, inputs) and all(
+        is_congruent(a, b, depth - 1) for a, b in zip(left.inputs, right.inputs, strict=True)
     )
 
 
 class Masked:
-    """``array[mask]``, in NumPy one-dimensional in the mask's dimensions."""
+    """``array[mask]``, which in NumPy is one-dimensional in the mask's dimensions."""
 
-    __slots__ = ("_array", "_mask", "_node", "_was")
+    __slots__ = ("_array", "_mask", "_mask_node", "_node")
     __array_priority__ = 2000.0
 
     def __init__(self, array: Traced, mask: Traced) -> None:
         self._array, self._mask = array, mask
-        self._node, self._was = array.node, mask.node
+        self._node, self._mask_node = array.node, mask.node
 
     def _same(self, other: "Masked") -> bool:
-        return alike(other._was, self._was) and extents.same_shape(other._node.shape, self._node.shape)
+        return is_congruent(other._mask_node, self._mask_node) and symbolic_dims.same_shape(
+            other._node.shape, self._node.shape
+        )
 
     def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
         tracer = self._array.tracer
@@ -47,55 +49,55 @@ class Masked:
             return self._reduced(ufunc, keywords)
         if way != "__call__" or keywords or ufunc.nout != 1 or ufunc.signature is not None:
             raise UnknownError("elements chosen by a mask")
-        operands = [self._operand(one) for one in inputs]
-        found = SERVICES["ufunc"](tracer, ufunc, "__call__", tuple(operands), {})
-        if not extents.same_shape(found.extents, self._node.shape):
+        operands = [self._operand(operand) for operand in inputs]
+        result = SERVICES["ufunc"](tracer, ufunc, "__call__", tuple(operands), {})
+        if not symbolic_dims.same_shape(result.extents, self._node.shape):
             raise UnknownError("elements chosen by a mask meet an array of another shape")
-        return self._made(found, operands)
+        return self._with_mask(result, operands)
 
-    def _made(self, found: Traced, operands: Iterable[Any]) -> "Masked":
-        """What was computed of some operands for all elements."""
-        given = [one.node for one in operands if type(one) is Traced]
-        self._array.tracer.computes_in_part([found.node], given)
-        return Masked(found, self._chosen())
+    def _with_mask(self, result: Traced, operands: Iterable[Any]) -> "Masked":
+        """The result of an operation on all elements, under the mask."""
+        arguments = [operand.node for operand in operands if type(operand) is Traced]
+        self._array.tracer.note_masked_operations([result.node], arguments)
+        return Masked(result, self._current_mask())
 
-    def _chosen(self) -> Traced:
-        """The mask as it was."""
-        if self._mask.node is self._was:
+    def _current_mask(self) -> Traced:
+        """The mask at the time of indexing."""
+        if self._mask.node is self._mask_node:
             return self._mask
-        return fresh(self._array.tracer, self._was)
+        return fresh(self._array.tracer, self._mask_node)
 
     def _operand(self, value: Any) -> Any:
         if type(value) is Masked:
             if not self._same(value):
                 raise UnknownError("elements chosen by different masks")
-            return self._alone(value._now())
+            return self._without_masked_gradients(value._elements())
         is_array = value.ndim > 0 if type(value) is Traced else isinstance(value, np.ndarray | list | tuple)
         if is_array:
             raise UnknownError("elements chosen by a mask meet an array")
-        return self._alone(value) if type(value) is Traced else value
+        return self._without_masked_gradients(value) if type(value) is Traced else value
 
-    def _alone(self, value: Traced) -> Traced:
-        """An operand of which derivatives are by what is chosen alone: others may have none."""
+    def _without_masked_gradients(self, value: Traced) -> Traced:
+        """An operand whose derivatives are zero at masked-off elements, which may have none there."""
         tracer = value.tracer
         if not tracer.differentiates or value.dtype.kind != "f":
             return value
         like = self._node.dtype
         dtype = like if value.is_weak and np.dtype(like).kind == "f" else value.node.dtype
-        return fresh(tracer, construct.chosen(self._full(), construct.cast(value.node, dtype)))
+        return fresh(tracer, builder.chosen(self._full(), builder.cast(value.node, dtype)))
 
-    def _now(self) -> Traced:
-        """All elements, as they were."""
+    def _elements(self) -> Traced:
+        """All elements at the time of indexing."""
         if self._array.node is self._node:
             return self._array
         return fresh(self._array.tracer, self._node)
 
     def _operate_in_place(self, ufunc: Any, other: Any) -> "Masked":
-        """An operator that changes what was chosen, though not where it was chosen from."""
-        found = _operate(self, ufunc, self, other)
-        if not np.can_cast(found._node.dtype, self._node.dtype, "same_kind"):
-            raise UnknownError("a result that does not fit elements chosen by a mask")  # which NumPy refuses
-        self._array = fresh(self._array.tracer, construct.cast(found._node, self._node.dtype))
+        """An in-place operator on the selected copy, which leaves the source array unchanged."""
+        result = _operate(self, ufunc, self, other)
+        if not np.can_cast(result._node.dtype, self._node.dtype, "same_kind"):
+            raise UnknownError("a result that does not fit elements chosen by a mask")  # NumPy raises
+        self._array = fresh(self._array.tracer, builder.cast(result._node, self._node.dtype))
         self._node = self._array.node
         return self
 
@@ -105,14 +107,14 @@ class Masked:
             raise UnknownError("a reduction of elements chosen by a mask with options")
         if ufunc not in (np.add, np.multiply, np.logical_or, np.logical_and):
             raise UnknownError("a reduction of elements chosen by a mask")
-        over = None if axis is None else tuple(range(self._was.ndim))
+        over = None if axis is None else tuple(range(self._mask_node.ndim))
         chosen = fresh(self._array.tracer, self._full())
-        return ufunc.reduce(self._now(), axis=over, dtype=keywords.get("dtype"), where=chosen)
+        return ufunc.reduce(self._elements(), axis=over, dtype=keywords.get("dtype"), where=chosen)
 
     def _full(self) -> Node:
-        """The mask as it was, with all dimensions of the array."""
-        mask, ndim = self._was, self._node.ndim
-        return construct.expand_dims(mask, range(mask.ndim, ndim)) if mask.ndim < ndim else mask
+        """The mask at the time of indexing, broadcastable to the array's dimensions."""
+        mask, ndim = self._mask_node, self._node.ndim
+        return builder.expand_dims(mask, range(mask.ndim, ndim)) if mask.ndim < ndim else mask
 
     def sum(self, axis: Any = None) -> Any:
         return self._reduced(np.add, {"axis": axis})
@@ -120,9 +122,9 @@ class Masked:
     def mean(self, axis: Any = None) -> Any:
         if self._node.dtype not in ("float32", "float64"):
             raise UnknownError("the mean of elements chosen by a mask that are no floats")
-        count = np.sum(self._chosen())
+        count = np.sum(self._current_mask())
         if axis is None:
-            for extent in self._now().shape[self._was.ndim :]:
+            for extent in self._elements().shape[self._mask_node.ndim :]:
                 count = count * extent
         return self.sum(axis) / count.astype(self._node.dtype)
 
@@ -162,13 +164,15 @@ class Masked:
     def __setitem__(self, key: Any, value: Any) -> None:
         raise UnknownError("indexing of elements chosen by a mask")
 
-    def assigned_to(self, given: Traced, mask: Traced) -> Node:
-        """What is assigned to the elements that the same mask chooses."""
-        if not alike(mask.node, self._was) or not extents.same_shape(self._node.shape, given.extents):
+    def assigned_to(self, array: Traced, mask: Traced) -> Node:
+        """The value of an assignment to elements of the same mask."""
+        if not is_congruent(mask.node, self._mask_node) or not symbolic_dims.same_shape(
+            self._node.shape, array.extents
+        ):
             raise UnknownError("elements chosen by different masks")
-        if not np.can_cast(self._node.dtype, given.node.dtype, "unsafe"):
+        if not np.can_cast(self._node.dtype, array.node.dtype, "unsafe"):
             raise UnknownError("an assignment between dtypes")
-        return construct.cast(self._node, given.node.dtype)
+        return builder.cast(self._node, array.node.dtype)
 
 
 COMPARED = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -200,17 +204,17 @@ def _operators() -> None:
         if ufunc not in COMPARED:
             setattr(Masked, f"__i{name}__", in_place(ufunc))
     alone: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-    for name, one in alone.items():
-        setattr(Masked, f"__{name}__", applied(one))
+    for name, unary in alone.items():
+        setattr(Masked, f"__{name}__", applied(unary))
 
 
 def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:
-    """An operator: of all elements, and the mask stays."""
-    operands = [masked._operand(one) for one in (left, right)]
-    found = SERVICES["operate"](masked._array.tracer, ufunc, *operands)
-    if type(found) is not Traced or not extents.same_shape(found.extents, masked._node.shape):
+    """An operator, applied to all elements under the mask."""
+    operands = [masked._operand(operand) for operand in (left, right)]
+    result = SERVICES["operate"](masked._array.tracer, ufunc, *operands)
+    if type(result) is not Traced or not symbolic_dims.same_shape(result.extents, masked._node.shape):
         raise UnknownError("elements chosen by a mask meet an array of another shape")
-    return masked._made(found, operands)
+    return masked._with_mask(result, operands)
 
 
 _operators()

@@ -1,45 +1,53 @@
-"""Means and spreads of traced arrays: sums, divided by how many there are, in NumPy's order and types."""
+"""Means, variances and ranges of traced arrays, in NumPy's order of operations and dtypes."""
 
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.reductions import axes_of, dtype_name, is_given, reduced, tracer_of
-from jitkernels.frontends.tables import implements
-from jitkernels.frontends.traced import Traced, fresh, result, traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import apply, cast_mask, cast_to, operand, stored
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
+from jitkernels.compiler.capture.numpy.reductions import (
+    axes_of,
+    dtype_name,
+    guard_nonempty,
+    is_given,
+    reduced,
+    tracer_of,
+)
+from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored
+from jitkernels.compiler.capture.override_registry import implements
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
 
 
-def _count(given: Traced, axis: Any, tracer: Tracer, where: Any) -> Any:
-    """How many elements a mean is of: an extent, or an array where a mask decides."""
-    over = axes_of(axis, given.ndim)
+def _count(array: Traced, axis: Any, tracer: Tracer, where: Any) -> Any:
+    """The number of elements of a mean: an extent, or an array where a mask decides."""
+    over = axes_of(axis, array.ndim)
     if where is not True:
-        mask = fresh(tracer, construct.broadcast_to(cast_mask(tracer, operand(tracer, where)), given.extents))
+        mask = fresh(tracer, builder.broadcast_to(cast_mask(tracer, operand(tracer, where)), array.extents))
         return reduced(tracer, "sum", mask, axis, "int64", None, keepdims=True)
-    count = extents.product(given.extents[i] for i in over)
-    if extents.same(count, 0):
-        raise UnknownError("a mean of nothing")
+    count = symbolic_dims.product(array.extents[i] for i in over)
+    if symbolic_dims.same(count, 0):
+        raise UnknownError("a mean of an empty array")
+    guard_nonempty(tracer, [array.extents[i] for i in over])
     return count
 
 
-def _mean_of(tracer: Tracer, given: Traced, axis: Any, dtype: str, keep: bool, where: Any) -> Traced:
-    """A sum in a dtype, divided in it."""
-    total = reduced(tracer, "sum", given, axis, dtype, None, keep, np._NoValue, where)
-    count = _count(given, axis, tracer, where)
+def _mean_of(tracer: Tracer, array: Traced, axis: Any, dtype: str, keep: bool, where: Any) -> Traced:
+    """A sum in a dtype, divided in that dtype."""
+    total = reduced(tracer, "sum", array, axis, dtype, None, keep, np._NoValue, where)
+    count = _count(array, axis, tracer, where)
     if type(count) is Traced and not keep:
-        count = fresh(tracer, construct.squeeze(count.node, axes_of(axis, given.ndim)))
-    return result(tracer, _divided(tracer, total, count), given)
+        count = fresh(tracer, builder.squeeze(count.node, axes_of(axis, array.ndim)))
+    return result(tracer, _divided(tracer, total, count), array)
 
 
 def _divided(tracer: Tracer, total: Traced, count: Any) -> Node:
-    """A sum divided by a number of elements: in double precision, where that is too large for the sum's own."""
+    """A sum divided by a count: in double precision where the count may exceed the sum's dtype."""
     own = str(total.dtype.name)
     wide = "float64" if own == "float16" else own
-    return construct.cast(apply(tracer, "divide", total, fresh(tracer, cast_to(tracer, count, wide))), own)
+    return builder.cast(apply(tracer, "divide", total, fresh(tracer, cast_to(tracer, count, wide))), own)
 
 
 def _working_type(dtype: Any, own: Any) -> str:
@@ -56,15 +64,15 @@ def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
     tracer = tracer_of()
-    given = traced(tracer, a)
+    array = traced(tracer, a)
     keep = bool(keepdims) if is_given(keepdims) else False
-    name = _working_type(dtype, given.dtype)
-    is_half = given.dtype == np.float16 and not is_given(dtype)
+    name = _working_type(dtype, array.dtype)
+    is_half = array.dtype == np.float16 and not is_given(dtype)
     mask = where if is_given(where) else True
-    found = _mean_of(tracer, given, axis, "float32" if is_half else name, keep, mask)
+    outcome = _mean_of(tracer, array, axis, "float32" if is_half else name, keep, mask)
     if is_half:
-        found = result(tracer, construct.cast(found.node, "float16"), given)
-    return stored(tracer, found.node, out) if out is not None else found
+        outcome = result(tracer, builder.cast(outcome.node, "float16"), array)
+    return stored(tracer, outcome.node, out) if out is not None else outcome
 
 
 @implements(np.var, methods="var")
@@ -73,7 +81,7 @@ def var(
     where: Any = True, mean: Any = np._NoValue, correction: Any = np._NoValue,
 ) -> Any:  # fmt: skip
     tracer = tracer_of()
-    given = traced(tracer, a)
+    array = traced(tracer, a)
     keep = bool(keepdims) if is_given(keepdims) else False
     if is_given(mean) or (is_given(where) and where is not True):
         raise UnknownError("var with mean= or where=")
@@ -81,24 +89,26 @@ def var(
         if ddof != 0:
             raise UnknownError("var with ddof= and correction=")  # which NumPy refuses
         ddof = correction
-    name = _working_type(dtype, given.dtype)
-    middle = _mean_of(tracer, given, axis, name, True, True)
-    apart = given - middle
-    squares = apart * apart
+    name = _working_type(dtype, array.dtype)
+    average = _mean_of(tracer, array, axis, name, True, True)
+    deviations = array - average
+    squares = deviations * deviations
     total = reduced(tracer, "sum", squares, axis, name, None, keep)
-    count = _count(given, axis, tracer, True) - ddof
-    if isinstance(count, float) or bool(count <= 0):
+    count = _count(array, axis, tracer, True) - ddof
+    if not isinstance(count, float) and symbolic_dims.is_moving(count):
+        guard_nonempty(tracer, [count])
+    elif isinstance(count, float) or bool(count <= 0):
         raise UnknownError("var with this ddof")
-    found = construct.cast(_divided(tracer, total, count), name)
-    return stored(tracer, found, out) if out is not None else result(tracer, found, given)
+    outcome = builder.cast(_divided(tracer, total, count), name)
+    return stored(tracer, outcome, out) if out is not None else result(tracer, outcome, array)
 
 
 @implements(np.std, methods="std")
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *others: Any, **keywords: Any) -> Any:
     tracer = tracer_of()
-    found = var(a, axis, dtype, None, *others, **keywords)
-    node = apply(tracer, "sqrt", found)
-    return stored(tracer, node, out) if out is not None else result(tracer, node, found)
+    outcome = var(a, axis, dtype, None, *others, **keywords)
+    node = apply(tracer, "sqrt", outcome)
+    return stored(tracer, node, out) if out is not None else result(tracer, node, outcome)
 
 
 @implements(np.ptp)
@@ -110,6 +120,6 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     tracer = tracer_of()
-    given = traced(tracer, a)
-    true = given if given.dtype == bool else given != 0
+    array = traced(tracer, a)
+    true = array if array.dtype == bool else array != 0
     return reduced(tracer, "sum", true, axis, "int64", None, keepdims)

@@ -1,20 +1,24 @@
-"""Functions that NumPy lacks, called with traced arrays: each is the operation of its name."""
+"""Special functions that NumPy lacks: registered as elementwise operations by name."""
 
 from typing import Any
 
-from jitkernels.frontends.reductions import tracer_of
-from jitkernels.frontends.tables import implements
-from jitkernels.frontends.traced import Traced, result
-from jitkernels.frontends.universal import apply, operand
-from jitkernels.graph.special import FUNCTIONS
+from jitkernels.compiler.capture.array_proxy import Traced, result
+from jitkernels.compiler.capture.numpy.reductions import tracer_of
+from jitkernels.compiler.capture.numpy.ufuncs import apply, operand
+from jitkernels.compiler.capture.override_registry import implements
+from jitkernels.compiler.ir.special_functions import FUNCTIONS
 
 
 def _enter(function: Any, name: str) -> None:
     @implements(function)
     def operation(*operands: Any) -> Any:
         tracer = tracer_of()
-        given = [operand(tracer, one) for one in operands]
-        return result(tracer, apply(tracer, name, *given), *(one for one in given if type(one) is Traced))
+        arguments = [operand(tracer, value) for value in operands]
+        return result(
+            tracer,
+            apply(tracer, name, *arguments),
+            *(argument for argument in arguments if type(argument) is Traced),
+        )
 
 
 for _function, _name in FUNCTIONS.items():

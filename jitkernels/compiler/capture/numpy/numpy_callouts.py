@@ -1,4 +1,4 @@
-"""NumPy's functions that no operation stands for: those written in Python are traced, others are called as nodes."""
+"""NumPy functions without a graph operation: trace those written in Python, call others at run time as nodes."""
 
 import builtins
 import math
@@ -9,53 +9,61 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends import captured
-from jitkernels.frontends.flow import operators
-from jitkernels.frontends.rewriting.calls import FLOW
-from jitkernels.frontends.rewriting.code import rewritten
-from jitkernels.frontends.standin import stand_in
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import NUMPY, PACKAGE, Tracer
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
-from jitkernels.graph.calling import Called, Hole, described
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import is_known
+from jitkernels.compiler.capture import free_variables
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow import runtime_hooks
+from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
+from jitkernels.compiler.capture.rewrite.call_sites import FLOW
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewritten
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import NUMPY, PACKAGE, Tracer
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.numpy_call_spec import Called, Hole, described
 
 REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("refer", "attrs"))
-"""Where references of kernels are, and what they use."""
+"""Folders of the references of kernels, and of the code that these use."""
 _copies: dict[Any, Any] = {}
 
 
 def implementation(function: Any) -> Any:
-    """The Python code behind one of NumPy's functions, if there is any."""
+    """The Python code of a NumPy function, if there is any."""
     return getattr(function, "_implementation", None) or function
 
 
 def is_python(function: Any) -> bool:
-    """Whether one of NumPy's functions is written in Python."""
-    found = implementation(function)
-    return isinstance(found, types.FunctionType) and found.__code__.co_filename.startswith(NUMPY)
+    """Whether a NumPy function is written in Python."""
+    code = implementation(function)
+    return isinstance(code, types.FunctionType) and code.__code__.co_filename.startswith(NUMPY)
 
 
 def traced_copy(function: Any) -> Any:
-    """NumPy's code, or a reference's, which sees the stand-in of NumPy in place of what makes arrays of nothing."""
-    found = implementation(function)
-    if found in _copies:
-        return _copies[found]
-    names: dict[str, Any] = {"__builtins__": builtins, "__name__": found.__module__}
-    flowing = rewritten(found.__code__) if found.__code__.co_filename.startswith(REFERENCES) else None
-    if flowing is not None and not found.__closure__:
-        names[FLOW] = operators
-    code = found.__code__ if flowing is None or found.__closure__ else flowing
-    made = types.FunctionType(code, names, found.__name__, found.__defaults__, found.__closure__)
-    made.__kwdefaults__ = found.__kwdefaults__
-    _copies[found] = made
-    for name, value in found.__globals__.items():
-        if name in _names(found.__code__):
+    """NumPy's code, or a reference's, with globals that refer to the NumPy proxy."""
+    python_function = implementation(function)
+    if python_function in _copies:
+        return _copies[python_function]
+    names: dict[str, Any] = {"__builtins__": builtins, "__name__": python_function.__module__}
+    rewritten_code = (
+        rewritten(python_function.__code__)
+        if python_function.__code__.co_filename.startswith(REFERENCES)
+        else None
+    )
+    if rewritten_code is not None and not python_function.__closure__:
+        names[FLOW] = runtime_hooks
+    code = (
+        python_function.__code__ if rewritten_code is None or python_function.__closure__ else rewritten_code
+    )
+    copied = types.FunctionType(
+        code, names, python_function.__name__, python_function.__defaults__, python_function.__closure__
+    )
+    copied.__kwdefaults__ = python_function.__kwdefaults__
+    _copies[python_function] = copied
+    for name, value in python_function.__globals__.items():
+        if name in _names(python_function.__code__):
             names[name] = traced_copy(value) if _is_own(value) else stand_in(value)
-    return made
+    return copied
 
 
 def _is_own(value: Any) -> bool:
@@ -65,13 +73,13 @@ def _is_own(value: Any) -> bool:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    return {name for one in captured.codes(code) for name in one.co_names}
+    return {name for part in free_variables.codes(code) for name in part.co_names}
 
 
 def emptied(
     function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], *, sizes: bool = True
 ) -> tuple[Called, list[Node]]:
-    """A call with nodes taken out of its arguments, which are put back as arrays; `sizes`: for those they have now."""
+    """A call with holes in place of arrays, and the nodes that fill them; `sizes`: specialize it to their shapes."""
     name = getattr(function, "__name__", "function")
     nodes: list[Node] = []
     kinds: list[Any] = []
@@ -88,17 +96,17 @@ def emptied(
         if type(value) is str and value in ("K", "A"):
             raise UnknownError(f"numpy.{name} in the order of memory")
         if type(value) in (tuple, list):
-            return type(value)(without(one) for one in value)
+            return type(value)(without(element) for element in value)
         if type(value) is dict:
-            return {key: without(one) for key, one in value.items()}
+            return {key: without(element) for key, element in value.items()}
         if callable(value) and not isinstance(value, type | np.ufunc):
             raise UnknownError(f"numpy.{name} with a function")
         if isinstance(value, np.ndarray):
             raise UnknownError(f"numpy.{name} with an array that is no argument of the function")
         return value
 
-    given = without(arguments), without(keywords)
-    return Called(function, *given, kinds), nodes
+    operands = without(arguments), without(keywords)
+    return Called(function, *operands, kinds), nodes
 
 
 OF_KNOWN_SHAPE = frozenset(
@@ -110,56 +118,63 @@ OF_KNOWN_SHAPE = frozenset(
         np.nanargmin, np.convolve, np.correlate, np.digitize, np.average, np.cov, np.corrcoef, np.kron, np.lexsort,
     }
 )  # fmt: skip
-"""Functions whose results have dtypes and shapes that follow from those of their arguments."""
+"""Functions whose result dtypes and shapes depend on argument dtypes and shapes only."""
 
 
 def _example(node: Node) -> Any:
-    """An array like one that the running code will have, for what asks its dtype and shape alone."""
-    shape = [extents.value_of(one) for one in node.shape]
+    """An array of the node's dtype and shape, for shape inference."""
+    shape = [symbolic_dims.value_of(extent) for extent in node.shape]
     if len(shape) > 1 and shape[-1] == shape[-2]:
         return np.broadcast_to(np.eye(shape[-1]), shape).astype(node.dtype)
     return np.arange(math.prod(shape)).reshape(shape).astype(node.dtype)
 
 
-def computed(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A call as a node, for the shapes of the arrays that it has now."""
+def call_at_run_time(
+    tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """A call of NumPy as a node, specialized to the current shapes."""
     name = getattr(function, "__name__", "function")
     call, nodes = emptied(function, arguments, keywords)
     is_known_shape = function in OF_KNOWN_SHAPE
-    given = [_example(node) if is_known_shape else tracer.value(node) for node in nodes]
+    operands = [_example(node) if is_known_shape else tracer.value(node) for node in nodes]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # which are given when the code runs
-        found = call(*given)
-    listed = found if isinstance(found, tuple) else (found,)
+        warnings.simplefilter("ignore")  # warnings appear when the code runs
+        example_result = call(*operands)
+    examples = example_result if isinstance(example_result, tuple) else (example_result,)
     if any(
-        np.may_share_memory(one, array) for one in listed if isinstance(one, np.ndarray) for array in given
+        np.may_share_memory(example, array)
+        for example in examples
+        if isinstance(example, np.ndarray)
+        for array in operands
     ):
-        raise UnknownError(f"numpy.{name} that gives a view")
-    if not all(type(one) is np.ndarray or isinstance(one, np.generic) for one in listed) or any(
-        not is_known(one.dtype) for one in listed
+        raise UnknownError(f"numpy.{name} that returns a view")
+    if not all(type(example) is np.ndarray or isinstance(example, np.generic) for example in examples) or any(
+        not is_known(example.dtype) for example in examples
     ):
         raise UnknownError(f"numpy.{name}")
-    call.expected = described(found)
+    call.expected = described(example_result)
     tracer.note(f"numpy.{name} is computed by NumPy, for these shapes")
-    first = listed[0]
+    first = examples[0]
     node = tracer.placed(Node("call", nodes, first.dtype.name, first.shape, {"function": call}))
-    if not isinstance(found, tuple):
-        return _given(tracer, node, found)
-    made = [
-        _given(tracer, Node("item", (node,), one.dtype.name, one.shape, {"index": i}), one)
-        for i, one in enumerate(found)
+    if not isinstance(example_result, tuple):
+        return _array_like(tracer, node, example_result)
+    results = [
+        _array_like(tracer, Node("item", (node,), one.dtype.name, one.shape, {"index": i}), one)
+        for i, one in enumerate(example_result)
     ]
-    return type(found)(*made) if hasattr(found, "_fields") else tuple(made)
+    return type(example_result)(*results) if hasattr(example_result, "_fields") else tuple(results)
 
 
-def _given(tracer: Tracer, node: Node, found: Any) -> Traced:
-    is_c = isinstance(found, np.generic) or found.flags.c_contiguous
-    return fresh(tracer, node, is_scalar=isinstance(found, np.generic), is_c=True if is_c else None)
+def _array_like(tracer: Tracer, node: Node, example: Any) -> Traced:
+    is_c = isinstance(example, np.generic) or example.flags.c_contiguous
+    return fresh(tracer, node, is_scalar=isinstance(example, np.generic), is_c=True if is_c else None)
 
 
-def shaped(tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *arrays: Traced) -> Traced:
-    """A call by NumPy whose result has the shape of an array, whatever that is."""
+def call_with_shape_of(
+    tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *arrays: Traced
+) -> Traced:
+    """A call of NumPy whose result has the shape of the array `like`, for all shapes."""
     tracer.note(f"numpy.{name} is computed by NumPy")
-    nodes = [one.node for one in arrays]
+    nodes = [array.node for array in arrays]
     node = tracer.placed(Node("call", nodes, dtype, like.extents, {"function": function, "name": name}))
     return fresh(tracer, node, is_scalar=not like.ndim)

@@ -1,15 +1,15 @@
-"""Operators between Python's numbers of which one is a float: as Python has them, which raises where NumPy warns."""
+"""Operators of Python numbers of which at least one is a float: Python semantics, which raise where NumPy warns."""
 
 import operator
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.tables import SERVICES, serves
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import CLASSES, elementwise, kind_of, weak
-from jitkernels.frontends.whole import Whole
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, elementwise, kind_of, weak
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer
 
 PLAIN = {
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
@@ -21,9 +21,9 @@ PLAIN = {
 
 @serves("floats")
 def of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
-    """Python's floats: what may raise, or decides a branch, is computed now, and the code is for these values.
+    """Python float operators: operations that may raise, or that decide a branch, specialize the code to these values.
 
-    In loops and branches there are no such values, and comparisons are bools of the code.
+    In loops and branches there are no concrete values, and comparisons become bools of the code.
     """
     if Traced in (type(left), type(right)) and float not in (kind_of(left), kind_of(right)):
         return SERVICES["ints"](tracer, ufunc, left, right)
@@ -50,15 +50,15 @@ def of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         raise TypeError(f"unsupported operand type(s) for {ufunc.__name__}: 'float'")
     compared = _comparison(tracer, ufunc, left, right)
     if compared is None and ufunc in SWAPPED and not all(map(_is_decided, (left, right))):
-        made = fresh(tracer, elementwise(tracer, ufunc, (left, right))[0], is_scalar=True)
-        made.is_weak = True
-        return made
+        result = fresh(tracer, elementwise(tracer, ufunc, (left, right))[0], is_scalar=True)
+        result.is_weak = True
+        return result
     return compared if compared is not None else PLAIN[ufunc](_plain(left), _plain(right))
 
 
 @serves("quotient")
 def quotient(tracer: Tracer, left: Any, right: Any) -> Any:
-    """A quotient of Python numbers, the second of which is not zero."""
+    """A quotient of Python numbers with a nonzero divisor."""
     return weak(tracer, fresh(tracer, elementwise(tracer, np.true_divide, (left, right))[0]))
 
 
@@ -67,33 +67,37 @@ SWAPPED = {np.less: np.greater, np.greater: np.less, np.less_equal: np.greater_e
 
 
 def _comparison(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> bool | None:
-    """A float argument compared with a plain number: only on which side it lies is guarded."""
+    """A float argument compared with a constant: the guard is only on which side it lies."""
     if ufunc not in SWAPPED:
         return None
     if type(left) in CLASSES:
         left, right, ufunc = right, left, SWAPPED[ufunc]
     if type(right) not in CLASSES or type(left) is not Traced or left.node.operation != "input":
         return None
-    leaf = left.node.options["index"]
+    return guarded(tracer, left.node.options["index"], ufunc, right)
+
+
+def guarded(tracer: Tracer, leaf: int, ufunc: Any, right: Any) -> bool:
+    """A float argument compared with a constant; a guard specializes the code to the result."""
     value = tracer.leaves[leaf]
-    found = bool(PLAIN[ufunc](value, right))
+    result = bool(PLAIN[ufunc](value, right))
     if right != right:
-        return found  # which is the same for all numbers
+        return result  # the same for all values
     if ufunc in (np.less, np.less_equal):
-        tracer.guard(leaf, "<" if ufunc is np.less else "<=", right, found)
+        tracer.guard(leaf, "<" if ufunc is np.less else "<=", right, result)
     elif ufunc in (np.equal, np.not_equal):
-        tracer.guard(leaf, "==", right, found == (ufunc is np.equal))
+        tracer.guard(leaf, "==", right, result == (ufunc is np.equal))
     elif value == value:
-        tracer.guard(leaf, "<=" if ufunc is np.greater else "<", right, not found)
+        tracer.guard(leaf, "<=" if ufunc is np.greater else "<", right, not result)
     else:
         tracer.guard(leaf, "is", value)
-    if ufunc in (np.greater, np.greater_equal) and value == value and found:
+    if ufunc in (np.greater, np.greater_equal) and value == value and result:
         tracer.guard(leaf, "<=", np.inf)
-    return found
+    return result
 
 
 def _is_decided(value: Any) -> bool:
-    """Whether a number is one that the code may be made for."""
+    """Whether a number depends on arguments only, so that guards can specialize the code to it."""
     return type(value) is not Traced or value.tracer.is_known(value.node)
 
 

@@ -1,4 +1,4 @@
-"""Functions that repeat, shift, join, split and pick elements: taken together from views, or gathered by numbers."""
+"""Rearrangements of traced arrays: repeat, tile, roll, split, pad, take; concatenated from views, or gathered."""
 
 import itertools
 import operator
@@ -6,226 +6,244 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.creation import counted
-from jitkernels.frontends.joining import concatenate, joined
-from jitkernels.frontends.reductions import axes_of, is_given, tracer_of
-from jitkernels.frontends.shaping import broadcast_to, flip, moveaxis, of_array, ravel, transpose
-from jitkernels.frontends.tables import METHODS, implements
-from jitkernels.frontends.traced import Traced, fresh, traced
-from jitkernels.frontends.universal import cast_to, operand, stored
-from jitkernels.frontends.whole import Whole, as_extent
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Number
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.numpy.concatenate import concatenate, joined
+from jitkernels.compiler.capture.numpy.creation import iota
+from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
+from jitkernels.compiler.capture.numpy.shape_ops import (
+    broadcast_to,
+    flip,
+    moveaxis,
+    of_array,
+    ravel,
+    transpose,
+)
+from jitkernels.compiler.capture.numpy.ufuncs import cast_to, operand, stored
+from jitkernels.compiler.capture.override_registry import METHODS, implements
+from jitkernels.compiler.capture.symint import Whole, as_extent
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
 
 
-def along(given: Traced, axis: int, part: Any) -> Any:
-    """A part of one dimension."""
-    return given[(slice(None),) * axis + (part,)]
+def along(array: Traced, axis: int, part: Any) -> Any:
+    """A slice of one dimension."""
+    return array[(slice(None),) * axis + (part,)]
 
 
 @implements(np.take, methods="take")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    given = of_array(a)
+    array = of_array(a)
     if mode != "raise":
         raise UnknownError("take with mode=")
     if axis is None:
-        given, axis = ravel(given), 0
-    position = axes_of(axis, given.ndim)[0]
+        array, axis = ravel(array), 0
+    position = axes_of(axis, array.ndim)[0]
     if type(indices) is int or type(indices) is Whole:
-        found = along(given, position, indices)
-        found = fresh(given.tracer, found.node, is_scalar=not found.ndim)
+        result = along(array, position, indices)
+        result = fresh(array.tracer, result.node, is_scalar=not result.ndim)
     else:
-        chosen = traced(given.tracer, indices)
+        chosen = traced(array.tracer, indices)
         if chosen.dtype.kind not in "iu":
-            raise UnknownError("take by what is no int")
-        found = along(given, position, chosen if chosen.ndim else chosen.region((), ()))
-        found = fresh(given.tracer, found.node, is_scalar=found.is_scalar)
-    return stored(given.tracer, found.node, out) if out is not None else found
+            raise UnknownError("take by indices that are no ints")
+        result = along(array, position, chosen if chosen.ndim else chosen.region((), ()))
+        result = fresh(array.tracer, result.node, is_scalar=result.is_scalar)
+    return stored(array.tracer, result.node, out) if out is not None else result
 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    given, key = _key_along(of_array(arr), of_array(indices), axis, "take_along_axis")
-    return given[key]
+    array, key = _key_along(of_array(arr), of_array(indices), axis, "take_along_axis")
+    return array[key]
 
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     if type(arr) is not Traced:
-        raise UnknownError("put_along_axis of what is no array of the function")
+        raise UnknownError("put_along_axis of an object that is no array of the trace")
     if axis is None and arr.ndim != 1:
         raise UnknownError("put_along_axis without an axis")
-    given, key = _key_along(arr, of_array(indices), 0 if axis is None else axis, "put_along_axis")
-    given[key] = values
+    array, key = _key_along(arr, of_array(indices), 0 if axis is None else axis, "put_along_axis")
+    array[key] = values
 
 
-def _key_along(given: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Traced, Any]:
-    """An array, and the key of those of its elements that numbers pick along an axis."""
+def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Traced, Any]:
+    """An array, and the key of the elements that indices gather along an axis."""
     if axis is None:
-        given, axis = ravel(given), 0
-    if given.ndim != chosen.ndim:
+        array, axis = ravel(array), 0
+    if array.ndim != chosen.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    position = axes_of(axis, given.ndim)[0]
+    position = axes_of(axis, array.ndim)[0]
     key = []
-    for i in range(given.ndim):
+    for i in range(array.ndim):
         if i == position:
             key.append(chosen)
             continue
-        if not extents.same(given.extents[i], chosen.extents[i]) and given.extents[i] != chosen.extents[i]:
+        if (
+            not symbolic_dims.same(array.extents[i], chosen.extents[i])
+            and array.extents[i] != chosen.extents[i]
+        ):
             raise UnknownError(f"{name} that broadcasts")
-        numbers = construct.expand_dims(counted(given.extents[i]), [j for j in range(given.ndim) if j != i])
-        key.append(fresh(given.tracer, numbers))
-    return given, tuple(key)
+        numbers = builder.expand_dims(iota(array.extents[i]), [j for j in range(array.ndim) if j != i])
+        key.append(fresh(array.tracer, numbers))
+    return array, tuple(key)
 
 
 @implements(np.repeat, methods="repeat")
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    given = of_array(a)
+    array = of_array(a)
     if isinstance(repeats, tuple | list) and len(repeats) == 1:
         repeats = repeats[0]
     if type(repeats) not in (int, Whole, np.int64):
         raise UnknownError("repeat by an array")
     times = as_extent(repeats)
     if axis is None:
-        given, axis = ravel(given), 0
-    position = axes_of(axis, given.ndim)[0]
-    node = construct.expand_dims(given.node, (position + 1,))
-    shape = [*given.extents[: position + 1], times, *given.extents[position + 1 :]]
-    spread = construct.broadcast_to(node, shape)
-    joined = [*given.extents[:position], given.extents[position] * times, *given.extents[position + 1 :]]
-    return fresh(given.tracer, construct.reshape(spread, joined))
+        array, axis = ravel(array), 0
+    position = axes_of(axis, array.ndim)[0]
+    node = builder.expand_dims(array.node, (position + 1,))
+    shape = [*array.extents[: position + 1], times, *array.extents[position + 1 :]]
+    spread = builder.broadcast_to(node, shape)
+    joined = [*array.extents[:position], array.extents[position] * times, *array.extents[position + 1 :]]
+    return fresh(array.tracer, builder.reshape(spread, joined))
 
 
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Any:  # noqa: N803
-    given = of_array(A)
-    times = tuple(as_extent(one) for one in reps) if isinstance(reps, tuple | list) else (as_extent(reps),)
-    total = max(given.ndim, len(times))
+    array = of_array(A)
+    times = tuple(as_extent(rep) for rep in reps) if isinstance(reps, tuple | list) else (as_extent(reps),)
+    total = max(array.ndim, len(times))
     times = (1,) * (total - len(times)) + times
-    node = construct.expand_dims(given.node, range(total - given.ndim)) if total > given.ndim else given.node
+    node = builder.expand_dims(array.node, range(total - array.ndim)) if total > array.ndim else array.node
     shape, joined = [], []
-    for count, one in zip(times, node.shape, strict=True):
-        shape += [count, one]
-        joined.append(count * one)
-    spread = construct.broadcast_to(construct.expand_dims(node, range(0, 2 * total, 2)), shape)
-    return fresh(given.tracer, construct.reshape(spread, joined))
+    for count, extent in zip(times, node.shape, strict=True):
+        shape += [count, extent]
+        joined.append(count * extent)
+    spread = builder.broadcast_to(builder.expand_dims(node, range(0, 2 * total, 2)), shape)
+    return fresh(array.tracer, builder.reshape(spread, joined))
 
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    given = of_array(a)
+    array = of_array(a)
     if axis is None:
-        flat = ravel(given)
-        node = roll(flat, shift, 0).node if given.ndim else given.node
-        return fresh(given.tracer, construct.reshape(node, given.extents))
-    axes = axes_of(axis, given.ndim)
+        flat = ravel(array)
+        node = roll(flat, shift, 0).node if array.ndim else array.node
+        return fresh(array.tracer, builder.reshape(node, array.extents))
+    axes = axes_of(axis, array.ndim)
     shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         axes = axes * len(shifts) if len(axes) == 1 else axes
-    found = given
-    for one, position in zip(shifts, axes, strict=True):
-        found = _rolled(found, as_extent(one), position)
-    made = fresh(given.tracer, found.node)
-    if given.ndim > 1:
-        made.view.storage.lie_like(given.view.strides())
-    return made
+    result = array
+    for amount, position in zip(shifts, axes, strict=True):
+        result = _rolled(result, as_extent(amount), position)
+    created = fresh(array.tracer, result.node)
+    if array.ndim > 1:
+        created.view.storage.set_layout_like(array.view.strides())
+    return created
 
 
-def _rolled(given: Traced, shift: Number, axis: int) -> Traced:
-    extent = given.extents[axis]
-    if extents.same(extent, 0) or extents.same(extent, 1):
-        return given
+def _rolled(array: Traced, shift: Number, axis: int) -> Traced:
+    extent = array.extents[axis]
+    if symbolic_dims.same(extent, 0) or symbolic_dims.same(extent, 1):
+        return array
     if not (-extent < shift < extent):
         shift = shift % extent
     if shift == 0:
-        return given
+        return array
     cut = extent - shift if shift > 0 else -shift
-    whole = Whole(given.tracer, cut)
-    return concatenate([along(given, axis, slice(whole, None)), along(given, axis, slice(None, whole))], axis)  # type: ignore[no-any-return]
+    whole = Whole(array.tracer, cut)
+    return concatenate([along(array, axis, slice(whole, None)), along(array, axis, slice(None, whole))], axis)  # type: ignore[no-any-return]
 
 
 @implements(np.rot90)
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
-    given = of_array(m)
+    array = of_array(m)
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
-    one, other = axes_of(tuple(axes), given.ndim)
-    if one == other:
+    first_axis, second_axis = axes_of(tuple(axes), array.ndim)
+    if first_axis == second_axis:
         raise ValueError("Axes must be different.")
     turns = operator.index(k) % 4
     if turns == 0:
-        return given[:]
+        return array[:]
     if turns == 2:
-        return flip(flip(given, one), other)
-    order = list(range(given.ndim))
-    order[one], order[other] = other, one
-    return transpose(flip(given, other), order) if turns == 1 else flip(transpose(given, order), other)
+        return flip(flip(array, first_axis), second_axis)
+    order = list(range(array.ndim))
+    order[first_axis], order[second_axis] = second_axis, first_axis
+    return (
+        transpose(flip(array, second_axis), order)
+        if turns == 1
+        else flip(transpose(array, order), second_axis)
+    )
 
 
 @implements(np.diff)
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    given = of_array(a)
+    array = of_array(a)
     if is_given(prepend) or is_given(append) or type(n) is not int:
         raise UnknownError("diff with these options")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
-    position = axes_of(axis, given.ndim)[0]
-    apart = np.not_equal if given.dtype == bool else np.subtract
+    position = axes_of(axis, array.ndim)[0]
+    apart = np.not_equal if array.dtype == bool else np.subtract
     for _ in range(n):
-        given = apart(along(given, position, slice(1, None)), along(given, position, slice(None, -1)))
-    return given
+        array = apart(along(array, position, slice(1, None)), along(array, position, slice(None, -1)))
+    return array
 
 
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    given = of_array(ary)
-    position = axes_of(axis, given.ndim)[0]
+    array = of_array(ary)
+    position = axes_of(axis, array.ndim)[0]
     if isinstance(indices_or_sections, tuple | list):
         cuts = [0, *indices_or_sections, None]
     else:
         sections = operator.index(indices_or_sections)
         if sections <= 0:
             raise ValueError("number sections must be larger than 0.")
-        each, extras = divmod(int(given.extents[position]), sections)
+        each, extras = divmod(int(array.extents[position]), sections)
         cuts = [0]
         for i in range(sections):
             cuts.append(cuts[-1] + each + (1 if i < extras else 0))
-    return [along(given, position, slice(one, other)) for one, other in itertools.pairwise(cuts)]
+    return [along(array, position, slice(start, stop)) for start, stop in itertools.pairwise(cuts)]
 
 
 @implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    given = of_array(ary)
+    array = of_array(ary)
     if isinstance(indices_or_sections, tuple | list):
-        return array_split(given, indices_or_sections, axis)
-    position = axes_of(axis, given.ndim)[0]
+        return array_split(array, indices_or_sections, axis)
+    position = axes_of(axis, array.ndim)[0]
     sections = operator.index(indices_or_sections)
-    extent = given.extents[position]
+    extent = array.extents[position]
     if extent % sections != 0:
         raise ValueError("array split does not result in an equal division")
     each = extent // sections
-    part: Any = each if type(each) is int else Whole(given.tracer, each)
-    return [along(given, position, slice(i * part, (i + 1) * part)) for i in range(sections)]
+    part: Any = each if type(each) is int else Whole(array.tracer, each)
+    return [along(array, position, slice(i * part, (i + 1) * part)) for i in range(sections)]
 
 
 @implements(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
-    given = of_array(array)
-    widths = _widths(pad_width, given.ndim)
-    values = _widths(keywords.pop("constant_values", 0), given.ndim) if mode == "constant" else None
+    operand_array = of_array(array)
+    widths = _widths(pad_width, operand_array.ndim)
+    values = _widths(keywords.pop("constant_values", 0), operand_array.ndim) if mode == "constant" else None
     if keywords or mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
         raise UnknownError(f"pad with mode {mode!r} and these options")
-    found = given
+    result = operand_array
     for axis, (before, after) in enumerate(widths):
-        if not (extents.same(before, 0) and extents.same(after, 0)):
-            found = _padded(found, axis, before, after, mode, values[axis] if values else None)
-    made = fresh(given.tracer, found.node)
-    if given.ndim > 1 and given.view.is_c() is not True and transpose(given).view.is_c():
-        columns = range(1, given.ndim + 1)  # in which it lies if the array does and not otherwise
-        made.view.storage.lie_like(columns)
-    return made
+        if not (symbolic_dims.same(before, 0) and symbolic_dims.same(after, 0)):
+            result = _padded(result, axis, before, after, mode, values[axis] if values else None)
+    created = fresh(operand_array.tracer, result.node)
+    if (
+        operand_array.ndim > 1
+        and operand_array.view.is_c() is not True
+        and transpose(operand_array).view.is_c()
+    ):
+        columns = range(1, operand_array.ndim + 1)  # pad keeps Fortran order, and otherwise uses C order
+        created.view.storage.set_layout_like(columns)
+    return created
 
 
 def _widths(width: Any, ndim: int) -> list[Any]:
@@ -234,107 +252,110 @@ def _widths(width: Any, ndim: int) -> list[Any]:
         raise UnknownError("pad with a dict")
     if not isinstance(width, tuple | list):
         return [(width, width)] * ndim
-    if all(not isinstance(one, tuple | list) for one in width):
+    if all(not isinstance(pair_of_axis, tuple | list) for pair_of_axis in width):
         pair = (width[0], width[0]) if len(width) == 1 else tuple(width)
         return [pair] * ndim
-    pairs = [(one[0], one[0]) if len(one) == 1 else tuple(one) for one in width]
+    pairs = [
+        (pair_of_axis[0], pair_of_axis[0]) if len(pair_of_axis) == 1 else tuple(pair_of_axis)
+        for pair_of_axis in width
+    ]
     return pairs * ndim if len(pairs) == 1 else pairs
 
 
-def _padded(given: Traced, axis: int, before: Any, after: Any, mode: str, values: Any) -> Traced:
-    extent = given.extents[axis]
+def _padded(array: Traced, axis: int, before: Any, after: Any, mode: str, values: Any) -> Traced:
+    extent = array.extents[axis]
     first, last = as_extent(before), as_extent(after)
     if first < 0 or last < 0:
         raise ValueError("index can't contain negative values")
     if mode == "constant":
         parts: list[Any] = [
-            _constant(given, axis, first, values[0]),
-            given,
-            _constant(given, axis, last, values[1]),
+            _constant(array, axis, first, values[0]),
+            array,
+            _constant(array, axis, last, values[1]),
         ]
     elif mode == "edge":
         if extent == 0:
-            raise UnknownError("pad of nothing")
+            raise UnknownError("pad of an empty array")
         parts = [
-            _edge(given, axis, slice(0, 1), first),
-            given,
-            _edge(given, axis, slice(-1, None), last),
+            _edge(array, axis, slice(0, 1), first),
+            array,
+            _edge(array, axis, slice(-1, None), last),
         ]
     else:
         shift = 1 if mode == "reflect" else 0
         if first > extent - shift or last > extent - shift or extent < 2:
-            raise UnknownError("pad by more than there is")
-        one, other, size = (_whole(given, number) for number in (first, last, extent))
+            raise UnknownError("pad by more elements than the array has")
+        before_count, after_count, size = (_whole(array, number) for number in (first, last, extent))
         if mode == "wrap":
             parts = [
-                along(given, axis, slice(size - one, None)),
-                given,
-                along(given, axis, slice(None, other)),
+                along(array, axis, slice(size - before_count, None)),
+                array,
+                along(array, axis, slice(None, after_count)),
             ]
         else:
             parts = [
-                flip(along(given, axis, slice(shift, one + shift)), axis) if first > 0 else None,
-                given,
-                flip(along(given, axis, slice(size - other - shift, size - shift)), axis)
+                flip(along(array, axis, slice(shift, before_count + shift)), axis) if first > 0 else None,
+                array,
+                flip(along(array, axis, slice(size - after_count - shift, size - shift)), axis)
                 if last > 0
                 else None,
             ]
-    kept = [one for one in parts if one is not None and not extents.same(one.extents[axis], 0)]
-    return joined(kept or [given], axis, named=True)  # type: ignore[no-any-return]
+    remaining = [part for part in parts if part is not None and not symbolic_dims.same(part.extents[axis], 0)]
+    return joined(remaining or [array], axis, named=True)  # type: ignore[no-any-return]
 
 
-def _whole(given: Traced, value: Number) -> Any:
-    return value if type(value) is int else Whole(given.tracer, value)
+def _whole(array: Traced, value: Number) -> Any:
+    return value if type(value) is int else Whole(array.tracer, value)
 
 
-def _constant(given: Traced, axis: int, count: Number, value: Any) -> Traced:
-    tracer = given.tracer
-    shape = [count if i == axis else one for i, one in enumerate(given.extents)]
-    one = operand(tracer, value)
-    if type(one) is float and given.dtype.kind != "f":
+def _constant(array: Traced, axis: int, count: Number, value: Any) -> Traced:
+    tracer = array.tracer
+    shape = [count if i == axis else extent for i, extent in enumerate(array.extents)]
+    number = operand(tracer, value)
+    if type(number) is float and array.dtype.kind != "f":
         raise UnknownError("pad of ints with a float")
-    return fresh(tracer, construct.broadcast_to(cast_to(tracer, one, given.dtype.name), shape))
+    return fresh(tracer, builder.broadcast_to(cast_to(tracer, number, array.dtype.name), shape))
 
 
-def _edge(given: Traced, axis: int, part: slice, count: Number) -> Traced:
-    shape = [count if i == axis else one for i, one in enumerate(given.extents)]
-    return broadcast_to(along(given, axis, part), tuple(_whole(given, one) for one in shape))  # type: ignore[no-any-return]
+def _edge(array: Traced, axis: int, part: slice, count: Number) -> Traced:
+    shape = [count if i == axis else extent for i, extent in enumerate(array.extents)]
+    return broadcast_to(along(array, axis, part), tuple(_whole(array, extent) for extent in shape))  # type: ignore[no-any-return]
 
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     tracer = tracer_of()
-    one, other = traced(tracer, arr), traced(tracer, values)
+    left, right = traced(tracer, arr), traced(tracer, values)
     if axis is None:
-        one, other, axis = ravel(one), ravel(other), 0
-    return concatenate([one, other], axis)
+        left, right, axis = ravel(left), ravel(right), 0
+    return concatenate([left, right], axis)
 
 
 @implements(np.diag)
 def diag(v: Any, k: Any = 0) -> Any:
-    given = of_array(v)
+    array = of_array(v)
     shift = as_extent(k)
-    if given.ndim == 2:
-        return np.diagonal(given, k)
-    if given.ndim != 1:
+    if array.ndim == 2:
+        return np.diagonal(array, k)
+    if array.ndim != 1:
         raise ValueError("Input must be 1- or 2-d.")
-    size = given.extents[0] + abs(shift)
-    zeros = construct.broadcast_to(construct.constant(0, given.dtype.name), (size, size))
+    size = array.extents[0] + abs(shift)
+    zeros = builder.broadcast_to(builder.constant(0, array.dtype.name), (size, size))
     start = (0, shift) if shift >= 0 else (-shift, 0)
-    options = {"map": ((start[0], ((0, 1),)), (start[1], ((0, 1),))), "extents": given.extents}
-    return fresh(given.tracer, Node("update", (zeros, given.node), given.dtype.name, (size, size), options))
+    options = {"map": ((start[0], ((0, 1),)), (start[1], ((0, 1),))), "extents": array.extents}
+    return fresh(array.tracer, Node("update", (zeros, array.node), array.dtype.name, (size, size), options))
 
 
 @implements(np.cross)
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    one, other = of_array(a), of_array(b)
+    left, right = of_array(a), of_array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
-    one, other = moveaxis(one, axisa, -1), moveaxis(other, axisb, -1)
-    if one.extents[-1] != 3 or other.extents[-1] != 3:
+    left, right = moveaxis(left, axisa, -1), moveaxis(right, axisb, -1)
+    if left.extents[-1] != 3 or right.extents[-1] != 3:
         raise UnknownError("cross of vectors of other than three elements")
-    x = [one[..., i] for i in range(3)]
-    y = [other[..., i] for i in range(3)]
+    x = [left[..., i] for i in range(3)]
+    y = [right[..., i] for i in range(3)]
     parts = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]
     return moveaxis(np.stack(parts, axis=-1), -1, axisc)
 

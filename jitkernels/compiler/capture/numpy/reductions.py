@@ -1,29 +1,31 @@
-"""Reductions and running sums of traced arrays, in the types that NumPy adds and multiplies in."""
+"""Reductions and scans (cumulative reductions) of traced arrays, with NumPy's accumulator dtypes."""
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.tables import COMPOSED, METHODS, implements, serves
-from jitkernels.frontends.traced import Traced, fresh, result, traced
-from jitkernels.frontends.tracer import Tracer, current
-from jitkernels.frontends.universal import apply, cast_mask, cast_to, loop_of, operand, stored
-from jitkernels.graph import construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import is_known
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
+from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, loop_of, operand, stored
+from jitkernels.compiler.capture.override_registry import COMPOSED, METHODS, implements, serves
+from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number
 
 KINDS = {
     np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max", np.logical_or: "any",
     np.logical_and: "all",
 }  # fmt: skip
 UFUNCS = {kind: ufunc for ufunc, kind in KINDS.items()}
-NOTHING = type(np._NoValue)  # what NumPy's dispatch passes for arguments that were not given
+NOTHING = type(np._NoValue)  # the default of omitted arguments in NumPy's signatures
 
 
 def tracer_of() -> Tracer:
-    """The trace of this thread; there is one wherever traced arrays are."""
+    """The trace of this thread; traced arrays exist only while there is one."""
     tracer = current()
     if tracer is None:
         raise UnknownError("no trace is open")
@@ -31,14 +33,14 @@ def tracer_of() -> Tracer:
 
 
 def is_given(value: Any) -> bool:
-    """Whether an argument of one of NumPy's functions was given."""
+    """Whether an optional argument of a NumPy function is present."""
     return value is not None and not isinstance(value, NOTHING)
 
 
 def dtype_name(dtype: Any) -> str:
     """A dtype argument's name."""
     if type(dtype) is Traced:
-        raise UnknownError("a number or an array as a dtype")  # though they have one
+        raise UnknownError("a number or an array as a dtype")  # although they have a dtype
     kind = np.dtype(dtype)
     if not is_known(kind):
         raise UnknownError(f"dtype {kind}")
@@ -46,16 +48,16 @@ def dtype_name(dtype: Any) -> str:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """An axis argument as axes from 0 on."""
+    """An axis argument as a tuple of nonnegative axes."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple | list):
-        return construct.normalized([operator.index(one) for one in axis], ndim)
-    return construct.normalized([operator.index(axis)], ndim)
+        return builder.normalized([operator.index(dimension) for dimension in axis], ndim)
+    return builder.normalized([operator.index(axis)], ndim)
 
 
 def accumulator(kind: str, dtype: str) -> str:
-    """The type that NumPy reduces a type in."""
+    """The accumulator dtype of a NumPy reduction."""
     if kind in ("any", "all"):
         return "bool"
     if kind in ("sum", "prod"):
@@ -71,6 +73,16 @@ def _identity(kind: str, dtype: str) -> Any:
     return {"sum": 0, "prod": 1, "any": False, "all": True}.get(kind)
 
 
+def guard_nonempty(tracer: Tracer, counts: Sequence[Number]) -> None:
+    """Guard that loop-variant extents are not zero, where NumPy would raise or warn for an empty operand.
+
+    Intervals may prove it; otherwise the compiled code tests it.
+    """
+    for count in counts:
+        if symbolic_dims.is_moving(count) and not dim_bounds.is_surely(count, ">"):
+            tracer.checks.append(builder.elementwise("less", builder.extent(count), 1))
+
+
 @serves("ufunc.reduce")
 def reduce_ufunc(
     tracer: Tracer,
@@ -84,25 +96,25 @@ def reduce_ufunc(
     where: Any = True,
 ) -> Any:
     """``ufunc.reduce``."""
-    given = traced(tracer, array)
+    operand_array = traced(tracer, array)
     kind = KINDS.get(ufunc)
     target = out[0] if isinstance(out, tuple) else out
     if kind is None:
         composed = COMPOSED.get(ufunc.reduce) if tracer.differentiates else None
         if composed is not None and not is_given(initial) and where is True and dtype is target is None:
-            return composed(given, axis, keepdims=bool(keepdims))
-        return _other(tracer, ufunc, given, axis, dtype, target, keepdims, initial, where)
-    if given.ndim == 0 and isinstance(axis, int) and axis in (0, -1):
+            return composed(operand_array, axis, keepdims=bool(keepdims))
+        return _other(tracer, ufunc, operand_array, axis, dtype, target, keepdims, initial, where)
+    if operand_array.ndim == 0 and isinstance(axis, int) and axis in (0, -1):
         axis = ()
-    return reduced(tracer, kind, given, axis, dtype, target, bool(keepdims), initial, where)
+    return reduced(tracer, kind, operand_array, axis, dtype, target, bool(keepdims), initial, where)
 
 
 def reduced(
-    tracer: Tracer, kind: str, given: Traced, axis: Any = None, dtype: Any = None, out: Any = None,
+    tracer: Tracer, kind: str, array: Traced, axis: Any = None, dtype: Any = None, out: Any = None,
     keepdims: bool = False, initial: Any = None, where: Any = True,
 ) -> Any:  # fmt: skip
     """A reduction by NumPy's rules."""
-    own = given.dtype.name
+    own = array.dtype.name
     if is_given(dtype):
         name = dtype_name(dtype)
     elif out is not None and kind in ("sum", "prod", "min", "max"):
@@ -112,15 +124,16 @@ def reduced(
     if kind in ("any", "all"):
         if name != "bool":
             raise UnknownError(f"{kind} with dtype {name}")
-        node = given.node if own == "bool" else construct.elementwise("not_equal", given.node, 0)
+        node = array.node if own == "bool" else builder.elementwise("not_equal", array.node, 0)
     else:
         if not np.can_cast(own, name, "same_kind"):
             raise TypeError(f"Cannot cast ufunc '{UFUNCS[kind].__name__}' input from {own} to {name}")
-        node = construct.cast(given.node, name)
-    over = axes_of(axis, given.ndim)
+        node = builder.cast(array.node, name)
+    over = axes_of(axis, array.ndim)
     if kind in ("min", "max") and name == "bool":
-        if any(extents.same(given.extents[i], 0) for i in over):
-            raise UnknownError(f"{kind} of nothing")
+        if any(symbolic_dims.same(array.extents[i], 0) for i in over):
+            raise UnknownError(f"{kind} of an empty array")
+        guard_nonempty(tracer, [array.extents[i] for i in over])
         kind = "all" if kind == "min" else "any"
     elif name == "bool" and kind not in ("any", "all"):
         raise UnknownError(f"{kind} of bool")
@@ -130,39 +143,45 @@ def reduced(
             if not is_given(initial):
                 raise ValueError(f"reduction operation '{UFUNCS[kind].__name__}' does not have an identity")
             nothing = initial
-        mask = construct.broadcast_to(cast_mask(tracer, operand(tracer, where)), node.shape)
+        mask = builder.broadcast_to(cast_mask(tracer, operand(tracer, where)), node.shape)
         node = Node("where", (mask, node, cast_to(tracer, operand(tracer, nothing), name)), name, node.shape)
-    if kind in ("min", "max") and is_given(initial) and any(extents.same(node.shape[i], 0) for i in over):
-        shape = [1 if i in over else one for i, one in enumerate(node.shape)]
-        node = construct.broadcast_to(cast_to(tracer, operand(tracer, initial), name), shape)
-    found = construct.reduce(kind, node, over, keepdims=keepdims)
+    if (
+        kind in ("min", "max")
+        and is_given(initial)
+        and any(symbolic_dims.same(node.shape[i], 0) for i in over)
+    ):
+        shape = [1 if i in over else extent for i, extent in enumerate(node.shape)]
+        node = builder.broadcast_to(cast_to(tracer, operand(tracer, initial), name), shape)
+    if kind in ("min", "max"):
+        guard_nonempty(tracer, [node.shape[i] for i in over])
+    result = builder.reduce(kind, node, over, keepdims=keepdims, is_tested=True)
     if is_given(initial):
         if kind == "sum" and np.dtype(name).kind == "f" and bool(initial == 0):
-            raise UnknownError("a sum that begins with a zero, which has a sign")
-        found = apply(
+            raise UnknownError("a sum with initial=0, whose sign matters")
+        result = apply(
             tracer,
             UFUNCS[kind].__name__,
-            fresh(tracer, found),
+            fresh(tracer, result),
             fresh(tracer, cast_to(tracer, operand(tracer, initial), name)),
         )
     if out is not None:
         if type(out) is Traced and not (
-            out.ndim == found.ndim
-            and all(one == other for one, other in zip(out.extents, found.shape, strict=True))
+            out.ndim == result.ndim
+            and all(extent == other for extent, other in zip(out.extents, result.shape, strict=True))
         ):
-            raise UnknownError("an output of another shape than a reduction's result")  # which NumPy refuses
-        return stored(tracer, found, out, casting="unsafe" if kind in ("any", "all") else "same_kind")
-    return _laid_out(tracer, found, given)
+            raise UnknownError("an output of another shape than a reduction's result")  # NumPy raises
+        return stored(tracer, result, out, casting="unsafe" if kind in ("any", "all") else "same_kind")
+    return _laid_out(tracer, result, array)
 
 
-def _laid_out(tracer: Tracer, node: Node, given: Traced) -> Traced:
-    return result(tracer, node, given)
+def _laid_out(tracer: Tracer, node: Node, array: Traced) -> Traced:
+    return result(tracer, node, array)
 
 
 def _other(
     tracer: Tracer,
     ufunc: Any,
-    given: Traced,
+    array: Traced,
     axis: Any,
     dtype: Any,
     out: Any,
@@ -170,19 +189,19 @@ def _other(
     initial: Any,
     where: Any,
 ) -> Any:
-    """Reductions by functions that graphs do not reduce by: NumPy does."""
+    """Reductions by ufuncs without a graph operation: NumPy computes them."""
     if is_given(dtype) or is_given(initial) or where is not True or ufunc.nin != 2 or ufunc.nout != 1:
         raise UnknownError(f"numpy.{ufunc.__name__}.reduce with these options")
-    over = axes_of(axis, given.ndim)
-    if any(extents.same(given.extents[i], 0) for i in over):
-        raise UnknownError(f"numpy.{ufunc.__name__}.reduce of nothing")
-    name = loop_of(ufunc, (given.node.dtype,) * 2, None)[-1]
-    shape = [one for i, one in enumerate(given.extents) if i not in over]
+    over = axes_of(axis, array.ndim)
+    if any(symbolic_dims.same(array.extents[i], 0) for i in over):
+        raise UnknownError(f"numpy.{ufunc.__name__}.reduce of an empty array")
+    name = loop_of(ufunc, (array.node.dtype,) * 2, None)[-1]
+    shape = [extent for i, extent in enumerate(array.extents) if i not in over]
     tracer.note(f"numpy.{ufunc.__name__}.reduce is computed by NumPy")
-    node = Node("call", (given.node,), name, shape, {"function": Reduction(ufunc, over)})
+    node = Node("call", (array.node,), name, shape, {"function": Reduction(ufunc, over)})
     if keepdims:
-        node = construct.expand_dims(node, over)
-    return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, given)
+        node = builder.expand_dims(node, over)
+    return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, array)
 
 
 class Reduction:
@@ -202,35 +221,39 @@ def accumulate_ufunc(
 ) -> Any:
     """``ufunc.accumulate``."""
     kind = KINDS.get(ufunc)
-    given = traced(tracer, array)
-    if kind not in ("sum", "prod", "min", "max") or not given.ndim:
+    operand_array = traced(tracer, array)
+    if kind not in ("sum", "prod", "min", "max") or not operand_array.ndim:
         raise UnknownError(f"numpy.{ufunc.__name__}.accumulate")
-    return scanned(tracer, kind, given, axis, dtype, out[0] if isinstance(out, tuple) else out)
+    return cumulative_reduction(
+        tracer, kind, operand_array, axis, dtype, out[0] if isinstance(out, tuple) else out
+    )
 
 
-def scanned(tracer: Tracer, kind: str, given: Traced, axis: Any, dtype: Any = None, out: Any = None) -> Any:
-    """A running reduction."""
+def cumulative_reduction(
+    tracer: Tracer, kind: str, array: Traced, axis: Any, dtype: Any = None, out: Any = None
+) -> Any:
+    """A cumulative reduction (scan)."""
     name = (
         dtype_name(dtype)
         if is_given(dtype)
         else out.dtype.name
         if out is not None
-        else accumulator(kind, given.dtype.name)
+        else accumulator(kind, array.dtype.name)
     )
-    if not np.can_cast(given.dtype, name, "same_kind") or name == "bool":
-        raise UnknownError(f"a running {kind} of {given.dtype} in {name}")
-    along = axes_of(axis, given.ndim)[0]
+    if not np.can_cast(array.dtype, name, "same_kind") or name == "bool":
+        raise UnknownError(f"a cumulative {kind} of {array.dtype} in {name}")
+    along = axes_of(axis, array.ndim)[0]
     options = {"kind": kind, "axis": along}
-    node = Node("scan", (construct.cast(given.node, name),), name, given.extents, options)
-    return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, given)
+    node = Node("scan", (builder.cast(array.node, name),), name, array.extents, options)
+    return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, array)
 
 
 @serves("ufunc.outer")
 def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: Any) -> Any:
     """``ufunc.outer``."""
-    one, other = traced(tracer, left), traced(tracer, right)
-    spread = construct.expand_dims(one.node, range(one.ndim, one.ndim + other.ndim))
-    return ufunc(fresh(tracer, spread), other, **keywords)
+    left_array, right_array = traced(tracer, left), traced(tracer, right)
+    spread = builder.expand_dims(left_array.node, range(left_array.ndim, left_array.ndim + right_array.ndim))
+    return ufunc(fresh(tracer, spread), right_array, **keywords)
 
 
 @serves("ufunc.reduceat")
@@ -288,34 +311,35 @@ implements(np.any, methods="any")(_decision("any"))
 implements(np.all, methods="all")(_decision("all"))
 
 
-def _running(kind: str) -> Any:
+def _cumulative(kind: str) -> Any:
     def scan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         tracer = tracer_of()
-        given = traced(tracer, a)
+        array = traced(tracer, a)
         if axis is None:
-            given, axis = METHODS["ravel"](given), 0
-        return scanned(tracer, kind, given, axis, dtype, out)
+            array, axis = METHODS["ravel"](array), 0
+        return cumulative_reduction(tracer, kind, array, axis, dtype, out)
 
     return scan
 
 
-implements(np.cumsum, methods="cumsum")(_running("sum"))
-implements(np.cumprod, methods="cumprod")(_running("prod"))
+implements(np.cumsum, methods="cumsum")(_cumulative("sum"))
+implements(np.cumprod, methods="cumprod")(_cumulative("prod"))
 
 
 def _position(kind: str) -> Any:
     def find(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         tracer = tracer_of()
-        given = traced(tracer, a)
+        array = traced(tracer, a)
         keep = bool(keepdims) if is_given(keepdims) else False
-        if given.ndim == 0:
+        if array.ndim == 0:
             raise UnknownError(f"{kind} of a number")
-        flat = construct.reshape(given.node, (-1,)) if axis is None and given.ndim > 1 else given.node
-        along = (0,) if axis is None else axes_of(axis, given.ndim)[:1]
-        node = construct.reduce(kind, flat, along)
+        flat = builder.reshape(array.node, (-1,)) if axis is None and array.ndim > 1 else array.node
+        along = (0,) if axis is None else axes_of(axis, array.ndim)[:1]
+        guard_nonempty(tracer, [flat.shape[i] for i in along])
+        node = builder.reduce(kind, flat, along, is_tested=True)
         if keep:
-            node = construct.expand_dims(node, range(given.ndim) if axis is None else along)
-        return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, given)
+            node = builder.expand_dims(node, range(array.ndim) if axis is None else along)
+        return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, array)
 
     return find
 

@@ -1,10 +1,10 @@
-"""Functions of single numbers in a trace: ``float``, ``int``, ``len``, ``np.float32``, ``math.exp``.
+"""Conversions and `math` functions of traced scalars: ``float``, ``int``, ``len``, ``np.float32``, ``math.exp``.
 
-They ask for plain numbers, of which code would be made for each. So traced functions see these in their place, where
-they call them; where they stand for types, they are what they are.
+The originals need concrete numbers, which would specialize the code to each value. So traced functions see replacements
+at call sites; references to the types stay unchanged.
 
-Python's floats raise where NumPy's do not: where a division by zero, a root of a negative number or an overflow would
-be. The code then finds a number that is not finite, and the call is refused before anything is written.
+Python floats raise where NumPy's do not: division by zero, roots of negative numbers, overflow. The code then detects
+a result that is not finite, and the call bails out before anything is written.
 """
 
 import math
@@ -13,86 +13,113 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.flow.growing import Listed
-from jitkernels.frontends.flow.ints import as_int, plain, truncated
-from jitkernels.frontends.standin import CALLED
-from jitkernels.frontends.tables import METHODS, serves
-from jitkernels.frontends.traced import Traced, fresh
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.universal import CLASSES, cast_to, elementwise, kind_of, weak
-from jitkernels.frontends.whole import Whole, as_whole
-from jitkernels.graph import construct, extents, limits
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.ir import Node, sorted_nodes
-from jitkernels.graph.scalars import DTYPES
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, plain, rounded_to_int
+from jitkernels.compiler.capture.numpy import python_float_ops
+from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to, elementwise, kind_of, weak
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.override_registry import METHODS, serves
+from jitkernels.compiler.capture.symint import Whole, as_symint, known_extent
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import DTYPES
+from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
 def _is_number(value: Any) -> bool:
     return type(value) is Whole or (type(value) is Traced and (value.is_scalar or value.is_weak))
 
 
-def _tracer_of(given: tuple[Any, ...]) -> Tracer | None:
-    """The trace that numbers are of, where at least one is, and the others are plain ones."""
-    tracers = [one.tracer for one in given if _is_number(one)]
-    plain = all(_is_number(one) or type(one) in CLASSES for one in given)
+def _tracer_of(array: tuple[Any, ...]) -> Tracer | None:
+    """The trace of the numbers, if at least one is traced and the others are concrete."""
+    tracers = [argument.tracer for argument in array if _is_number(argument)]
+    plain = all(_is_number(argument) or type(argument) in CLASSES for argument in array)
     return tracers[0] if tracers and plain else None
 
 
 @serves("careful")
-def careful(tracer: Tracer, ufunc: Any, *given: Any) -> Any:
-    """A function of Python's floats: what is not finite is Python's, which raises, or finds that it need not."""
-    floats = [weak(tracer, one) for one in given]
+def careful(tracer: Tracer, ufunc: Any, *arguments: Any) -> Any:
+    """A function of Python floats: non-finite results bail out, and Python raises or computes them."""
+    floats = [weak(tracer, argument) for argument in arguments]
     node = elementwise(tracer, ufunc, floats)[0]
     if not _is_positive(floats, ufunc):
         fine = elementwise(tracer, np.isfinite, [fresh(tracer, node)])[0]
         if tracer.differentiates and ufunc not in (np.floor_divide, np.remainder):
-            # Nothing is raised for NaN, nor where infinity gives it, and there is no plain function that could tell.
-            is_infinite = construct.elementwise("isinf", node)
-            for one in floats:
-                from_one = construct.elementwise("isinf", one.node)
+            # NaN operands, and infinities that follow from infinite ones, raise nothing; derivatives have no fallback.
+            is_infinite = builder.elementwise("isinf", node)
+            for operand in floats:
+                from_operand = builder.elementwise("isinf", operand.node)
                 for fits in (
-                    construct.elementwise("isnan", one.node),
-                    construct.elementwise("logical_and", is_infinite, from_one),
+                    builder.elementwise("isnan", operand.node),
+                    builder.elementwise("logical_and", is_infinite, from_operand),
                 ):
-                    fine = construct.elementwise("logical_or", fine, fits)
-        tracer.checks.append(construct.elementwise("logical_not", fine))
+                    fine = builder.elementwise("logical_or", fine, fits)
+        tracer.checks.append(builder.elementwise("logical_not", fine))
     return weak(tracer, fresh(tracer, node, is_scalar=True))
 
 
-def _is_positive(given: list[Traced], ufunc: Any) -> bool:
-    """Whether a root or logarithm is one of an extent that cannot be zero."""
-    node = given[0].node
-    extent = _extent_of(node) if len(given) == 1 and ufunc in (np.sqrt, np.log, np.log2, np.log10) else None
-    least = None if extent is None else extents.least_of(extent)
+def _is_positive(array: list[Traced], ufunc: Any) -> bool:
+    """Whether the operand of a root or logarithm is an extent that cannot be zero."""
+    node = array[0].node
+    extent = _extent_of(node) if len(array) == 1 and ufunc in (np.sqrt, np.log, np.log2, np.log10) else None
+    least = None if extent is None else symbolic_dims.least_of(extent)
     return least is not None and least > 0
 
 
 @serves("truth")
 def truth(value: Traced) -> bool | None:
-    """Whether a float argument is another number than zero, or is none at all; None where this is not asked."""
+    """Whether a float argument is nonzero, or NaN, as a guard; None for other values."""
     node, tracer = value.node, value.tracer
     if node.operation == "isnan" and _is_argument(tracer, node.inputs[0]):
         return _is_nan(tracer, node.inputs[0])
     if value.is_weak and _is_argument(tracer, node):
         return bool(value != 0.0)
-    return None
+    return None if tracer.depth else _compared(tracer, node)
+
+
+COMPARED = {
+    "less": np.less, "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+    "equal": np.equal, "not_equal": np.not_equal,
+}  # fmt: skip
+
+
+def _compared(tracer: Tracer, node: Node) -> bool | None:
+    """The truth of a NumPy scalar or of a comparison, guarded only on which side the argument lies."""
+    if _is_argument(tracer, node):
+        return python_float_ops.guarded(tracer, node.options["index"], np.not_equal, 0.0)
+    if node.operation not in COMPARED:
+        result = known_extent(tracer, node)
+        return None if result is None else bool(result != 0)
+    ufunc, nodes = COMPARED[node.operation], node.inputs
+    if nodes[0].operation == "constant":
+        ufunc, nodes = python_float_ops.SWAPPED[ufunc], nodes[::-1]
+    if _is_argument(tracer, nodes[0]) and nodes[1].operation == "constant":
+        bound = np.dtype(nodes[1].dtype).type(nodes[1].options["value"])
+        return python_float_ops.guarded(tracer, nodes[0].options["index"], ufunc, float(bound))
+    if not all(tracer.is_known(node) for node in nodes):
+        return None
+    operands = [known_extent(tracer, node) for node in nodes]
+    return None if None in operands else bool(python_float_ops.PLAIN[ufunc](*operands))
 
 
 def _is_argument(tracer: Tracer, node: Node) -> bool:
-    return node.operation == "input" and isinstance(tracer.leaves[node.options["index"]], float)
+    """Whether the node is a float argument, Python's or NumPy's."""
+    return node.operation == "input" and isinstance(tracer.leaves[node.options["index"]], float | np.floating)
 
 
 def _is_nan(tracer: Tracer, node: Node) -> bool:
     leaf = node.options["index"]
-    found = bool(np.isnan(tracer.leaves[leaf]))
-    tracer.guard(leaf, "<=", np.inf, not found)
-    return found
+    result = bool(np.isnan(tracer.leaves[leaf]))
+    tracer.guard(leaf, "<=", np.inf, not result)
+    return result
 
 
 @serves("power")
 def power(tracer: Tracer, base: Any, exponent: Any) -> Any:
-    """A power of Python's floats."""
+    """A power of Python floats."""
     quick = (
         {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}.get(exponent) if type(exponent) in CLASSES else None
     )
@@ -107,24 +134,24 @@ FUNCTIONS = {
     math.fabs: np.fabs, math.radians: np.radians, math.degrees: np.degrees, math.log: np.log, math.pow: np.power,
     math.atan2: np.arctan2, math.hypot: np.hypot, math.copysign: np.copysign, math.fmod: np.fmod,
 }  # fmt: skip
-"""Functions of `math`, and what they are for finite numbers."""
+"""Functions of `math`, and the universal functions that compute them for finite numbers."""
 
 
 @serves("math")
 def of_math(function: Any) -> Any:
-    """A function of `math` as a traced function sees it."""
+    """The replacement of a `math` function in traced functions."""
     ufunc, rounding = FUNCTIONS.get(function), ROUNDING.get(function)
 
-    def call(*given: Any) -> Any:
-        tracer = _tracer_of(given)
-        if tracer is not None and ufunc is not None and len(given) == ufunc.nin:
-            return power(tracer, *given) if ufunc is np.power else careful(tracer, ufunc, *given)
-        if function is math.isnan and tracer is not None and _is_argument(tracer, given[0].node):
-            return _is_nan(tracer, given[0].node)
+    def call(*arguments: Any) -> Any:
+        tracer = _tracer_of(arguments)
+        if tracer is not None and ufunc is not None and len(arguments) == ufunc.nin:
+            return power(tracer, *arguments) if ufunc is np.power else careful(tracer, ufunc, *arguments)
+        if function is math.isnan and tracer is not None and _is_argument(tracer, arguments[0].node):
+            return _is_nan(tracer, arguments[0].node)
         if tracer is not None and rounding is not None:
-            found = _rounded(tracer, given[0], rounding)
-            return function(*given) if found is None else found
-        return function(*given)
+            result = _rounded(tracer, arguments[0], rounding)
+            return function(*arguments) if result is None else result
+        return function(*arguments)
 
     return call if ufunc is not None or rounding is not None or function is math.isnan else function
 
@@ -133,33 +160,41 @@ ROUNDING = {math.floor: "floor", math.ceil: "ceil", math.trunc: "trunc"}
 
 
 def _rounded(tracer: Tracer, value: Any, way: str) -> Any:
-    """The whole number that a quotient or product of extents is rounded to; None where there is no such extent.
+    """A rounded quotient or product of extents as an extent; None where the operand is none.
 
-    A quotient of ints below 2**53 is rounded to a whole number only where it is one.
+    A quotient of ints below 2**53 rounds to an integer only where it is one.
     """
     if type(value) is Whole:
         return value
     node = value.node
     if node.operation in ("floor", "ceil", "trunc") and way == "trunc":
         node, way = node.inputs[0], node.operation
-    parts = [_extent_of(one) for one in node.inputs] if node.operation in ("divide", "multiply") else [None]
-    whole = next((one for one in parts if isinstance(one, Extent)), None)
-    if whole is None or not all(0 <= extents.value_of(one) < 2**31 for one in parts if one is not None):
+    parts = (
+        [_extent_of(operand) for operand in node.inputs]
+        if node.operation in ("divide", "multiply")
+        else [None]
+    )
+    whole = next((part for part in parts if isinstance(part, Extent)), None)
+    if whole is None or not all(
+        0 <= symbolic_dims.value_of(part) < 2**31 for part in parts if part is not None
+    ):
         return None
-    for one in parts:
-        if isinstance(one, Extent) and not one >= 0:
+    for factor_extent in parts:
+        if isinstance(factor_extent, Extent) and not factor_extent >= 0:
             return None
     number, by = parts[0], parts[-1]
     if node.operation == "divide" and number is not None and by is not None:
-        return as_whole(tracer, -(-number // by) if way == "ceil" else number // by)
-    factor = next((one.options["value"] for one in node.inputs if one.operation == "constant"), -1.0)
+        return as_symint(tracer, -(-number // by) if way == "ceil" else number // by)
+    factor = next(
+        (operand.options["value"] for operand in node.inputs if operand.operation == "constant"), -1.0
+    )
     if node.operation == "multiply" and 0 <= factor <= 1 and way != "ceil":
-        return as_whole(tracer, limits.scaled(whole, float(factor)))
+        return as_symint(tracer, dim_bounds.scaled(whole, float(factor)))
     return None
 
 
 def _extent_of(node: Node) -> Number | None:
-    """The extent, or whole number, that a node is as a float."""
+    """The extent, or integer, that a float node converts from."""
     if node.operation == "cast":
         node = node.inputs[0]
     if node.operation == "extent":
@@ -177,15 +212,18 @@ def _float(value: Any = 0.0) -> Any:
 
 @serves("item")
 def item(value: Traced) -> Any:
-    """One element as a Python number. Raises UnknownError for ints that only the running code will know."""
+    """One element as a Python number. Raises UnknownError for ints that only the compiled code knows."""
     if value.ndim:
-        if not all(extents.same(one, 1) for one in value.extents):
-            raise UnknownError("ndarray.item of several elements")  # which NumPy refuses
-        value = fresh(value.tracer, construct.view(value.node, ((0, ()),) * value.ndim, ()), is_scalar=True)
+        if not all(symbolic_dims.same(extent, 1) for extent in value.extents):
+            raise UnknownError("ndarray.item of several elements")  # NumPy raises
+        value = fresh(value.tracer, builder.view(value.node, ((0, ()),) * value.ndim, ()), is_scalar=True)
     if value.dtype.kind == "f":
         return _float(value)
-    if any(one.operation == "call" or _is_array(value.tracer, one) for one in sorted_nodes([value.node])):
+    if any(node.operation == "call" or _is_array(value.tracer, node) for node in sorted_nodes([value.node])):
         raise UnknownError("ndarray.item of ints")
+    whole = known_extent(value.tracer, value.node)
+    if whole is not None:
+        return as_symint(value.tracer, whole)
     return value.tracer.number(value.node, value).item()
 
 
@@ -193,21 +231,22 @@ def _is_array(tracer: Tracer, node: Node) -> bool:
     return node.operation == "input" and tracer.is_array(node)
 
 
-def _int(*given: Any, **base: Any) -> Any:
-    if len(given) == 1 and _is_number(given[0]):
-        found = _rounded(given[0].tracer, given[0], "trunc")
-        return _of_code(given[0]) if found is None else found
-    return int(*given, **base)
+def _int(*arguments: Any, **base: Any) -> Any:
+    if len(arguments) == 1 and _is_number(arguments[0]):
+        result = _rounded(arguments[0].tracer, arguments[0], "trunc")
+        return _of_code(arguments[0]) if result is None else result
+    return int(*arguments, **base)
 
 
 def _of_code(value: Any) -> Any:
-    """The int that a number is, where only the running code knows."""
+    """The int value of a number that only the compiled code knows."""
     if type(value) is not Traced or value.tracer.is_known(value.node):
-        return int(value)
+        result = known_extent(value.tracer, value.node) if type(value) is Traced else None
+        return int(value) if result is None else as_symint(value.tracer, result)
     if value.dtype == np.uint64:
         raise UnknownError("the int of a uint64, which may need more than 64 bits")
     return (
-        truncated(value.tracer, value)
+        rounded_to_int(value.tracer, value)
         if value.dtype.kind == "f"
         else plain(value.tracer, as_int(value.tracer, value))
     )
@@ -215,22 +254,22 @@ def _of_code(value: Any) -> Any:
 
 def _len(value: Any) -> Any:
     if type(value) is Traced and value.ndim:
-        return as_whole(value.tracer, value.extents[0])
-    return value.length if type(value) is Listed else len(value)
+        return as_symint(value.tracer, value.extents[0])
+    return value.length if type(value) is GrowableList else len(value)
 
 
 def _of_type(kind: Any) -> Callable[..., Any]:
-    """One of NumPy's types, called."""
+    """The replacement of a call of a NumPy scalar type."""
     name = np.dtype(kind).name
 
-    def make(*given: Any) -> Any:
-        value: Any = given[0] if len(given) == 1 else None
+    def make(*arguments: Any) -> Any:
+        value: Any = arguments[0] if len(arguments) == 1 else None
         if type(value) is Traced and value.ndim:
             return METHODS["astype"](value, kind, copy=False)
         if type(value) not in (Whole, Traced):
-            return kind(*given)
+            return kind(*arguments)
         if kind_of(value) is float and np.dtype(kind).kind != "f":
-            return kind(*given)  # which refuses what is none of its numbers
+            return kind(*arguments)  # raises for numbers out of range
         return fresh(value.tracer, cast_to(value.tracer, value, name), is_scalar=True)
 
     return make

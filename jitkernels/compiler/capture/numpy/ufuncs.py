@@ -1,4 +1,4 @@
-"""NumPy's universal functions with traced operands: loops, casts and outputs as NumPy has them."""
+"""Universal functions of traced operands: NumPy's loop selection, casts and outputs."""
 
 import functools
 from collections.abc import Sequence
@@ -6,43 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends.flow import fitting
-from jitkernels.frontends.tables import SERVICES, TABLE, serves
-from jitkernels.frontends.traced import Traced, fresh, known_array, result, scalar_node, traced
-from jitkernels.frontends.tracer import Tracer, no_operand
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.extents import Extent
-from jitkernels.graph.ir import Node
-from jitkernels.graph.scalars import BY_UFUNC, DTYPES, SCALARS, is_known
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, known_array, result, scalar_node, traced
+from jitkernels.compiler.capture.ints import int_cast_checks
+from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer, unsupported_operand
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, DTYPES, SCALARS, is_known
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Extent
 
 CLASSES = (int, float, bool)
 
 
 @functools.lru_cache(maxsize=4096)
 def loop_of(
-    ufunc: Any, given: tuple[Any, ...], dtype: str | None, casting: str = "same_kind"
+    ufunc: Any, kinds: tuple[Any, ...], dtype: str | None, casting: str = "same_kind"
 ) -> tuple[str, ...]:
-    """Dtypes of operands and results of the loop that NumPy takes."""
-    asked = tuple(
-        np.dtype(bool) if one is bool else one if one in (int, float) else np.dtype(one) for one in given
+    """Dtypes of operands and results of the ufunc loop that NumPy selects."""
+    dtypes = tuple(
+        np.dtype(bool) if kind is bool else kind if kind in (int, float) else np.dtype(kind) for kind in kinds
     )
-    if casting == "equiv" and any(one in (int, float) for one in given):
-        # NumPy's search for a loop ends the process where Python's numbers cannot be cast to its type.
-        raise UnknownError(f"{ufunc.__name__} of Python's numbers with casting=equiv")
+    if casting == "equiv" and any(kind in (int, float) for kind in kinds):
+        # NumPy's loop selection crashes the process where Python numbers cannot be cast to its dtype.
+        raise UnknownError(f"{ufunc.__name__} of Python numbers with casting=equiv")
     options: dict[str, Any] = {"casting": casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
-    found = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout), **options)
-    names = tuple(one.name for one in found)
-    if any(one not in DTYPES for one in names):
-        raise UnknownError(f"{ufunc.__name__} of {', '.join(map(str, given))}")
+    resolved = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout), **options)
+    names = tuple(dtype_of_operand.name for dtype_of_operand in resolved)
+    if any(name not in DTYPES for name in names):
+        raise UnknownError(f"{ufunc.__name__} of {', '.join(map(str, kinds))}")
     return names
 
 
 def kind_of(value: Any) -> Any:
-    """What an operand is for promotion: a dtype, or int, float or bool for Python's numbers."""
+    """The promotion kind of an operand: a dtype name, or int, float or bool for Python numbers."""
     if type(value) is Traced:
         return value.python or value.node.dtype
     if type(value) is Whole or isinstance(value, Extent):
@@ -53,28 +53,28 @@ def kind_of(value: Any) -> Any:
         if not is_known(value.dtype):
             raise UnknownError(f"an operand of dtype {value.dtype}")
         return value.dtype.name
-    raise no_operand(value)
+    raise unsupported_operand(value)
 
 
 def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
     """An operand as a node of a dtype."""
     if type(value) is Traced:
         if value.python is int:
-            fitting.check(tracer, value.node, dtype)
-        return construct.cast(value.node, dtype)
+            int_cast_checks.check(tracer, value.node, dtype)
+        return builder.cast(value.node, dtype)
     if type(value) is Whole:
         return value.cast(dtype, np.dtype(dtype))
     if isinstance(value, Extent):
-        return construct.cast(construct.extent(value), dtype)
+        return builder.cast(builder.extent(value), dtype)
     if isinstance(value, np.ndarray):
-        return construct.cast(known_array(tracer, value), dtype)
+        return builder.cast(known_array(tracer, value), dtype)
     if isinstance(value, np.generic):
-        return construct.cast(scalar_node(value), dtype)
-    return construct.constant(value, dtype)
+        return builder.cast(scalar_node(value), dtype)
+    return builder.constant(value, dtype)
 
 
 def operand(tracer: Tracer, value: Any) -> Any:
-    """An operand in a form that `kind_of` and `cast_to` know."""
+    """Normalize an operand for `kind_of` and `cast_to`."""
     if type(value) in (Traced, Whole, int, float, bool) or isinstance(
         value, np.ndarray | np.generic | Extent
     ):
@@ -85,43 +85,43 @@ def operand(tracer: Tracer, value: Any) -> Any:
         return float(value)
     if isinstance(value, int):
         return int(value)
-    raise no_operand(value)
+    raise unsupported_operand(value)
 
 
-def common(one: Any, other: Any) -> Any:
-    """The type in which two operands meet, of dtypes and int, float and bool."""
+def common(left: Any, right: Any) -> Any:
+    """The result type of two kinds: dtype names, int, float or bool."""
     stand = {int: 1, float: 1.0, bool: True}
-    if one in stand and other in stand:
+    if left in stand and right in stand:
         order = (bool, int, float)
-        return one if order.index(one) >= order.index(other) else other
-    given = [stand[kind] if kind in stand else np.dtype(kind) for kind in (one, other)]
-    return np.result_type(*given).name
+        return left if order.index(left) >= order.index(right) else right
+    operands = [stand[kind] if kind in stand else np.dtype(kind) for kind in (left, right)]
+    return np.result_type(*operands).name
 
 
 def settled(kind: Any) -> str:
-    """The dtype of Python's numbers where nothing else decides."""
+    """The dtype of a Python number that meets no other operand."""
     return {int: "int64", float: "float64", bool: "bool"}.get(kind) or str(kind)
 
 
 def apply(tracer: Tracer, name: str, *operands: Any) -> Node:
-    """An operation of the table by name, of anything that may be an operand."""
+    """An elementwise operation by name, of any operands."""
     scalar = SCALARS[name]
     if isinstance(scalar.numpy, np.ufunc):
         return elementwise(tracer, scalar.numpy, operands)[0]
-    loop = construct.loop_of(name, tuple(map(kind_of, operands)))
-    nodes = [cast_to(tracer, one, kind) for one, kind in zip(operands, loop, strict=False)]
-    return Node(name, nodes, loop[-1], construct.broadcast_shapes([one.shape for one in nodes]))
+    loop = builder.loop_of(name, tuple(map(kind_of, operands)))
+    nodes = [cast_to(tracer, operand, kind) for operand, kind in zip(operands, loop, strict=False)]
+    return Node(name, nodes, loop[-1], builder.broadcast_shapes([node.shape for node in nodes]))
 
 
 def elementwise(
     tracer: Tracer, ufunc: Any, operands: Sequence[Any], dtype: str | None = None, casting: str = "same_kind"
 ) -> list[Node]:
-    """The results of a universal function, each a node."""
+    """The results of a universal function, one node each."""
     loop = loop_of(ufunc, tuple(map(kind_of, operands)), dtype, casting)
-    if ufunc in fitting.COMPARISONS:
-        loop = fitting.compared(tracer, operands, loop)
-    nodes = [cast_to(tracer, one, kind) for one, kind in zip(operands, loop, strict=False)]
-    shape = construct.broadcast_shapes([one.shape for one in nodes])
+    if ufunc in int_cast_checks.COMPARISONS:
+        loop = int_cast_checks.comparison_dtypes(tracer, operands, loop)
+    nodes = [cast_to(tracer, operand, kind) for operand, kind in zip(operands, loop, strict=False)]
+    shape = builder.broadcast_shapes([node.shape for node in nodes])
     if ufunc in COMPOSED:
         return COMPOSED[ufunc](nodes, shape)  # type: ignore[no-any-return]
     name = BY_UFUNC.get(ufunc)
@@ -137,14 +137,14 @@ def elementwise(
 
 
 def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> bool:
-    if name == "power" and np.dtype(loop[1]).kind == "i":  # NumPy refuses negative exponents
+    if name == "power" and np.dtype(loop[1]).kind == "i":  # NumPy raises for negative exponents
         exponent = nodes[1].options["value"] if nodes[1].operation == "constant" else -1
         return bool(exponent >= 0)
     return SCALARS[name].function(loop) is not None
 
 
 class Part:
-    """One result of a function that gives several."""
+    """One result of a function that returns several."""
 
     def __init__(self, function: Any, index: int) -> None:
         self.function, self.index = function, index
@@ -156,7 +156,7 @@ class Part:
 
 def _times(factor: float) -> Any:
     def scaled(nodes: list[Node], shape: Any) -> list[Node]:
-        return [construct.elementwise("multiply", nodes[0], construct.constant(factor, nodes[0].dtype))]
+        return [builder.elementwise("multiply", nodes[0], builder.constant(factor, nodes[0].dtype))]
 
     return scaled
 
@@ -166,7 +166,7 @@ def _both(nodes: list[Node], shape: Any) -> list[Node]:
 
 
 def _by_name(name: str, nodes: list[Node], shape: Any) -> Node:
-    """An operation of operands that have its types; NumPy's, where there is no scalar code of it."""
+    """An operation of operands of its dtypes; NumPy's where there is no scalar code for it."""
     scalar, dtype = SCALARS[name], nodes[0].dtype
     if scalar.function(tuple(node.dtype for node in nodes)) is not None:
         return Node(name, nodes, dtype, shape)
@@ -179,7 +179,7 @@ COMPOSED: dict[Any, Any] = {
     np.conjugate: lambda nodes, _: nodes, np.divmod: _both,
     np.float_power: lambda nodes, shape: [_by_name("power", nodes, shape)],
 }  # fmt: skip
-"""Functions made of others."""
+"""Universal functions composed of other operations."""
 NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {
     getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name)
 }
@@ -189,7 +189,7 @@ NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {
 def call_ufunc(
     tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """What `__array_ufunc__` is asked for."""
+    """Implementation of `__array_ufunc__`."""
     if way != "__call__":
         return SERVICES[f"ufunc.{way}"](tracer, ufunc, *inputs, **keywords)
     if ufunc in NOT_ELEMENTWISE:
@@ -199,37 +199,41 @@ def call_ufunc(
     out, where = keywords.get("out"), keywords.get("where", True)
     outputs = (out if isinstance(out, tuple) else (out,)) if out is not None else (None,) * ufunc.nout
     if where is not True and "out" not in keywords:
-        raise UnknownError(f"numpy.{ufunc.__name__} with where= and no out=")  # of which NumPy warns
+        raise UnknownError(f"numpy.{ufunc.__name__} with where= and no out=")  # NumPy warns of it
     casting = keywords.get("casting", "same_kind")
     dtype = _dtype_of(ufunc, keywords)
-    operands = [operand(tracer, one) for one in inputs]
+    operands = [operand(tracer, value) for value in inputs]
     taken = (
-        _where_chosen(tracer, operands, where) if tracer.differentiates and where is not True else operands
+        _zero_masked_gradients(tracer, operands, where)
+        if tracer.differentiates and where is not True
+        else operands
     )
     nodes = elementwise(tracer, ufunc, taken, dtype, casting)
-    laid_out = [one for one in operands if type(one) is Traced]
+    for node in nodes:
+        tracer.failures.evaluate(node, is_masked=where is not True)
+    laid_out = [operand for operand in operands if type(operand) is Traced]
     if where is not True:
-        tracer.computes_in_part(nodes, [one.node for one in laid_out])
+        tracer.note_masked_operations(nodes, [value.node for value in laid_out])
     results = [
-        stored(tracer, node, given, where, casting, ufunc)
-        if given is not None or where is not True
+        stored(tracer, node, array, where, casting, ufunc)
+        if array is not None or where is not True
         else result(tracer, node, *laid_out)
-        for node, given in zip(nodes, outputs, strict=True)
+        for node, array in zip(nodes, outputs, strict=True)
     ]
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _where_chosen(tracer: Tracer, operands: Sequence[Any], where: Any) -> list[Any]:
-    """Operands of which derivatives are by what is computed alone: others may have none."""
+def _zero_masked_gradients(tracer: Tracer, operands: Sequence[Any], where: Any) -> list[Any]:
+    """Operands whose derivatives are zero at masked-off elements, which may have none there."""
     mask = cast_mask(tracer, where)
-    floats = [one for one in operands if type(one) is Traced and one.dtype.kind == "f"]
+    floats = [operand for operand in operands if type(operand) is Traced and operand.dtype.kind == "f"]
     wide = [one.dtype for one in floats if not one.is_weak] or [np.dtype(np.float64)]
-    widest, found = max(wide, key=lambda dtype: dtype.itemsize).name, list(operands)
-    for place, one in enumerate(operands):
+    widest, result = max(wide, key=lambda dtype: dtype.itemsize).name, list(operands)
+    for index, one in enumerate(operands):
         if any(one is other for other in floats):
-            node = construct.cast(one.node, widest if one.is_weak else one.node.dtype)
-            found[place] = fresh(tracer, construct.chosen(mask, node))
-    return found
+            node = builder.cast(one.node, widest if one.is_weak else one.node.dtype)
+            result[index] = fresh(tracer, builder.chosen(mask, node))
+    return result
 
 
 KEYWORDS = ("out", "where", "dtype", "casting", "order", "subok", "signature")
@@ -250,35 +254,33 @@ def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
 def stored(
     tracer: Tracer, node: Node, out: Any, where: Any = True, casting: Any = "same_kind", ufunc: Any = None
 ) -> Traced:
-    """Let an output have a result where it is to."""
+    """Write a result to the output, under the mask `where`."""
     if out is None:
         mask = cast_mask(tracer, where)
-        shape = construct.broadcast_shapes([node.shape, mask.shape])
-        nothing = construct.constant(0, node.dtype)
+        shape = builder.broadcast_shapes([node.shape, mask.shape])
+        nothing = builder.constant(0, node.dtype)
         return fresh(tracer, Node("where", (mask, node, nothing), node.dtype, shape), is_scalar=True)
     if type(out) is not Traced or out.is_scalar or out.is_weak:
-        raise UnknownError("an output that is no array of the function")
+        raise UnknownError("an output that is not an array of the trace")
     if not np.can_cast(node.dtype, out.node.dtype, casting):
         name = getattr(ufunc, "__name__", "function")
         raise TypeError(
             f"Cannot cast ufunc '{name}' output from {np.dtype(node.dtype)!r} to {out.dtype!r} with casting rule "
             f"{casting!r}"
         )
-    if ufunc is None and not construct.shapes_agree(node.shape, out.extents):
-        raise UnknownError(
-            "an output of another shape, which universal functions alone spread their results over"
-        )
-    value = construct.cast(node, out.node.dtype)
+    if ufunc is None and not builder.shapes_agree(node.shape, out.extents):
+        raise UnknownError("an output of another shape, to which only universal functions broadcast")
+    value = builder.cast(node, out.node.dtype)
     if where is not True:
         mask = cast_mask(tracer, where)
-        shape = construct.broadcast_shapes([value.shape, mask.shape])
+        shape = builder.broadcast_shapes([value.shape, mask.shape])
         value = Node(
-            "where", (mask, value, out.node), value.dtype, construct.broadcast_shapes([shape, out.extents])
+            "where", (mask, value, out.node), value.dtype, builder.broadcast_shapes([shape, out.extents])
         )
-    full = construct.broadcast_shapes([value.shape, out.extents])
-    if not construct.shapes_agree(full, out.extents):
+    full = builder.broadcast_shapes([value.shape, out.extents])
+    if not builder.shapes_agree(full, out.extents):
         raise ValueError("non-broadcastable output operand")
-    out.view.write(construct.broadcast_to(value, out.extents))
+    out.view.write(builder.broadcast_to(value, out.extents))
     return out
 
 
@@ -292,30 +294,34 @@ def cast_mask(tracer: Tracer, where: Any) -> Node:
 
 @serves("weak")
 def weak(tracer: Tracer, value: Any) -> Traced:
-    """A Python number as a Python float of the trace."""
-    made = fresh(tracer, cast_to(tracer, value, "float64"), is_scalar=True)
-    made.is_weak = True
-    return made
+    """A Python number as a traced Python float."""
+    result = fresh(tracer, cast_to(tracer, value, "float64"), is_scalar=True)
+    result.is_weak = True
+    return result
 
 
 @serves("operate")
 def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
-    """An operator: as the universal function, but for Python's floats among themselves, and squares."""
-    one, other = operand_or_none(tracer, left), operand_or_none(tracer, right)
-    if one is None or other is None:
+    """An operator: the universal function, except for Python floats among themselves, and squares."""
+    left_operand, right_operand = operand_or_none(tracer, left), operand_or_none(tracer, right)
+    if left_operand is None or right_operand is None:
         return NotImplemented
-    if _is_python(one) and _is_python(other):
-        return SERVICES["floats"](tracer, ufunc, one, other)
-    if ufunc is np.power and type(one) is Traced and (type(other) in CLASSES or _is_decided_by(one, other)):
-        quick = _quick_power(one, other)
+    if _is_python(left_operand) and _is_python(right_operand):
+        return SERVICES["floats"](tracer, ufunc, left_operand, right_operand)
+    if (
+        ufunc is np.power
+        and type(left_operand) is Traced
+        and (type(right_operand) in CLASSES or _is_decided_by(left_operand, right_operand))
+    ):
+        quick = _power_by_simpler_ufunc(left_operand, right_operand)
         if quick is not None:
-            return call_ufunc(tracer, quick, "__call__", (one,), {})
-    return call_ufunc(tracer, ufunc, "__call__", (one, other), {})
+            return call_ufunc(tracer, quick, "__call__", (left_operand,), {})
+    return call_ufunc(tracer, ufunc, "__call__", (left_operand, right_operand), {})
 
 
 def operand_or_none(tracer: Tracer, value: Any) -> Any:
     if value is None or isinstance(value, str | bytes | dict):
-        raise no_operand(value)
+        raise unsupported_operand(value)
     return operand(tracer, value)
 
 
@@ -325,7 +331,7 @@ def _is_decided_by(base: Traced, exponent: Any) -> bool:
     return type(exponent) is Whole and base.dtype.kind == "b" and bool(number == 2)
 
 
-def _quick_power(base: Traced, exponent: Any) -> Any:
+def _power_by_simpler_ufunc(base: Traced, exponent: Any) -> Any:
     """NumPy's own quick ways, which the operator has and the function lacks."""
     if exponent is True or exponent is False:
         return None
@@ -345,9 +351,9 @@ def _is_python(value: Any) -> bool:
 
 @serves("sign")
 def sign(value: Traced, ufunc: Any) -> Any:
-    """A sign operator: Python's floats stay such."""
+    """A sign operator: Python floats keep their type."""
     if value.python in (int, bool):
         return SERVICES["sign of int"](value.tracer, value, ufunc)
-    found = call_ufunc(value.tracer, ufunc, "__call__", (value,), {})
-    found.is_weak = value.is_weak
-    return found
+    result = call_ufunc(value.tracer, ufunc, "__call__", (value,), {})
+    result.is_weak = value.is_weak
+    return result

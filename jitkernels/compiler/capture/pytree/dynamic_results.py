@@ -1,18 +1,18 @@
-"""Results that are put together by numbers of the code: lists of so many elements, constants by choice."""
+"""Results whose structure depends on computed numbers: lists of computed length, tagged constants."""
 
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.frontends.flow.alternatives import OTHER, Chosen
-from jitkernels.frontends.flow.counted import Finished, Later
-from jitkernels.frontends.flow.state import UNSET
+from jitkernels.compiler.capture.control_flow.dynamic_list import Later, ListSnapshot
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET
+from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, TaggedUnion
 
 Make = Callable[[Any], Any]
-"""What makes a result of what is known when the code has run."""
+"""Builds a part of the result after the code has run."""
 
 
-def chosen(value: Chosen, make: Callable[[Any], Make]) -> Make:
-    """A constant, or something else, as a number says."""
+def chosen(value: TaggedUnion, make: Callable[[Any], Make]) -> Make:
+    """A constant or another object, selected by a computed tag."""
     constants = value.choice.constants
     tag = make(value.tag)
     if value.other is UNSET:
@@ -26,8 +26,8 @@ def chosen(value: Chosen, make: Callable[[Any], Make]) -> Make:
     return made
 
 
-def finished(value: Finished, output: Callable[[Any, Any], int], in_rows: set[int]) -> Make:
-    """A list, of whose elements the code has counted how many there are."""
+def finished(value: ListSnapshot, output: Callable[[Any, Any], int], in_rows: set[int]) -> Make:
+    """A list whose length the code has computed."""
     columns = [output(one.node, one) for one in value.columns]
     ends = output(value.ends.node, value.ends)
     in_rows.update((*columns, ends))
@@ -35,6 +35,19 @@ def finished(value: Finished, output: Callable[[Any, Any], int], in_rows: set[in
 
 
 def later(value: Later, make: Callable[[Any], Make]) -> Make:
-    """What a function makes of it."""
+    """The result of a Python function of a later known value."""
     inner, function = make(value.given), value.function
     return lambda known: function(inner(known))
+
+
+def with_repeated(make: Make, known: Any) -> Any:
+    """Build a result in which an object occurs more than once."""
+    return make(known._replace(repeated={}))
+
+
+def once(key: int, make: Make, known: Any) -> Any:
+    """A repeated part of a result: the same object at each occurrence."""
+    assert known.repeated is not None, "see `planned`"
+    if key not in known.repeated:
+        known.repeated[key] = make(known)
+    return known.repeated[key]

@@ -1,23 +1,25 @@
-"""Arguments taken apart: the arrays and numbers in them, and the structure that code is made for.
+"""Flattens arguments into leaves (arrays and numbers) and a hashable structure, the key of a specialization.
 
-Tuples, lists, dicts, dataclasses and other objects with attributes are looked into, and so are functions: what they
-refer to by name are arguments too, which are read again at each call.
+It traverses tuples, lists, dicts, dataclasses, other objects with attributes, and functions: their globals and free
+variables are arguments too, read again at each call.
 """
 
 import dataclasses
 import enum
 import functools
+import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.frontends import captured
-from jitkernels.frontends.tracer import INT64
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.scalars import DTYPES
-from jitkernels.graph.short import MANY, MOST, WIDEST
+from jitkernels.compiler.capture import free_variables, impure
+from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.trace_context import INT64
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.elementwise_ops import DTYPES
+from jitkernels.compiler.ir.static_dim_policy import MANY, MOST, WIDEST
 
 MOST_LEAVES = 1024
 DEPTH = 12
@@ -26,14 +28,15 @@ CONSTANTS: tuple[type, ...] = (
     types.BuiltinFunctionType, np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType,
     type(np.sum),
 )  # fmt: skip
+FUNCTIONS = (types.BuiltinFunctionType, types.FunctionType, types.MethodType)
 STATEFUL = "numpy.random"
-"""Where NumPy's generators are from, whose import takes longer than that of all operations."""
+"""The module of NumPy's generators, by name: its import takes longer than that of all operations."""
 _numbers = {np.dtype(name).type for name in DTYPES}
 _dtypes = {np.dtype(name) for name in DTYPES}
 
 
 class Leaf(str):
-    """What stands for a leaf in a structure, where plain strings are names."""
+    """The mark of a leaf in a structure, distinct from plain strings, which are names."""
 
     __slots__ = ()
 
@@ -43,11 +46,11 @@ ARRAY, FOREIGN, FLOAT, INT, NUMBER = map(Leaf, "ADFIN")
 
 
 SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.generic
-"""Attributes of classes and modules that others may change between calls."""
+"""Types of attributes of classes and modules that other code may change between calls."""
 
 
 class Flattener:
-    """Leaves of the arguments of one call, in order. `flatten` gives the structure, which is hashable."""
+    """Collects the leaves of one call in order. `flatten` returns the hashable structure."""
 
     def __init__(self, static_names: tuple[str, ...] = (), attributes: Iterable[str] = ()) -> None:
         self._static_names = static_names
@@ -57,9 +60,11 @@ class Flattener:
         self._known = -1
         self._open: list[int] = []
         self._kinds: set[type] = set()
+        self._strings: set[str] = set()
+        self._reads_by_name = False
 
     def flatten(self, value: Any) -> Any:
-        """Take one value apart. Raises UnknownError for what code cannot be made for."""
+        """Flatten one value. Raises UnknownError for unsupported types."""
         kind = type(value)
         if kind is np.ndarray:
             return self._array(value)
@@ -75,17 +80,26 @@ class Flattener:
 
     @property
     def is_late(self) -> bool:
-        """Whether attributes were found that objects before were not asked for."""
+        """Whether new attribute names turned up after earlier objects were flattened."""
         return 0 <= self._known < len(self.attributes)
 
     def argument(self, value: Any) -> Any:
-        """Take an argument apart. Of classes and modules nobody would look again at what the function reads."""
-        if isinstance(value, type | types.ModuleType) and not captured.is_unchanging(value):
+        """Flatten an argument. Rejects classes and modules whose mutable attributes the function reads."""
+        if isinstance(value, type | types.ModuleType) and not free_variables.is_unchanging(value):
             for name in sorted(self.attributes):
                 one = getattr(value, name, None)
                 if isinstance(one, SHARED) and not isinstance(one, enum.Enum):
                     raise UnknownError(f"{value.__name__}.{name}, of an argument that is a class or module")
         return self.flatten(value)
+
+    def _look_at_function(self, value: Any) -> None:
+        """Reject impure functions; after `getattr` and the like, all strings in code count as attribute names."""
+        why = impure.why_impure(value)
+        if why:
+            raise UnknownError(why)
+        if value is getattr or value is hasattr or value is operator.attrgetter:
+            self._reads_by_name = True
+            self.attributes |= self._strings
 
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
         if len(self.leaves) >= MOST_LEAVES:
@@ -103,8 +117,12 @@ class Flattener:
         return self._leaf(value, ARRAY)
 
     def _container(self, value: Any, kind: type) -> Any:
+        value = as_python(value)
+        kind = type(value)
         if kind is frozenset:
-            return "static", kind, captured.Constant(frozenset(map(static, value)), value)
+            return "static", kind, free_variables.Constant(frozenset(map(static, value)), value)
+        if kind in FUNCTIONS or isinstance(value, type):
+            self._look_at_function(value)
         if kind in CONSTANTS or isinstance(value, type | enum.Enum | np.dtype):
             if kind is slice:
                 return "slice", *(self.flatten(one) for one in (value.start, value.stop, value.step))
@@ -136,8 +154,8 @@ class Flattener:
             parts = value.func, value.args, value.keywords
             return "partial", *(self.flatten(one) for one in parts)
         if kind is types.ModuleType:
-            captured.refuse_module(value)
-            return "static", kind, captured.Same(value)
+            impure.refuse_module(value)
+            return "static", kind, free_variables.Same(value)
         inner = getattr(kind, "__jitkernels_traced__", None)
         if inner is not None:
             return self.flatten(inner(value))
@@ -146,7 +164,7 @@ class Flattener:
         return self._object(value, kind)
 
     def _foreign(self, value: Any) -> Any:
-        """Arrays of other libraries are read in place."""
+        """An array of another library, read without a copy."""
         if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array_ufunc__"):
             raise UnknownError(f"an argument of type {type(value).__name__}")
         array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
@@ -172,11 +190,11 @@ class Flattener:
         return "object", kind, names, parts, self._methods(kind, names)
 
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
-        """What a class gives its objects: methods and plain values that the function asks for by name."""
+        """Methods and plain class attributes that the function reads by name."""
         found: dict[str, Any] = {}
         if kind not in self._kinds:
             self._kinds.add(kind)
-            for one in captured.operators_of(kind):
+            for one in free_variables.operators_of(kind):
                 self._hidden(one)
         while True:
             more = [name for name in sorted(self.attributes) if name not in found and name not in own]
@@ -185,7 +203,7 @@ class Flattener:
                 if isinstance(one, types.FunctionType) and not name.startswith("__"):
                     found[name] = "function", self._function(one)
                 elif isinstance(one, bool | int | float | str | tuple):
-                    found[name] = "value", captured.Constant(static(one), one)
+                    found[name] = "value", free_variables.Constant(static(one), one)
                 elif isinstance(one, np.ndarray | list | dict):
                     raise UnknownError(f"{kind.__name__}.{name}, which all objects of the class share")
                 else:
@@ -196,25 +214,26 @@ class Flattener:
                 return tuple((name, one) for name, one in found.items() if one is not None)
 
     def _hidden(self, value: Any) -> None:
-        """What is called without its name reads attributes, too: properties, operators, compiled methods."""
-        for code in captured.called_by(value):
-            self.attributes |= captured.attributes_in(code)
+        """Collect the attributes that implicitly called code reads: properties, operators, compiled methods."""
+        for code in free_variables.called_by(value):
+            self.attributes |= free_variables.attributes_in(code)
 
     def function(self, value: types.FunctionType) -> Any:
-        """The function that is traced: its defaults are among its arguments."""
+        """Flatten the traced function; its defaults are among the arguments already."""
         self._open.append(id(value))
         try:
             return self._function(value, is_outermost=True)
         finally:
             self._open.pop()
 
-    def _read(self, one: captured.Read) -> Any:
-        """A value that is read as an attribute of a module or class: a constant of the code, or an argument."""
-        value = one.value
+    def _read(self, one: free_variables.Read) -> Any:
+        """An attribute of a module or class: a constant of the code, or an argument."""
+        value = as_python(one.value)
+        self._look_at_function(value)
         if one.is_known:
-            return "static", type(value), captured.Same(value)
+            return "static", type(value), free_variables.Same(value)
         if value is None or isinstance(value, bool | int | float | str | tuple | np.dtype):
-            return "static", type(value), captured.Constant(static(value), value)
+            return "static", type(value), free_variables.Constant(static(value), value)
         if isinstance(one.owner, types.ModuleType):
             count = len(self.leaves)
             try:
@@ -225,37 +244,42 @@ class Flattener:
                 del self.leaves[count:]
         if not callable(value):
             raise UnknownError(f"the function reads {'.'.join(one.chain)}")
-        return "static", type(value), captured.Same(value)  # which the trace calls, and looks at
+        return "static", type(value), free_variables.Same(value)  # the trace calls and checks it
 
     def _referred(self, value: Any, is_static: bool) -> Any:
-        """What a function refers to by name."""
+        """The value of a global or free variable."""
         return constant(value) if is_static else self.flatten(value)
 
     def _function(self, value: types.FunctionType, *, is_outermost: bool = False) -> Any:
-        """A function and all that it refers to: cells, defaults, and globals by their names."""
-        if captured.is_library(value):
+        """A function with its free variables, defaults and globals."""
+        if free_variables.is_library(value):
             return "static", types.FunctionType, value
-        found = captured.names_of(value.__code__)
+        found = free_variables.names_of(value.__code__)
         if found.refused:
             raise UnknownError(f"{found.refused} ({value.__code__.co_filename}:{found.line})", is_placed=True)
         if found.assigns:
-            place = captured.place_of(value.__code__, found.assigns)
+            place = free_variables.place_of(value.__code__, found.assigns)
             raise UnknownError(
                 f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True
             )
         statics = self._static_names if is_outermost else ()
-        around = captured.around(value)
+        around = free_variables.around(value)
+        bound = free_variables.globals_of(value, found.names)
+        for name, one in (*around.items(), *bound.items()):
+            why = impure.why_impure(one)
+            if why:
+                raise UnknownError(f"{why}{free_variables.place_of(value.__code__, name)}", is_placed=True)
         cells = tuple([self._referred(one, name in statics) for name, one in around.items()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
         keyword_defaults = tuple([(name, self.flatten(one)) for name, one in keywords.items()])
-        bound = captured.globals_of(value, found.names)
-        self.attributes |= found.attributes
-        attributes = captured.attributes_of(found, around, value.__globals__)
+        self._strings |= found.strings
+        self.attributes |= found.attributes | (found.strings if self._reads_by_name else frozenset())
+        attributes = free_variables.attributes_of(found, around, value.__globals__)
         parts = []
         for name, one in bound.items():
             if id(one) in self._open:
-                place = captured.place_of(value.__code__, name)
+                place = free_variables.place_of(value.__code__, name)
                 raise UnknownError(
                     f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True
                 )
@@ -264,7 +288,7 @@ class Flattener:
         return (
             "function",
             value.__code__,
-            captured.Same(value.__globals__),
+            free_variables.Same(value.__globals__),
             cells,
             defaults,
             keyword_defaults,
@@ -274,22 +298,22 @@ class Flattener:
 
 
 def flattened(static_names: tuple[str, ...], take: Callable[[Flattener], Any]) -> tuple[Any, list[Any]]:
-    """What `take` makes of a flattener, and the leaves: once more where later arguments ask earlier ones for more."""
+    """Flatten by `take`; again if later arguments add attribute names for earlier ones. Structure and leaves."""
     flattener = Flattener(static_names)
-    found = take(flattener)
+    structure = take(flattener)
     while flattener.is_late:
         flattener = Flattener(static_names, flattener.attributes)
-        found = take(flattener)
-    return found, flattener.leaves
+        structure = take(flattener)
+    return structure, flattener.leaves
 
 
 def constant(value: Any) -> Any:
     """The structure of a static argument."""
-    return "static", None, captured.Constant(static(value), value)
+    return "static", None, free_variables.Constant(static(value), value)
 
 
 def short_extents(leaves: Sequence[Any]) -> frozenset[int]:
-    """Extents that are numbers of the code for these leaves, besides 0 and 1."""
+    """Short last extents that are constants of the code, besides 0 and 1."""
     return frozenset(
         leaf.shape[-1]
         for leaf in leaves
@@ -298,22 +322,27 @@ def short_extents(leaves: Sequence[Any]) -> frozenset[int]:
 
 
 def patterns(leaves: list[Any]) -> tuple[Any, ...]:
-    """For each leaf what code is made for: dtype; extents of 0 or 1, short ones, others, which are equal; strides."""
-    found: dict[int, int] = {one: -one for one in short_extents(leaves)}
+    """The pattern of each leaf: dtype, extents (0, 1, short ones, which others are equal), strides."""
+    extent_marks: dict[int, int] = {extent: -extent for extent in short_extents(leaves)}
     result: list[Any] = []
     for leaf in leaves:
         if type(leaf) is np.ndarray:
-            shape = tuple([one if one < 2 else found.setdefault(one, len(found) + 2) for one in leaf.shape])
+            shape = tuple(
+                [
+                    extent if extent < 2 else extent_marks.setdefault(extent, len(extent_marks) + 2)
+                    for extent in leaf.shape
+                ]
+            )
             flags = leaf.flags
-            lies = None if flags.c_contiguous else True if flags.f_contiguous else strides_of(leaf)
-            result.append((leaf.dtype.num, shape, lies))
+            order = None if flags.c_contiguous else True if flags.f_contiguous else strides_of(leaf)
+            result.append((leaf.dtype.num, shape, order))
         else:
             result.append(type(leaf))
     return tuple(result)
 
 
 def strides_of(array: Any) -> tuple[int | None, ...]:
-    """Distances in elements where these are few."""
+    """Strides in elements where these are small; None for others."""
     size = array.itemsize
     most = WIDEST * size
     return tuple(
@@ -329,20 +358,20 @@ def leaves_of(structure: Any) -> Iterator[Leaf]:
     if type(structure) is Leaf:
         yield structure
     elif type(structure) is tuple and structure[:1] != ("static",):
-        for one in structure:
-            yield from leaves_of(one)
+        for part in structure:
+            yield from leaves_of(part)
 
 
 def static(value: Any) -> Any:
-    """A key of a static argument: equal for equal ones of the same types."""
+    """A hashable key of a static argument: equal for equal values of equal types."""
     if isinstance(value, tuple | list):
         return type(value), tuple(map(static, value))
     if isinstance(value, dict):
-        return dict, tuple((static(key), static(one)) for key, one in value.items())
+        return dict, tuple((static(key), static(item)) for key, item in value.items())
     if isinstance(value, float):
         return type(value), value.hex()
     try:
         hash(value)
     except TypeError:
-        return type(value), captured.Same(value)
+        return type(value), free_variables.Same(value)
     return type(value), value

@@ -1,12 +1,12 @@
-"""Arguments of which code is made for each: strings, ranges, lengths of lists and dicts, keys of dicts.
+"""The recompile limit: bounds the specializations that differ only in strings, ranges, container lengths or keys.
 
-A function that is given others in every call would be compiled in every call. So of arguments that are alike but for
-these, code is made for some; all others are the plain function's.
+Each such value is a constant of the code, so a function with a new one in each call would compile in each call. After
+`MOST` congruent specializations, further ones fall back to the plain function.
 """
 
 from typing import Any
 
-from jitkernels.frontends.arguments import Leaf
+from jitkernels.compiler.capture.pytree.flatten import Leaf
 
 MOST = 16
 REASON = f"code is made for each string, range, and length of a list or dict that is given: {MOST} are enough"
@@ -14,23 +14,23 @@ VARYING = frozenset({str, bytes, int, complex, range})
 
 
 class Varied:
-    """How many kinds of arguments there were that are alike but for this."""
+    """Counts specializations with congruent structures."""
 
     def __init__(self) -> None:
         self._made: dict[Any, int] = {}
 
     def are_enough(self, key: Any) -> bool:
-        """Whether there is code for enough that are like one of which there is none; it is one more otherwise."""
+        """Count a new specialization; whether its congruence class is full."""
         structure, patterns = key
         part, (_, parts), named = structure
-        like = alike(part), tuple(map(alike, parts)), alike(named), frozenset(patterns)
-        count = self._made.get(like, 0)
-        self._made[like] = count + 1
+        congruence_class = alike(part), tuple(map(alike, parts)), alike(named), frozenset(patterns)
+        count = self._made.get(congruence_class, 0)
+        self._made[congruence_class] = count + 1
         return count >= MOST
 
 
 def alike(structure: Any) -> Any:
-    """What is left of a structure without strings, and how long what is."""
+    """A structure without the values that vary: strings, ranges, lengths and keys."""
     if type(structure) is Leaf or type(structure) is not tuple or not structure:
         return structure
     head = structure[0]

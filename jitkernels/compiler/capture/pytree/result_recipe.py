@@ -1,4 +1,4 @@
-"""Recipes of results: how compiled calls put together what Python would need longer for than all else."""
+"""Result recipes: how a compiled entry builds tuples, lists, dicts and objects without Python."""
 
 import dataclasses
 import operator
@@ -6,23 +6,23 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from jitkernels.frontends.flow.alternatives import Choice, Chosen
-from jitkernels.frontends.flow.counted import Finished, Later
-from jitkernels.frontends.flow.growing import Listed
-from jitkernels.frontends.flow.structures import Form, Leaf, Parts
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import extents
-from jitkernels.graph.emit.interface import NUMBERS, Recipe
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.carried_trees import Form, Leaf, Parts
+from jitkernels.compiler.capture.control_flow.dynamic_list import Later, ListSnapshot
+from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
+from jitkernels.compiler.capture.control_flow.tagged_union import Choice, TaggedUnion
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.call_abi import NUMBERS, Recipe
 
 MOST = 100
-"""Parts of a recipe: each is some instructions of the call."""
+"""Most parts of a recipe: each adds instructions to the entry."""
 KEYS = (str, int, bool, type(None))
-"""Types of keys that are as good as others that are equal."""
+"""Types of keys that any equal key may replace."""
 
 
 class Made(NamedTuple):
-    """A recipe, the objects that it needs, and what outputs are given back as: "array", "scalar" or Python's type."""
+    """A recipe, the objects it refers to, and the returned type of outputs: "array", "scalar" or a Python type."""
 
     recipe: Recipe
     held: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Made(NamedTuple):
 
 
 def key_of(key: Any) -> Any:
-    """The key that a dict has for what is one in the trace, which knows its value."""
+    """The Python key for a traced key, whose value the trace knows."""
     if type(key) is Whole:
         return int(key)
     if type(key) is Traced:
@@ -39,17 +39,17 @@ def key_of(key: Any) -> Any:
 
 
 class _NoRecipeError(Exception):
-    """Python puts the result together."""
+    """The result has no recipe; Python builds it."""
 
 
-class _Writer:
-    """`outputs`: their numbers by what they are made of; `finished` has the elements of lists that have grown."""
+class _RecipeWriter:
+    """`outputs`: their indices by identity of array or storage; `finished`: the elements of grown lists."""
 
     def __init__(
         self,
         arguments: Mapping[int, int],
         outputs: Mapping[int, int],
-        finished: Mapping[int, Finished],
+        finished: Mapping[int, ListSnapshot],
         constants: Any,
     ) -> None:
         self.arguments, self.outputs, self.finished, self.constants = arguments, outputs, finished, constants
@@ -69,19 +69,19 @@ class _Writer:
             return self._whole(value)
         if value is None or isinstance(value, self.constants):
             return Recipe("held", self._hold(value))
-        if type(value) is Chosen:
+        if type(value) is TaggedUnion:
             other = () if value.choice.other is None else (self.of(value.other),)
             return self._choice(value.choice, self._number_of(value.tag), other)
         if id(value) in self._seen:
-            raise _NoRecipeError  # the same one is there twice
+            raise _NoRecipeError  # the same object occurs twice
         self._seen.add(id(value))
-        if type(value) is Finished or (type(value) is Listed and value.counted is not None):
-            return self._grown(value if type(value) is Finished else self.finished[id(value)])
+        if type(value) is ListSnapshot or (type(value) is GrowableList and value.counted is not None):
+            return self._grown(value if type(value) is ListSnapshot else self.finished[id(value)])
         if type(value) is Later:
             return self._later(value)
-        if type(value) is Listed and value.array is not None:
+        if type(value) is GrowableList and value.array is not None:
             return self._rows(value)
-        if type(value) in (tuple, list, Listed):
+        if type(value) in (tuple, list, GrowableList):
             return Recipe("tuple" if type(value) is tuple else "list", 0, tuple(map(self.of, [*value])))
         keys = [*map(key_of, value)] if type(value) is dict else []
         if type(value) is dict and all(type(key) in KEYS for key in keys):
@@ -89,12 +89,12 @@ class _Writer:
         return self._object(value)
 
     def _whole(self, value: Whole) -> Recipe:
-        """An int; those that are computed may need more bits than code has."""
+        """An int; computed ones may exceed 64 bits and have no recipe."""
         if value.leaf is not None:
             return Recipe("input", value.leaf)
         if type(value.extent) is int:
             return Recipe("held", self._hold(value.extent))
-        if extents.bare(value.extent) is None:
+        if symbolic_dims.bare(value.extent) is None:
             raise _NoRecipeError
         return Recipe("extent", value.extent)
 
@@ -132,7 +132,7 @@ class _Writer:
     def _choice(self, choice: Choice, number: int, other: tuple[Recipe, ...]) -> Recipe:
         return Recipe("choice", self._hold(choice.constants), other, number)
 
-    def _rows(self, value: Listed) -> Recipe:
+    def _rows(self, value: GrowableList) -> Recipe:
         assert value.array is not None, "asked before"
         if value.kind is None or value.array.ndim != 1:
             raise _NoRecipeError
@@ -140,7 +140,7 @@ class _Writer:
         return Recipe("rows", value.array.extents[0], (self._element(value.kind, number, value.array),))
 
     def _later(self, value: Later) -> Recipe:
-        """A list turned round."""
+        """A reversed list."""
         found = self.of(value.given)
         if found.kind == "grown" and isinstance(value.function, type):
             return found
@@ -154,7 +154,7 @@ class _Writer:
             raise _NoRecipeError
         return Recipe("output", number=number, like=like)
 
-    def _grown(self, value: Finished) -> Recipe:
+    def _grown(self, value: ListSnapshot) -> Recipe:
         columns = zip(value.columns, value.elements.kinds, strict=True)
 
         def element(form: Form) -> Recipe:
@@ -175,7 +175,7 @@ class _Writer:
         return Recipe("grown", int(value.is_reversed), (made,), self._output(value.ends, "array"))
 
     def _object(self, value: Any) -> Recipe:
-        """A named tuple or a dataclass, if making one is no more than setting what it has."""
+        """A named tuple or a dataclass, if its construction only sets fields."""
         kind = type(value)
         new: Any = kind.__new__
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
@@ -199,11 +199,11 @@ def written(
     value: Any,
     arguments: Mapping[int, int],
     outputs: Mapping[int, int],
-    finished: Mapping[int, Finished],
+    finished: Mapping[int, ListSnapshot],
     constants: tuple[type, ...],
 ) -> Made | None:
-    """The recipe of a result; None where Python puts it together."""
-    writer = _Writer(arguments, outputs, finished, constants)
+    """The recipe of a result; None where Python builds it."""
+    writer = _RecipeWriter(arguments, outputs, finished, constants)
     try:
         return Made(writer.of(value), tuple(writer.held), writer.kinds)
     except _NoRecipeError:

@@ -1,40 +1,44 @@
-"""What a traced function returned: what the graph computes, and how results are made of that and of arguments."""
+"""Result specifications: the outputs of a graph, and how a call's result is built from them and the arguments."""
 
 import dataclasses
 import enum
 import operator
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.frontends import counted_results, recipes
-from jitkernels.frontends.flow.alternatives import Chosen
-from jitkernels.frontends.flow.counted import Finished, Later
-from jitkernels.frontends.flow.growing import Listed
-from jitkernels.frontends.storage import Storage, View
-from jitkernels.frontends.traced import Traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import checks, construct, extents
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.emit.interface import NUMBERS
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.operations import region_of
-from jitkernels.graph.regions import leaked
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.dynamic_list import Later, ListSnapshot
+from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
+from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
+from jitkernels.compiler.capture.functionalization import Storage, View
+from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.call_abi import NUMBERS
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.ops import strided_view
+from jitkernels.compiler.ir.regions import leaked
+from jitkernels.compiler.transforms import bounds_checks
 
 
 class Known(NamedTuple):
-    """What results are made of: the leaves of the arguments, the arrays that were computed, the values of symbols.
+    """The inputs of a result: leaves of the arguments, computed arrays, values of symbols.
 
-    Leaves by their numbers; those that the plan names are enough.
+    `leaves` is indexed by number and may hold only those that the plan names. `repeated`: objects that occur more than
+    once in the result of this call, by key of the plan; None if there are none.
     """
 
     leaves: Sequence[Any] | Mapping[int, Any]
     arrays: Sequence[Any]
     values: Mapping[str, int]
+    repeated: dict[int, Any] | None = None
 
 
 Make = Callable[[Known], Any]
@@ -45,13 +49,13 @@ IMMUTABLE = (
 
 
 class Plan:
-    """How the results of a call are made.
+    """How the result of a call is built.
 
-    `is_tuple`: whether they are the outputs in a tuple, or one alone; None if they are put together by `make`, which
-    needs these `leaves` and, if there are any `views` or numbers, the values of symbols. `itself`: the one argument
-    that is given back as it is. `kinds` says of the outputs what they are given back as: "array", "scalar" for NumPy's
-    numbers, or the name of Python's type. `are_arguments`: whether nothing but arguments is given back. `recipe`: how
-    compiled calls make them, where they can.
+    `is_tuple`: whether it is a tuple of the outputs, or the one output; None if `make` builds it from these `leaves`
+    and, with `views` or numbers, the values of symbols. `itself`: the argument that the call returns unchanged.
+    `kinds`: the returned type of each output: "array", "scalar" for NumPy scalars, or the name of a Python type.
+    `are_arguments`: the call returns nothing but arguments. `recipe`: how a compiled entry builds the result, if it
+    can.
     """
 
     def __init__(
@@ -64,14 +68,14 @@ class Plan:
         views: int = 0,
         itself: int | None = None,
         are_arguments: bool = False,
-        recipe: recipes.Made | None = None,
+        recipe: result_recipe.Made | None = None,
     ) -> None:
         self.make, self.kinds, self.is_tuple, self.itself = make, kinds, is_tuple, itself
         self.are_arguments, self.recipe = are_arguments, recipe
         self.leaves, self.views = tuple(sorted(leaves)), views
 
     def finisher(self, count: int, symbols: Sequence[str]) -> Callable[[tuple[Any, ...]], Any]:
-        """What makes the results of a tuple: so many outputs, the leaves, and the values of these symbols."""
+        """A function that builds the result from a tuple: `count` outputs, the leaves, the values of `symbols`."""
         make, leaves, behind = self.make, self.leaves, count + len(self.leaves)
         if not leaves and not symbols:
             return lambda parts: make(Known((), parts, {}))
@@ -93,13 +97,16 @@ class _Planner:
         self.made: dict[int, int] = {}
         self.counts: dict[int, int] = {}
         self.storages: list[Storage] = []
-        self.finished: dict[int, Finished] = {}
+        self.finished: dict[int, ListSnapshot] = {}
         self.kept: list[Any] = []
+        self.times: Counter[int] = Counter()
+        self.makes: dict[int, Make] = {}
         self.leaves: set[int] = set()
         self.views = 0
 
     def count(self, value: Any) -> None:
-        """How many different arrays share each storage."""
+        """Count the arrays that share each storage, and the occurrences of each part of the result."""
+        self.times[id(value)] += 1
         if type(value) is Traced:
             if id(value) not in (id(one) for one in self.kept):
                 self.kept.append(value)
@@ -111,7 +118,7 @@ class _Planner:
                 self.count(one)
 
     def output(self, node: Node, of: Any) -> int:
-        """The number of an output; the same one for the same array."""
+        """The index of an output; the same array has one index."""
         if id(of) not in self.made:
             self.made[id(of)] = len(self.nodes)
             self.nodes.append(node)
@@ -119,35 +126,46 @@ class _Planner:
         return self.made[id(of)]
 
     def make(self, value: Any) -> Make:
+        """How to build one part of the result; a part that occurs twice is built once per call."""
+        key = id(value)
+        is_constant = type(value) is not Traced and isinstance(value, IMMUTABLE)
+        if self.times[key] < 2 or type(value) is Whole or is_constant:
+            return self._made(value)
+        if key not in self.makes:
+            self.kept.append(value)
+            self.makes[key] = partial(dynamic_results.once, key, self._made(value))
+        return self.makes[key]
+
+    def _made(self, value: Any) -> Make:
         if type(value) is Traced:
             return self._array(value)
         if type(value) is Whole:
             return self._whole(value)
         if value is None or isinstance(value, IMMUTABLE):
             return lambda _: value
-        if type(value) is Listed:
+        if type(value) is GrowableList:
             return self._listed(value)
-        if type(value) is Chosen:
-            return counted_results.chosen(value, self.make)
-        if type(value) is Finished:
-            return counted_results.finished(value, self.output, self.in_rows)
+        if type(value) is TaggedUnion:
+            return dynamic_results.chosen(value, self.make)
+        if type(value) is ListSnapshot:
+            return dynamic_results.finished(value, self.output, self.in_rows)
         if type(value) is Later:
-            return counted_results.later(value, self.make)
+            return dynamic_results.later(value, self.make)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
         if type(value) is dict:
-            parts = {recipes.key_of(name): self.make(one) for name, one in value.items()}
+            parts = {result_recipe.key_of(name): self.make(one) for name, one in value.items()}
             return lambda known: {name: one(known) for name, one in parts.items()}
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)
         raise UnknownError(f"a result of type {type(value).__name__}")
 
-    def _listed(self, value: Listed) -> Make:
+    def _listed(self, value: GrowableList) -> Make:
         """A list, whose elements may be the rows of an array."""
         if value.counted is not None:
             self.finished[id(value)] = value.counted.finished()
             self.kept.append(value)
-            return counted_results.finished(self.finished[id(value)], self.output, self.in_rows)
+            return dynamic_results.finished(self.finished[id(value)], self.output, self.in_rows)
         if value.array is None:
             return self._sequence([*value])
         number, storage = self.output(value.array.node, value.array), value.array.view.storage
@@ -161,9 +179,6 @@ class _Planner:
     def _sequence(self, value: Any) -> Make:
         parts = [self.make(one) for one in value]
         kind = type(value)
-        first = [next(i for i, other in enumerate(value) if other is one) for one in value]
-        if len(set(first)) < len(first):
-            return lambda known: _repeated(kind, parts, first, known)
         if kind is list:
             return lambda known: [one(known) for one in parts]
         if kind is tuple:
@@ -205,7 +220,9 @@ class _Planner:
         if storage.leaf is not None:
             return self._view(view, storage.leaf, is_leaf=True)
         shared = self.counts[id(storage)] > 1 or view.is_readonly
-        whole = extents.same(extents.product(view.shape), extents.product(storage.node.shape))
+        whole = symbolic_dims.same(
+            symbolic_dims.product(view.shape), symbolic_dims.product(storage.node.shape)
+        )
         if view.parent is None or not (shared or whole):
             number = self.output(view.node, storage if view.parent is None else value)
             if view.parent is None:
@@ -249,7 +266,7 @@ class _Planner:
                 if index_map is None:
                     found = found.reshape(shape)
                 else:
-                    found = region_of(found, index_map, shape, partial(_read, values))
+                    found = strided_view(found, index_map, shape, partial(_read, values))
             if is_readonly or (is_leaf and not known.leaves[number].flags.writeable):
                 found.flags.writeable = False
             return found
@@ -258,34 +275,26 @@ class _Planner:
 
 
 def _reader(extent: Any) -> Callable[[Mapping[str, int]], int]:
-    """What finds an extent, quickly where it is a number or a symbol."""
+    """A function that evaluates an extent, with fast paths for constants and symbols."""
     if type(extent) is int:
         return lambda _: extent
-    name = extents.bare(extent)
-    return operator.itemgetter(name) if name is not None else partial(extents.evaluated, extent)
+    name = symbolic_dims.bare(extent)
+    return operator.itemgetter(name) if name is not None else partial(symbolic_dims.evaluated, extent)
 
 
 def _read(values: Mapping[str, int], extent: Any) -> int:
-    return extent if type(extent) is int else extents.evaluated(extent, values)
-
-
-def _repeated(kind: Any, parts: Sequence[Make], first: Sequence[int], known: Known) -> Any:
-    """A sequence in which the same array is more than once."""
-    made: list[Any] = []
-    for i, part in enumerate(parts):
-        made.append(part(known) if first[i] == i else made[first[i]])
-    return kind(made) if kind in (list, tuple) else kind(*made)
+    return extent if type(extent) is int else symbolic_dims.evaluated(extent, values)
 
 
 def _children(value: Any) -> Sequence[Any]:
-    if type(value) is Listed and value.array is not None:
+    if type(value) is GrowableList and value.array is not None:
         return [value.array]
-    if type(value) is Chosen:
+    if type(value) is TaggedUnion:
         return [value.tag, value.other]
     if type(value) is Later:
         return [value.given]
-    if type(value) is Finished or (type(value) is Listed and value.counted is not None):
-        return ()  # whose arrays nobody else has
+    if type(value) is ListSnapshot or (type(value) is GrowableList and value.counted is not None):
+        return ()  # its arrays are not shared
     if isinstance(value, list | tuple):
         return value
     if type(value) is dict:
@@ -298,24 +307,26 @@ def _children(value: Any) -> Sequence[Any]:
 
 
 def _are_equal(one: Node, other: Node) -> Node:
-    """Whether arrays have the same elements: one may be the other then, and NumPy tells."""
-    found = construct.elementwise("equal", one, other)
+    """A node that says whether two arrays that may alias have equal elements; then NumPy decides."""
+    equal = builder.elementwise("equal", one, other)
     if np.dtype(one.dtype).kind == "f":
-        nothing = [construct.elementwise("isnan", node) for node in (one, other)]
-        found = construct.elementwise("logical_or", found, construct.elementwise("logical_and", *nothing))
-    return construct.reduce("all", found, range(found.ndim))
+        both_nan = [builder.elementwise("isnan", node) for node in (one, other)]
+        equal = builder.elementwise("logical_or", equal, builder.elementwise("logical_and", *both_nan))
+    return builder.reduce("all", equal, range(equal.ndim))
 
 
-def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Plan]:
-    """The graph, and how results are made of what it computes."""
-    planner = _Planner(tracer, given)
-    planner.count(found)
-    make = planner.make(found)
-    arrays = [one.view.storage for one in given if type(one) is Traced]
+def planned(tracer: Tracer, result: Any, traced_arguments: Sequence[Any]) -> tuple[Graph, Plan]:
+    """The graph of a trace, and the plan of its result. Raises UnknownError for unsupported results."""
+    planner = _Planner(tracer, traced_arguments)
+    planner.count(result)
+    make = planner.make(result)
+    if planner.makes:
+        make = partial(dynamic_results.with_repeated, make)
+    arrays = [one.view.storage for one in traced_arguments if type(one) is Traced]
     own = {id(one) for one in (*arrays, *planner.storages)}
     for storage in planner.storages:
-        for other in {id(one): one for one in storage.doubts if id(one) in own}.values():
-            if tracer.differentiates or not storage.is_whole(other):
+        for other in {id(one): one for one in storage.may_aliases if id(one) in own}.values():
+            if tracer.differentiates or not storage.is_whole_alias(other):
                 raise UnknownError("a result that may be a view or a copy")
             tracer.checks.append(_are_equal(storage.node, other.node))
     writes = tuple(
@@ -328,35 +339,35 @@ def planned(tracer: Tracer, found: Any, given: Sequence[Any]) -> tuple[Graph, Pl
         tuple(planner.nodes),
         writes,
         tuple(tracer.notes),
-        (reduce(partial(construct.elementwise, "logical_or"), tracer.checks),) if tracer.checks else (),
+        (reduce(partial(builder.elementwise, "logical_or"), tracer.checks),) if tracer.checks else (),
         frozenset(planner.in_rows),
         tuple(planner.orders.items()),
     )
-    if tracer.risky:
+    if tracer.bailout_results:
         used = {id(node) for node in graph}
-        lost = [one for one in tracer.risky if id(one.inputs[0]) not in used]
-        if lost:  # what they refuse is refused, used or not
+        lost = [one for one in tracer.bailout_results if id(one.inputs[0]) not in used]
+        if lost:  # their checks run even where the result is unused
             refusing = (*tracer.checks, *lost)
             graph = graph.remade(
-                graph.outputs, graph.writes, (reduce(partial(construct.elementwise, "logical_or"), refusing),)
+                graph.outputs, graph.writes, (reduce(partial(builder.elementwise, "logical_or"), refusing),)
             )
     if tracer.has_flows and leaked(graph):
         raise UnknownError("a value of the inside of a loop is used outside of it")
-    return checks.with_picks(graph, tracer.picks), _plan(planner, make, found)
+    return bounds_checks.with_unused_gather_checks(graph, tracer.picks), _plan(planner, make, result)
 
 
-def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
-    """The plan; with what compiled calls need where results are just the outputs, in order."""
-    if found is None:
+def _plan(planner: _Planner, make: Make, result: Any) -> Plan:
+    """The plan; the direct form where the result is the outputs in order."""
+    if result is None:
         return Plan(make, (), is_tuple=False)
-    itself = planner.arguments.get(id(found))
+    itself = planner.arguments.get(id(result))
     if itself is not None:
         return Plan(make, (), None, planner.leaves, itself=itself, are_arguments=True)
-    several = type(found) is tuple
-    listed = found if several else (found,)
-    are_arguments = all(id(one) in planner.arguments for one in listed)
+    several = type(result) is tuple
+    parts = result if several else (result,)
+    are_arguments = all(id(one) in planner.arguments for one in parts)
     kinds = []
-    for i, value in enumerate(listed):
+    for i, value in enumerate(parts):
         if (
             type(value) is not Traced
             or value.view.parent is not None
@@ -364,27 +375,21 @@ def _plan(planner: _Planner, make: Make, found: Any) -> Plan:
             or id(value) in planner.arguments
             or planner.made.get(id(value.view.storage)) != i
         ):
-            return _put_together(planner, make, found, are_arguments=are_arguments)
+            return _put_together(planner, make, result, are_arguments=are_arguments)
         kinds.append(value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array")
         if value.is_weak and NUMBERS.get(kinds[-1]) != value.node.dtype:
-            return _put_together(planner, make, found)
+            return _put_together(planner, make, result)
     is_plain = all(
-        view.shape or kind != "array" for view, kind in zip((one.view for one in listed), kinds, strict=True)
+        view.shape or kind != "array" for view, kind in zip((one.view for one in parts), kinds, strict=True)
     )
     if not is_plain:
-        return _put_together(planner, make, found)
+        return _put_together(planner, make, result)
     return Plan(make, tuple(kinds), several)
 
 
-def _put_together(planner: _Planner, make: Make, found: Any, *, are_arguments: bool = False) -> Plan:
-    """The plan of a result that is more than outputs in a tuple."""
-    recipe = recipes.written(found, planner.arguments, planner.made, planner.finished, IMMUTABLE)
+def _put_together(planner: _Planner, make: Make, result: Any, *, are_arguments: bool = False) -> Plan:
+    """The plan of a result other than a tuple of outputs."""
+    recipe = result_recipe.written(result, planner.arguments, planner.made, planner.finished, IMMUTABLE)
     return Plan(
-        make,
-        (),
-        None,
-        planner.leaves,
-        views=planner.views,
-        are_arguments=are_arguments,
-        recipe=recipe,
+        make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments, recipe=recipe
     )

@@ -1,4 +1,4 @@
-"""Trees of arrays and numbers in a trace: what derivatives are by and of, and what weighs them."""
+"""Pytrees of traced arrays and numbers for derivatives: primals, results, tangents and cotangents."""
 
 import dataclasses
 import functools
@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.autodiff.cotangent_accumulator import Around
+from jitkernels.compiler.autodiff.reverse import NotDifferentiableError, cotangents, is_float
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, scalar_node, traced
+from jitkernels.compiler.capture.functionalization import Storage, View
+from jitkernels.compiler.capture.ints import induction_symbols
+from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import value_of
 from jitkernels.errors import DerivativeError, shown
-from jitkernels.frontends.flow import moving
-from jitkernels.frontends.storage import Storage, View
-from jitkernels.frontends.traced import Traced, fresh, scalar_node, traced
-from jitkernels.frontends.tracer import Tracer
-from jitkernels.frontends.whole import Whole
-from jitkernels.graph import construct
-from jitkernels.graph.backward import LackingError, cotangents, is_float
-from jitkernels.graph.extents import value_of
-from jitkernels.graph.ir import Node
-from jitkernels.graph.totals import Around
 
 Tree = Any
 """Arrays and numbers, alone or in lists, tuples, dicts and dataclasses."""
@@ -34,7 +34,7 @@ class Leaves:
         return [one.node for one in self.found]
 
     def collect(self, value: Tree) -> Tree:
-        """The tree with arrays of the trace for its leaves, which are remembered."""
+        """The tree with traced arrays as leaves, which are recorded."""
         return mapped(value, self._leaf)
 
     def _leaf(self, value: Any) -> Any:
@@ -42,7 +42,7 @@ class Leaves:
         return self.found[-1]
 
     def tree(self, value: Tree, parts: Sequence[Node]) -> Tree:
-        """The tree of these nodes, each like the leaf in its place."""
+        """The tree with these nodes as leaves, in order."""
         remaining = iter(zip(self.found, parts, strict=True))
 
         def leaf(_: Any) -> Any:
@@ -55,7 +55,7 @@ class Leaves:
 
 
 class Variables(Leaves):
-    """What a function is differentiated by: each leaf of an argument is replaced by a variable."""
+    """The differentiation variables: each leaf of an argument is replaced by a fresh one."""
 
     def __init__(self, tracer: Tracer, about: str) -> None:
         super().__init__(tracer, about, "")
@@ -79,14 +79,17 @@ class Variables(Leaves):
         """The derivatives by the variables. Raises DerivativeError."""
         try:
             return cotangents(results, weights, self.nodes(), around(self.tracer))
-        except LackingError as error:
+        except NotDifferentiableError as error:
             raise lacking(self.tracer, self.about, error) from None
 
 
 def around(tracer: Tracer) -> Around:
-    """Where derivatives of a trace are made."""
+    """The context in which derivatives add nodes to a trace."""
     return Around(
-        tracer.scope, functools.partial(moving.known, tracer), tracer.room, in_place=tracer.depth > 0
+        tracer.scope,
+        functools.partial(induction_symbols.known, tracer),
+        tracer.room,
+        in_place=tracer.depth > 0,
     )
 
 
@@ -111,7 +114,7 @@ def mapped(value: Tree, leaf: Callable[[Any], Any]) -> Tree:
 
 
 def _array(tracer: Tracer, about: str, value: Any, what: str) -> Traced:
-    """A leaf as an array of the trace. Raises DerivativeError for one that no derivative is of."""
+    """A leaf as a traced array. Raises DerivativeError if it is not a float."""
     if type(value) is float:
         return fresh_number(tracer, value)
     if isinstance(value, np.ndarray | np.floating) or type(value) is Traced:
@@ -128,31 +131,31 @@ def fresh_number(tracer: Tracer, value: float) -> Traced:
     return made
 
 
-def matching(tracer: Tracer, about: str, given: Tree, like: Sequence[Traced], what: str) -> list[Node]:
-    """The leaves of what has to be like others, as nodes of their dtypes."""
+def matching(tracer: Tracer, about: str, tree: Tree, like: Sequence[Traced], what: str) -> list[Node]:
+    """The leaves of a tree that must match `like` in shape, cast to its dtypes. Raises DerivativeError."""
     leaves = Leaves(tracer, about, what)
-    leaves.collect(given)
+    leaves.collect(tree)
     if len(leaves.found) != len(like):
         raise DerivativeError(
             f"{about}: {what}: expected {len(like)} arrays or numbers, got {len(leaves.found)}"
         )
-    found = []
+    nodes = []
     for one, other in zip(leaves.found, like, strict=True):
-        if not construct.shapes_agree(one.extents, other.extents):
+        if not builder.shapes_agree(one.extents, other.extents):
             raise DerivativeError(f"{about}: {what}: expected {told(other)}, got {told(one)}")
-        found.append(construct.cast(one.node, other.node.dtype))
-    return found
+        nodes.append(builder.cast(one.node, other.node.dtype))
+    return nodes
 
 
-def lacking(tracer: Tracer, about: str, error: LackingError) -> DerivativeError:
-    """The error that says which operation, at which line, has no derivative."""
+def lacking(tracer: Tracer, about: str, error: NotDifferentiableError) -> DerivativeError:
+    """The error for an operation without a derivative, with its source line."""
     _, place = tracer.places.get(id(error.node), (None, ""))
     where = f", {place}" if place else ""
     return DerivativeError(f"{about} has no derivative: there is none of {error}{where}")
 
 
 def told(value: Any) -> str:
-    """A value in words."""
+    """Describe a value in an error message."""
     if type(value) is Traced:
         shape = tuple(map(value_of, value.extents))
         return f"{value.dtype} of shape {shape}"

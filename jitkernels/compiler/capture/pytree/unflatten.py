@@ -1,4 +1,4 @@
-"""Arguments put together again, with traced arrays and numbers in them: what the function is run with while traced."""
+"""Unflattens a structure into arguments with traced leaves, on which the function runs while it is traced."""
 
 import builtins
 import functools
@@ -6,28 +6,31 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jitkernels.frontends.arguments import Leaf
-from jitkernels.frontends.callees import only_called
-from jitkernels.frontends.places import line_of, line_of_def
-from jitkernels.frontends.rewriting.calls import FLOW
-from jitkernels.frontends.rewriting.code import rewritten, why_not
-from jitkernels.frontends.standin import CALLED, seen
-from jitkernels.frontends.tracer import current
-from jitkernels.graph.construct import UnknownError
-from jitkernels.graph.ir import NONE
+from jitkernels.compiler.capture.bytecode_calls import only_called
+from jitkernels.compiler.capture.free_variables import names_of
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED, seen
+from jitkernels.compiler.capture.pytree.flatten import Leaf
+from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
+from jitkernels.compiler.capture.rewrite.call_sites import FLOW
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewritten
+from jitkernels.compiler.capture.source_locations import line_of, line_of_def
+from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.graph import NONE
 
+MOST_INSIDE = 64
+"""Most elements of a container that are searched for replaced functions."""
 HEAP_TYPE = 1 << 9
 """The bit of `type.__flags__` that classes written in Python have."""
 
 
 class Rebuilder:
-    """Makes values of structures. `leaf` gives what stands for each leaf, `static` what for constants.
+    """Builds values from structures. `leaf` replaces each leaf, `static` each constant.
 
-    `names` are what functions see by these names where they have no globals of the kind. `flow` is what their loops and
-    branches call; without it they are as they were written.
+    `names`: replacements for builtins that functions do not shadow by globals. `flow`: the module that rewritten loops
+    and branches call; without it functions keep their code.
 
-    Containers are new ones, so that the caller's stay as they are. Where the function changes one, NumPy
-    has to do that.
+    Containers are copies, so that the caller's stay unchanged. A function that changes one falls back to NumPy.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class Rebuilder:
         self._kept: list[Any] = []
 
     def rebuild(self, structure: Any) -> Any:
-        """The value that a structure describes; leaves are taken in order."""
+        """The value that a structure describes; consumes the leaves in order."""
         if type(structure) is Leaf:
             return self._leaf(structure)
         kind = structure[0]
@@ -96,15 +99,19 @@ class Rebuilder:
         bound: tuple[Any, ...],
         read: tuple[Any, ...],
     ) -> Any:
-        closure = tuple([types.CellType(self.rebuild(one)) for one in cells])
-        flowing = rewritten(code) if self._flow is not None else None
+        around_it = dict(zip(code.co_freevars, map(self.rebuild, cells), strict=True))
+        chains, values = [*_chains(code)], {**table.value, **around_it}
+        aliases = aliases_of(chains, values)
+        resolves = any(_is_alias(chain, values) for chain in chains)
+        flowing = rewritten(code, aliases, resolves=resolves) if self._flow is not None else None
         tracer = current()
-        if flowing is None and tracer is not None and why_not(code):
-            tracer.note(why_not(code))
+        if flowing is None and tracer is not None and rewrite_blocker(code):
+            tracer.note(rewrite_blocker(code))
         given = tuple([self.rebuild(one) for one in defaults])
         named = {name: self.rebuild(one) for name, one in keywords}
         names = {**self._names, **table.value, **{name: self.rebuild(one) for name, one in bound}}
-        around = dict(zip(code.co_freevars, closure, strict=True))
+        around = {name: types.CellType(value) for name, value in around_it.items()}
+        closure = tuple(around.values())
         for chain, one in read:
             value = self.rebuild(one)
             if chain[0] in around:
@@ -112,9 +119,13 @@ class Rebuilder:
             else:
                 names[chain[0]] = seen(names[chain[0]], chain[1:], value)
         for name in only_called(code):
-            value = names.get(name) if name in names else getattr(builtins, name, None)
-            if isinstance(value, types.BuiltinFunctionType | type) and value in CALLED:
-                names[name] = CALLED[value]
+            cell = around.get(name)
+            value = names.get(name, getattr(builtins, name, None)) if cell is None else cell.cell_contents
+            if _is_replaced(value):
+                if cell is None:
+                    names[name] = CALLED[value]
+                else:
+                    cell.cell_contents = CALLED[value]
         self.tables.add(id(names))
         self._kept.append(names)
         if flowing is not None:
@@ -127,7 +138,7 @@ class Rebuilder:
     def check(
         self, code: types.CodeType | None, positional: Sequence[Any], keywords: Mapping[str, Any]
     ) -> None:
-        """Raise UnknownError where the function, of some code, changed a list, dict or object that it was given."""
+        """Raise UnknownError if the function with this `code` changed a list, dict or object argument."""
         for made, content in self._made:
             now = _content(made)
             if len(now) != len(content) or any(
@@ -141,6 +152,32 @@ class Rebuilder:
                     line = line_of(name, line_of_def(code), code.co_filename)
                     text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
                 raise UnknownError(text, is_placed=True)
+
+
+OWNERS = ("numpy", "math", "builtins")
+"""Modules that are replaced in traced functions, see `capture.numpy_namespace_proxy`."""
+
+
+def _is_alias(chain: tuple[str, ...], values: Mapping[str, Any]) -> bool:
+    """Whether an attribute or container element is a Python function that tracing replaces."""
+    value = value_of(chain, values)
+    if isinstance(value, dict | list | tuple):
+        elements = value.values() if isinstance(value, dict) else value
+        return len(value) < MOST_INSIDE and any(map(_is_replaced, elements))
+    owner = value_of(chain[:-1], values) if len(chain) > 1 else None
+    is_known = isinstance(owner, types.ModuleType) and owner.__name__.partition(".")[0] in OWNERS
+    return owner is not None and not is_known and _is_replaced(value)
+
+
+def _is_replaced(value: Any) -> bool:
+    return isinstance(value, types.BuiltinFunctionType | type) and value in CALLED
+
+
+def _chains(code: types.CodeType) -> Iterator[tuple[str, ...]]:
+    """The names in code: globals, free variables, and attribute chains of globals."""
+    known = names_of(code)
+    yield from ((name,) for name in (*known.names, *code.co_freevars))
+    yield from known.chains
 
 
 def _content(made: Any) -> list[tuple[Any, Any]]:
@@ -160,7 +197,7 @@ def _flat(content: list[tuple[Any, Any]]) -> Iterator[Any]:
 
 
 def _blank(kind: type) -> Any:
-    """An object that its own ``__new__`` has not seen. Raises UnknownError for what is more than its attributes."""
+    """An instance made without its own ``__new__``. Raises UnknownError if it has state beyond attributes."""
     base: Any = next(one for one in kind.__mro__ if not one.__flags__ & HEAP_TYPE)
     if base not in (object, types.SimpleNamespace):
         raise UnknownError(f"an argument of type {kind.__name__}, which is a {base.__name__}")

@@ -1,4 +1,4 @@
-"""Comprehensions as loops in functions of their own, and ``sum``, ``min``, ``max``, ``any``, ``all``, ``next`` of them.
+"""Outline comprehensions, and folds (``sum``, ``min``, ``max``, ``any``, ``all``, ``next``), as functions with loops.
 
 ``sum(f(x) for x in a if c)`` becomes a call of::
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 GIVEN, RESULT, VALUE, SOME, OTHER = (f"_jk_{name}" for name in ("given", "result", "value", "some", "other"))
 FOLDS = {"sum": (1, 2), "min": (1, 1), "max": (1, 1), "any": (1, 1), "all": (1, 1), "next": (2, 2)}
-"""Functions of what a generator gives, and how many arguments they may have."""
+"""Functions that fold a generator, with their minimum and maximum number of arguments."""
 Inside = list[ast.stmt]
 
 
@@ -27,20 +27,18 @@ def _set(name: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
-def is_fold(node: ast.Call) -> bool:
-    """Whether a call is one of such a function."""
-    if not isinstance(node.func, ast.Name) or node.func.id not in FOLDS or node.keywords:
+def is_fold(node: ast.Call, name: str) -> bool:
+    """Whether a call folds a generator, if its callee is the function of that name."""
+    if node.keywords:
         return False
-    least, most = FOLDS[node.func.id]
+    least, most = FOLDS[name]
     inner = node.args[0] if node.args else None
-    is_of_values = isinstance(inner, ast.GeneratorExp) or (
-        isinstance(inner, ast.ListComp) and node.func.id != "next"
-    )
+    is_of_values = isinstance(inner, ast.GeneratorExp) or (isinstance(inner, ast.ListComp) and name != "next")
     return is_of_values and least <= len(node.args) <= most
 
 
 def of_list(node: ast.ListComp, name: str, empty: ast.expr, finished: ast.expr) -> ast.FunctionDef:
-    """The function of ``[...]``; `empty` makes a list, `finished` gives it away."""
+    """The function of ``[...]``; `empty` constructs a list, `finished` finalizes it."""
     add = ast.Call(ast.Attribute(_load(RESULT), "append", ast.Load()), [node.elt], [])
     return _function(
         node,
@@ -54,7 +52,7 @@ def of_list(node: ast.ListComp, name: str, empty: ast.expr, finished: ast.expr) 
 def of_fold(
     node: ast.ListComp | ast.GeneratorExp, name: str, fold: str, unset: ast.expr, extreme: ast.expr
 ) -> ast.FunctionDef:
-    """The function of ``fold(...)``, which takes the second argument too; `extreme` tells the better of two values."""
+    """The function of ``fold(...)``, which takes the second argument too; `extreme` picks the better of two values."""
     value = node.elt
     begin: Inside = []
     match fold:
@@ -79,17 +77,17 @@ def of_fold(
             text = ast.Constant(f"{fold}() arg is an empty sequence")
             raised = ast.Raise(ast.Call(_load("ValueError"), [text], []))
             end = [ast.If(ast.UnaryOp(ast.Not(), _load(SOME)), [raised], []), ast.Return(_load(RESULT))]
-    return _function(node, name, begin, [ast.copy_location(one, value) for one in inside], end)
+    return _function(node, name, begin, [ast.copy_location(statement, value) for statement in inside], end)
 
 
 def _function(
     node: ast.ListComp | ast.GeneratorExp, name: str, begin: Inside, inside: Inside, end: Sequence[ast.stmt]
 ) -> ast.FunctionDef:
-    for place, one in reversed([*enumerate(node.generators)]):
-        for test in reversed(one.ifs):
+    for depth, generator in reversed([*enumerate(node.generators)]):
+        for test in reversed(generator.ifs):
             inside = [ast.copy_location(ast.If(test, inside, []), test)]
-        along = one.iter if place else _load(GIVEN)
-        inside = [ast.copy_location(ast.For(one.target, along, inside, []), one.iter)]
+        iterable = generator.iter if depth else _load(GIVEN)
+        inside = [ast.copy_location(ast.For(generator.target, iterable, inside, []), generator.iter)]
     arguments = ast.arguments(
         posonlyargs=[],
         args=[ast.arg(GIVEN), ast.arg(OTHER)],
@@ -97,5 +95,5 @@ def _function(
         kw_defaults=[],
         defaults=[ast.Constant(0)],
     )
-    made = ast.FunctionDef(name, arguments, [*begin, *inside, *end], [])
-    return ast.fix_missing_locations(ast.copy_location(made, node))
+    function = ast.FunctionDef(name, arguments, [*begin, *inside, *end], [])
+    return ast.fix_missing_locations(ast.copy_location(function, node))

@@ -1,47 +1,49 @@
-"""Where a function may read a variable that has no value: found by what surely assigns to it before.
+"""Definite assignment analysis: where a function may read an unbound variable.
 
-Two answers: with loops that may have no round at all, and with those that have one at least.
+It runs twice: with loops that may run zero iterations, and with loops that run at least one.
 """
 
 import ast
 from collections.abc import Iterator, Sequence
 
-DOUBT = "jk_doubt"
-"""The attribute of a name that may have no value where it is read: `NO_ROUND` if a loop had none, or `NONE_SET`."""
-NO_ROUND, NONE_SET = 1, 2
+MAYBE_UNBOUND = "jk_doubt"
+"""AST attribute of a name that may be unbound where it is read: `SOME_PATH`, or `ZERO_TRIP` (after an empty loop)."""
+ZERO_TRIP, SOME_PATH = 1, 2
 Names = frozenset[str]
 State = Names | None
-"""The variables that surely have a value; None behind what never ends."""
+"""The definitely assigned variables; None in unreachable code."""
 
 
 def locals_of(tree: ast.FunctionDef | ast.Lambda) -> Names:
-    """The variables of a function."""
-    given = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
-    return frozenset(given) | (stored_in(tree.body) if isinstance(tree, ast.FunctionDef) else frozenset())
+    """The local variables of a function."""
+    parameters = {parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)}
+    return frozenset(parameters) | (
+        stored_in(tree.body) if isinstance(tree, ast.FunctionDef) else frozenset()
+    )
 
 
 def stored_in(nodes: ast.AST | Sequence[ast.AST]) -> Names:
-    """The names that nodes assign to or delete, functions and comprehensions in them left out."""
-    found: set[str] = set()
-    waiting = [nodes] if isinstance(nodes, ast.AST) else [*nodes]
-    while waiting:
-        one = waiting.pop()
-        match one:
+    """The names that nodes assign or delete, nested functions and comprehensions left out."""
+    names: set[str] = set()
+    worklist = [nodes] if isinstance(nodes, ast.AST) else [*nodes]
+    while worklist:
+        node = worklist.pop()
+        match node:
             case ast.FunctionDef(name=name):
-                found.add(name)
+                names.add(name)
                 continue
             case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 continue
             case ast.AnnAssign(value=None):
                 continue
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                found.add(name)
+                names.add(name)
             case ast.ExceptHandler(name=str() as name):
-                found.add(name)
+                names.add(name)
             case ast.alias():
-                found.add((one.asname or one.name).partition(".")[0])
-        waiting += ast.iter_child_nodes(one)
-    return frozenset(found)
+                names.add((node.asname or node.name).partition(".")[0])
+        worklist += ast.iter_child_nodes(node)
+    return frozenset(names)
 
 
 def deleted_in(nodes: Sequence[ast.AST]) -> Names:
@@ -49,25 +51,25 @@ def deleted_in(nodes: Sequence[ast.AST]) -> Names:
     return frozenset(
         name
         for node in nodes
-        for one in ast.walk(node)
+        for child in ast.walk(node)
         for name in (
-            (one.id,)
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Del)
-            else (one.name,)
-            if isinstance(one, ast.ExceptHandler) and one.name
+            (child.id,)
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Del)
+            else (child.name,)
+            if isinstance(child, ast.ExceptHandler) and child.name
             else ()
         )
     )
 
 
-def joined(*states: State) -> State:
-    """What surely has a value behind one of several ways."""
-    known = [one for one in states if one is not None]
+def join(*states: State) -> State:
+    """The definitely assigned variables where control paths join."""
+    known = [state for state in states if state is not None]
     return frozenset.intersection(*known) if known else None
 
 
 def never_suppresses(node: ast.With) -> bool:
-    """Whether an exception in a block surely leaves it, so that all of it ran where one goes on behind it."""
+    """Whether the context managers never suppress exceptions: code after the block runs only if all of it ran."""
     for item in node.items:
         match item.context_expr:
             case ast.Call(func=ast.Name(id="errstate") | ast.Attribute(attr="errstate")):
@@ -77,27 +79,37 @@ def never_suppresses(node: ast.With) -> bool:
 
 
 class Assigned:
-    """Notes doubts on the names that one function reads. `has_round`: loops have a round at least."""
+    """Annotates the names that one function reads while maybe unbound.
 
-    def __init__(self, tree: ast.FunctionDef, *, has_round: bool) -> None:
-        self.names, self.has_round = locals_of(tree), has_round
+    `assumes_nonzero_trips`: assume that loops run at least once.
+    """
+
+    def __init__(self, tree: ast.FunctionDef, *, assumes_nonzero_trips: bool) -> None:
+        self.names, self.assumes_nonzero_trips = locals_of(tree), assumes_nonzero_trips
         self.deleted = deleted_in(tree.body)
         self.loops: list[tuple[list[State], list[State]]] = []
         self.cleared: list[Names] = []
-        self.block(tree.body, frozenset(one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)))
+        self.block(
+            tree.body,
+            frozenset(parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)),
+        )
 
-    def doubt(self, node: ast.AST) -> None:
-        """Note that a name may have no value."""
-        setattr(node, DOUBT, NONE_SET if self.has_round else getattr(node, DOUBT, NO_ROUND))
+    def mark_maybe_unbound(self, node: ast.AST) -> None:
+        """Record that a name may be unbound."""
+        setattr(
+            node,
+            MAYBE_UNBOUND,
+            SOME_PATH if self.assumes_nonzero_trips else getattr(node, MAYBE_UNBOUND, ZERO_TRIP),
+        )
 
     def reads(self, node: ast.AST | None, state: Names) -> None:
-        """What is read by an expression, or later by a function."""
+        """Check the reads of an expression, or of a nested function that runs later."""
         for name, is_later in _free(node, frozenset(), is_later=False) if node is not None else ():
             if name.id in self.names and (name.id not in state or (is_later and name.id in self.deleted)):
-                self.doubt(name)
+                self.mark_maybe_unbound(name)
 
     def block(self, nodes: Sequence[ast.stmt], state: State) -> State:
-        """Go through statements."""
+        """Analyse statements in order."""
         for node in nodes:
             if state is None:
                 return None
@@ -108,7 +120,7 @@ class Assigned:
         match node:
             case ast.If(test=test):
                 self.reads(test, state)
-                return joined(self.block(node.body, state), self.block(node.orelse, state))
+                return join(self.block(node.body, state), self.block(node.orelse, state))
             case ast.While() | ast.For():
                 return self._loop(node, state)
             case ast.With(items=items):
@@ -116,29 +128,29 @@ class Assigned:
                     self.reads(item.context_expr, state)
                     state |= stored_in(item.optional_vars) if item.optional_vars else frozenset()
                 end = self.block(node.body, state)
-                return end if never_suppresses(node) else joined(end, state - deleted_in(node.body))
+                return end if never_suppresses(node) else join(end, state - deleted_in(node.body))
             case ast.Try():
                 return self._try(node, state)
             case ast.Return() | ast.Raise():
                 self.reads(node, state)
                 return None
             case ast.Break() | ast.Continue():
-                kept = state.difference(*self.cleared)
-                self.loops[-1][isinstance(node, ast.Continue)].append(kept)
+                remaining = state.difference(*self.cleared)
+                self.loops[-1][isinstance(node, ast.Continue)].append(remaining)
                 return None
             case ast.Delete(targets=targets):
-                for one in targets:
-                    if isinstance(one, ast.Name) and one.id not in state:
-                        self.doubt(one)
-                    self.reads(one, state)
+                for deleted in targets:
+                    if isinstance(deleted, ast.Name) and deleted.id not in state:
+                        self.mark_maybe_unbound(deleted)
+                    self.reads(deleted, state)
                 return state - deleted_in([node])
             case ast.AugAssign(target=ast.Name(id=name) as target) if name not in state:
-                self.doubt(target)
+                self.mark_maybe_unbound(target)
         self.reads(node, state)
         return state | stored_in(node)
 
     def _loop(self, node: ast.While | ast.For, entry: Names) -> State:
-        """Rounds are gone through until nothing is deleted that one was thought to begin with."""
+        """Iterate to a fixpoint: an iteration may delete variables that its beginning assumed to be assigned."""
         self.reads(node.iter if isinstance(node, ast.For) else None, entry)
         head = entry
         while True:
@@ -151,30 +163,30 @@ class Assigned:
                 self.reads(node.test, head)
             end = self.block(node.body, begin)
             breaks, nexts = self.loops.pop()
-            end = joined(end, *nexts)
-            following = joined(entry, end)
+            end = join(end, *nexts)
+            following = join(entry, end)
             assert following is not None, "the loop is reached"
             if following == head:
                 break
             head = following
         match node:
             case ast.While(test=ast.Constant(value=value)) if value:
-                return joined(*breaks)
-        normal: State = end if self.has_round and end is not None else head
-        return joined(self.block(node.orelse, normal), *breaks)
+                return join(*breaks)
+        normal: State = end if self.assumes_nonzero_trips and end is not None else head
+        return join(self.block(node.orelse, normal), *breaks)
 
     def _try(self, node: ast.Try, entry: Names) -> State:
         in_body = entry - deleted_in(node.body)
         anywhere = entry - deleted_in([node])
         self.cleared.append(deleted_in([*node.handlers, *node.finalbody]))
         ends = [self.block([*node.body, *node.orelse], entry)]
-        for one in node.handlers:
-            self.reads(one.type, in_body)
-            own = frozenset({one.name} if one.name else ())
-            end = self.block(one.body, in_body | own)
+        for handler in node.handlers:
+            self.reads(handler.type, in_body)
+            own = frozenset({handler.name} if handler.name else ())
+            end = self.block(handler.body, in_body | own)
             ends.append(end if end is None else end - own)
         self.cleared.pop()
-        end = joined(*ends)
+        end = join(*ends)
         if node.finalbody:
             self.block(node.finalbody, anywhere)
             return self.block(node.finalbody, end) if end is not None else None
@@ -182,21 +194,21 @@ class Assigned:
 
 
 def _free(node: ast.AST, own: Names, *, is_later: bool) -> Iterator[tuple[ast.Name, bool]]:
-    """The names that a part of a function reads, but for its own ones, and whether functions in it read them later."""
+    """The names that a node reads, except its own variables, and whether a nested function reads them later."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
             if name not in own:
                 yield node, is_later
             return
         case ast.FunctionDef() | ast.Lambda():
-            given = [*node.args.defaults, *node.args.kw_defaults]
-            for default in (one for one in given if one is not None):
+            defaults = [*node.args.defaults, *node.args.kw_defaults]
+            for default in (part for part in defaults if part is not None):
                 yield from _free(default, own, is_later=is_later)
             inner = own | locals_of(node)
-            for one in node.body if isinstance(node, ast.FunctionDef) else [node.body]:
-                yield from _free(one, inner, is_later=True)
+            for part in node.body if isinstance(node, ast.FunctionDef) else [node.body]:
+                yield from _free(part, inner, is_later=True)
             return
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            own = own.union(*(stored_in(one.target) for one in node.generators))
+            own = own.union(*(stored_in(part.target) for part in node.generators))
     for child in ast.iter_child_nodes(node):
         yield from _free(child, own, is_later=is_later)

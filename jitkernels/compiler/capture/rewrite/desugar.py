@@ -1,6 +1,6 @@
-"""Statements in terms of simpler ones: ``match`` of numbers is ``if``, ``:=`` an assignment of its own.
+"""Desugar statements: ``match`` of numbers becomes ``if``, ``:=`` an assignment statement of its own.
 
-What cannot be said so is left as it is, and with it the whole function.
+Statements without such a form stay unchanged, which excludes the whole function from the rewrite.
 """
 
 import ast
@@ -10,17 +10,17 @@ from typing import Any
 
 SUBJECT = "_jk_subject"
 PURE = ast.Name | ast.Constant | ast.Attribute | ast.Load | ast.operator | ast.unaryop | ast.cmpop
-"""What may be computed after an assignment that stands behind it, if it does not name what is assigned."""
+"""Nodes that may be evaluated after an assignment that follows them, unless they name its target."""
 
 
-class Simpler(ast.NodeTransformer):
-    """Rewrites the statements of a function, and of functions in it."""
+class Desugar(ast.NodeTransformer):
+    """Rewrites the statements of a function, and of nested functions."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        """Types of variables say nothing, and functions that share a variable could not have it with one."""
+        """Drop annotations of variables: `nonlocal` variables cannot have them."""
         if not isinstance(node.target, ast.Name):
             return self.generic_visit(node)
         if node.value is None:
@@ -33,7 +33,9 @@ class Simpler(ast.NodeTransformer):
         name = f"{SUBJECT}{self.count}"
         patterns = [case.pattern for case in node.cases]
         subject = node.subject
-        if isinstance(subject, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in subject.elts):
+        if isinstance(subject, ast.Tuple) and not any(
+            isinstance(statement, ast.Starred) for statement in subject.elts
+        ):
             parts = [f"{name}_{i}" for i in range(len(subject.elts))]
         else:
             parts = []
@@ -44,18 +46,21 @@ class Simpler(ast.NodeTransformer):
             ast.Assign([ast.Name(part, ast.Store())], value)
             for part, value in zip(parts or [name], values, strict=True)
         ]
-        return [ast.copy_location(one, node) for one in [*first, *_choice(node.cases, parts or [name])]]
+        return [
+            ast.copy_location(statement, node)
+            for statement in [*first, *_choice(node.cases, parts or [name])]
+        ]
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
         if node.orelse or not _assigns(node.test):
             return node
         first: list[ast.stmt] = []
-        for one in _conjunction(node.test):
-            made = _apart(one)
-            if made is None:
+        for condition in _conjunction(node.test):
+            hoisted = _hoist_assignments(condition)
+            if hoisted is None:
                 return node
-            assigned, test = made
+            assigned, test = hoisted
             stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
             first += [*assigned, ast.copy_location(stop, node.test)]
         return ast.copy_location(ast.While(ast.Constant(True), [*first, *node.body], []), node)
@@ -64,13 +69,13 @@ class Simpler(ast.NodeTransformer):
         self.generic_visit(node)
         if not _assigns(node.test):
             return node
-        parts = [_apart(one) for one in _conjunction(node.test)]
-        if any(one is None for one in parts) or (len(parts) > 1 and node.orelse):
+        parts = [_hoist_assignments(condition) for condition in _conjunction(node.test)]
+        if any(condition is None for condition in parts) or (len(parts) > 1 and node.orelse):
             return node
         body = node.body
-        for number, made in enumerate(reversed(parts)):
-            assert made is not None, "looked at above"
-            assigned, test = made
+        for number, hoisted in enumerate(reversed(parts)):
+            assert hoisted is not None, "checked above"
+            assigned, test = hoisted
             inner = ast.If(test, body, [] if number else node.orelse)
             body = [*assigned, ast.copy_location(inner, node)]
         return body
@@ -84,58 +89,58 @@ class Simpler(ast.NodeTransformer):
         )
 
     def _statement(self, node: ast.stmt) -> ast.AST | list[ast.stmt]:
-        """A statement with one expression, which is computed first."""
+        """Hoist the assignment expressions of a statement with one expression."""
         self.generic_visit(node)
         value: ast.expr | None = getattr(node, "value", None)
-        made = _apart(value) if value is not None and _assigns(value) else None
-        if made is None:
+        hoisted = _hoist_assignments(value) if value is not None and _assigns(value) else None
+        if hoisted is None:
             return node
-        node.value = made[1]  # type: ignore[attr-defined]
-        return [*made[0], node]
+        node.value = hoisted[1]  # type: ignore[attr-defined]
+        return [*hoisted[0], node]
 
 
 def _assigns(node: ast.expr) -> bool:
-    return any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
 
 
 def _conjunction(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
-def _apart(node: ast.expr) -> tuple[list[ast.stmt], ast.expr] | None:
-    """The assignments of an expression, to be done before it, and what is left of it; None where order matters."""
-    found: list[ast.stmt] = []
+def _hoist_assignments(node: ast.expr) -> tuple[list[ast.stmt], ast.expr] | None:
+    """The assignments of an expression, to run before it, and the expression left; None if evaluation order matters."""
+    assignments: list[ast.stmt] = []
     before: list[ast.AST] = []
 
-    def visited(one: ast.AST) -> bool:
-        """Go on in the order in which Python computes; whether that went well."""
-        if isinstance(one, ast.NamedExpr):
+    def visited(child: ast.AST) -> bool:
+        """Visit in evaluation order; returns whether hoisting is safe so far."""
+        if isinstance(child, ast.NamedExpr):
             if not all(isinstance(other, PURE) for other in before):
                 return False
-            if any(isinstance(other, ast.Name) and other.id == one.target.id for other in before):
+            if any(isinstance(other, ast.Name) and other.id == child.target.id for other in before):
                 return False
-            if _assigns(one.value):
+            if _assigns(child.value):
                 return False
-            found.append(
-                ast.copy_location(ast.Assign([ast.Name(one.target.id, ast.Store())], one.value), one)
+            assignments.append(
+                ast.copy_location(ast.Assign([ast.Name(child.target.id, ast.Store())], child.value), child)
             )
             return True
         hidden = ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp | ast.IfExp
-        if isinstance(one, hidden | ast.BoolOp) or (isinstance(one, ast.Compare) and len(one.ops) > 1):
-            before.append(one)
-            return not any(isinstance(other, ast.NamedExpr) for other in ast.walk(one))
-        if not all(map(visited, ast.iter_child_nodes(one))):
+        if isinstance(child, hidden | ast.BoolOp) or (isinstance(child, ast.Compare) and len(child.ops) > 1):
+            before.append(child)
+            return not any(isinstance(other, ast.NamedExpr) for other in ast.walk(child))
+        if not all(map(visited, ast.iter_child_nodes(child))):
             return False
-        before.append(one)
+        before.append(child)
         return True
 
-    # What was computed is in `before`, operators of it too, which do nothing that an assignment could change.
+    # `before` has the evaluated nodes, including operators, which no assignment can affect.
     inner = visited(node)
-    return (found, _Named().visit(copy.deepcopy(node))) if inner else None
+    return (assignments, _Named().visit(copy.deepcopy(node))) if inner else None
 
 
 class _Named(ast.NodeTransformer):
-    """Has names in the place of assignments."""
+    """Replaces assignment expressions by the names that they assign."""
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
         return ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
@@ -146,15 +151,15 @@ def _is_simple(pattern: ast.pattern, parts: int) -> bool:
         case ast.MatchValue() | ast.MatchSingleton():
             return not parts
         case ast.MatchOr(patterns=inner):
-            return not any(isinstance(one, ast.MatchAs) for one in inner) and all(
-                _is_simple(one, parts) for one in inner
+            return not any(isinstance(part, ast.MatchAs) for part in inner) and all(
+                _is_simple(part, parts) for part in inner
             )
         case ast.MatchAs(pattern=None, name=name):
             return not parts or name is None
         case ast.MatchAs(pattern=inner) if inner is not None:
             return not parts and _is_simple(inner, parts)
         case ast.MatchSequence(patterns=inner):
-            return len(inner) == parts and all(_is_simple(one, 0) for one in inner)
+            return len(inner) == parts and all(_is_simple(part, 0) for part in inner)
     return False
 
 
@@ -172,27 +177,33 @@ def _choice(cases: Sequence[ast.match_case], names: Sequence[str]) -> list[ast.s
     body = case.body
     if guard is not None:
         body = [ast.copy_location(ast.If(guard, body, copy.deepcopy(rest)), guard)]
-    body = [ast.copy_location(one, case.body[0]) for one in bound] + body
+    body = [ast.copy_location(statement, case.body[0]) for statement in bound] + body
     return body if test is None else [ast.copy_location(ast.If(test, body, rest), case.body[0])]
 
 
 def _test(pattern: ast.pattern, names: Sequence[str], bound: list[ast.stmt]) -> ast.expr | None:
-    """The condition of a pattern, None where there is none; what it assigns is added."""
-    found: ast.expr | None = None
+    """The condition of a pattern, None for an irrefutable one; assignments of captures go to `bound`."""
+    condition: ast.expr | None = None
     match pattern:
         case ast.MatchValue(value=value):
-            found = ast.Compare(ast.Name(names[0], ast.Load()), [ast.Eq()], [value])
+            condition = ast.Compare(ast.Name(names[0], ast.Load()), [ast.Eq()], [value])
         case ast.MatchSingleton(value=single):
-            found = ast.Compare(ast.Name(names[0], ast.Load()), [ast.Is()], [ast.Constant(single)])
+            condition = ast.Compare(ast.Name(names[0], ast.Load()), [ast.Is()], [ast.Constant(single)])
         case ast.MatchOr(patterns=inner):
-            tests = [_test(one, names, bound) for one in inner]
-            found = ast.BoolOp(ast.Or(), [one or ast.Constant(True) for one in tests])
+            tests = [_test(part, names, bound) for part in inner]
+            condition = ast.BoolOp(ast.Or(), [part or ast.Constant(True) for part in tests])
         case ast.MatchAs(pattern=inside, name=name):
-            found = _test(inside, names, bound) if inside is not None else None
+            condition = _test(inside, names, bound) if inside is not None else None
             if name is not None:
                 bound.append(ast.Assign([ast.Name(name, ast.Store())], ast.Name(names[0], ast.Load())))
         case ast.MatchSequence(patterns=inner):
-            several = [_test(one, [name], bound) for one, name in zip(inner, names, strict=True)]
-            asked = [one for one in several if one is not None]
-            found = ast.BoolOp(ast.And(), asked) if len(asked) > 1 else asked[0] if asked else None
-    return found if found is None else ast.copy_location(found, pattern)
+            several = [_test(part, [name], bound) for part, name in zip(inner, names, strict=True)]
+            conditions = [part for part in several if part is not None]
+            condition = (
+                ast.BoolOp(ast.And(), conditions)
+                if len(conditions) > 1
+                else conditions[0]
+                if conditions
+                else None
+            )
+    return condition if condition is None else ast.copy_location(condition, pattern)

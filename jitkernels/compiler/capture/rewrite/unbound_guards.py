@@ -1,7 +1,7 @@
-"""Reads of variables that may have no value: where nothing assigned to them before, Python raises UnboundLocalError.
+"""Guards of reads of variables that may be unbound: there Python raises UnboundLocalError.
 
-A variable that is read where it surely has a value is left alone. Others are read by `flow.bound`, which asks a bool
-that is set where the variable is, and goes from round to round and out of branches as all variables do::
+Reads of definitely assigned variables stay unchanged. Others go through `flow.bound`, which tests a flag that is set
+where the variable is assigned and is loop-carried and merged at branches like any other variable::
 
     _jk_has_x = False
     for ...:
@@ -11,34 +11,34 @@ that is set where the variable is, and goes from round to round and out of branc
         else:
             y = flow.bound("x", x, _jk_has_x)
 
-If only a loop without a round would leave a variable without a value, there is no bool: such calls are left to Python.
+If only a loop without iterations would leave a variable unbound there is no flag: such calls fall back to Python.
 """
 
 import ast
 import sys
 from typing import Any
 
-from jitkernels.frontends.rewriting.assigned import (
-    DOUBT,
-    NO_ROUND,
-    NONE_SET,
+from jitkernels.compiler.capture.rewrite.definite_assignment import (
+    MAYBE_UNBOUND,
+    SOME_PATH,
+    ZERO_TRIP,
     Assigned,
     Names,
     locals_of,
     stored_in,
 )
-from jitkernels.frontends.rewriting.jumps import assigned
+from jitkernels.compiler.capture.rewrite.eliminate_jumps import assigned
 
 HAS, ERROR = "_jk_has_", "_jk_error_"
-"""What the names of those bools, and of exceptions that are caught, begin with."""
+"""Prefixes of the names of these flags, and of caught exceptions."""
 GUARDED = "jk_guarded"
-"""The attribute of a function: its variables that are asked for their values wherever they may have none."""
+"""AST attribute of a function: its variables whose reads are guarded wherever they may be unbound."""
 LISTED = ("append", "extend", "pop")
-"""Methods of lists that grow: without a value there is no method."""
+"""Methods of lists that grow: an unbound variable has no methods, and raises by itself."""
 
 
 def guard(tree: ast.FunctionDef, flow: ast.expr) -> None:
-    """Have a function, and those in it, ask for values where there may be none. `flow` is what they call."""
+    """Guard the reads of a function, and of nested ones, that may be unbound. `flow` is the module of the hooks."""
     Guards(flow).function(tree, {})
 
 
@@ -51,45 +51,48 @@ class Guards(ast.NodeTransformer):
         self.own: Names = frozenset()
         self.caught: list[str] = []
 
-    def function(self, tree: ast.FunctionDef, around: dict[str, bool]) -> None:
-        """A function. `around`: the variables that it sees of others, and whether these have bools."""
-        for has_round in (False, True):
-            Assigned(tree, has_round=has_round)
-        own = locals_of(tree)
-        doubts: dict[str, set[int]] = {}
-        for one in ast.walk(tree):
-            if isinstance(one, ast.Name) and hasattr(one, DOUBT):
-                doubts.setdefault(one.id, set()).add(getattr(one, DOUBT))
-        flagged = {name for name in own if NONE_SET in doubts.get(name, ())}
-        guarded = {name for name in own if name in flagged or NO_ROUND not in doubts.get(name, ())}
+    def function(self, tree: ast.FunctionDef, visible: dict[str, bool]) -> None:
+        """Rewrite a function. `around`: the visible variables of enclosing functions, and whether they have flags."""
+        for assumes_nonzero_trips in (False, True):
+            Assigned(tree, assumes_nonzero_trips=assumes_nonzero_trips)
+        local_names = locals_of(tree)
+        marks: dict[str, set[int]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and hasattr(node, MAYBE_UNBOUND):
+                marks.setdefault(node.id, set()).add(getattr(node, MAYBE_UNBOUND))
+        flagged = {name for name in local_names if SOME_PATH in marks.get(name, ())}
+        guarded = {name for name in local_names if name in flagged or ZERO_TRIP not in marks.get(name, ())}
         setattr(tree, GUARDED, frozenset(guarded))
-        before, self.flagged = self.flagged, {**around, **{name: name in flagged for name in own}}
-        outside, self.own = self.own, own
+        before, self.flagged = self.flagged, {**visible, **{name: name in flagged for name in local_names}}
+        outside, self.own = self.own, local_names
         handlers, self.caught = self.caught, []
-        given = {one.arg for one in ast.walk(tree.args) if isinstance(one, ast.arg)}
+        parameters = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
         body = self._block(tree.body)
         text = body[:1] if ast.get_docstring(tree, clean=False) is not None else []
-        begin = [assigned(HAS + name, ast.Constant(name in given)) for name in sorted(flagged)]
-        tree.body = [*text, *(ast.copy_location(one, tree.body[0]) for one in begin), *body[len(text) :]]
+        begin = [assigned(HAS + name, ast.Constant(name in parameters)) for name in sorted(flagged)]
+        tree.body = [*text, *(ast.copy_location(node, tree.body[0]) for node in begin), *body[len(text) :]]
         self.flagged, self.own, self.caught = before, outside, handlers
 
     def _block(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
+        output: list[ast.stmt] = []
         for node in nodes:
-            found = self.visit(node)
-            statements = found if isinstance(found, list) else [found]
-            made += [one if hasattr(one, "lineno") else ast.copy_location(one, node) for one in statements]
-        return made
+            replacement = self.visit(node)
+            statements = replacement if isinstance(replacement, list) else [replacement]
+            output += [
+                statement if hasattr(statement, "lineno") else ast.copy_location(statement, node)
+                for statement in statements
+            ]
+        return output
 
     def _bound(self, name: str) -> ast.expr:
-        given: list[ast.expr] = [ast.Constant(name), ast.Name(name, ast.Load())]
+        arguments: list[ast.expr] = [ast.Constant(name), ast.Name(name, ast.Load())]
         if self.flagged.get(name):
-            given.append(ast.Name(HAS + name, ast.Load()))
+            arguments.append(ast.Name(HAS + name, ast.Load()))
         reader = "bound" if name in self.own else "bound_around"
-        return ast.Call(ast.Attribute(self.flow, reader, ast.Load()), given, [])
+        return ast.Call(ast.Attribute(self.flow, reader, ast.Load()), arguments, [])
 
     def _set(self, names: Names, *, has: bool = True) -> list[ast.stmt]:
-        """The bools of variables that have got a value, or lost it."""
+        """Set the flags of variables that have been assigned, or clear those of deleted ones."""
         flagged = sorted(name for name in names if self.flagged.get(name))
         return [assigned(HAS + name, ast.Constant(has)) for name in flagged]
 
@@ -105,19 +108,21 @@ class Guards(ast.NodeTransformer):
                 self.function(node, self.flagged)
                 return [node, *self._set(frozenset({node.name}))]
             case ast.Lambda():
-                given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-                return self._inside(node, frozenset(given))
+                parameters = {item.arg for item in ast.walk(node.args) if isinstance(item, ast.arg)}
+                return self._inside(node, frozenset(parameters))
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 first = self.visit(node.generators[0].iter)
-                node.generators[0].iter = ast.Constant(None)  # which is not computed inside
-                self._inside(node, frozenset().union(*(stored_in(one.target) for one in node.generators)))
+                node.generators[0].iter = ast.Constant(None)  # evaluated outside the comprehension's scope
+                self._inside(
+                    node, frozenset().union(*(stored_in(generator.target) for generator in node.generators))
+                )
                 node.generators[0].iter = first
                 return node
-            case ast.Name(id=name, ctx=ast.Load()) if hasattr(node, DOUBT):
+            case ast.Name(id=name, ctx=ast.Load()) if hasattr(node, MAYBE_UNBOUND):
                 return ast.copy_location(self._bound(name), node)
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr=attr)) if attr in LISTED:
-                node.args = [self.visit(one) for one in node.args]
-                node.keywords = [self.visit(one) for one in node.keywords]
+                node.args = [self.visit(argument) for argument in node.args]
+                node.keywords = [self.visit(keyword) for keyword in node.keywords]
                 return node
             case ast.stmt():
                 return self._statement(node)
@@ -134,37 +139,37 @@ class Guards(ast.NodeTransformer):
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
-            case ast.Delete(targets=targets) if all(isinstance(one, ast.Name) for one in targets):
-                made: list[ast.stmt] = []
-                for one in targets:
-                    assert isinstance(one, ast.Name), "just asked"
-                    made += [ast.Expr(self._bound(one.id))] if hasattr(one, DOUBT) else []
-                    made += self._unset(one.id)
-                return [ast.copy_location(one, node) for one in made]
+            case ast.Delete(targets=targets) if all(isinstance(item, ast.Name) for item in targets):
+                output: list[ast.stmt] = []
+                for item in targets:
+                    assert isinstance(item, ast.Name), "the case tests it"
+                    output += [ast.Expr(self._bound(item.id))] if hasattr(item, MAYBE_UNBOUND) else []
+                    output += self._unset(item.id)
+                return [ast.copy_location(item, node) for item in output]
             case ast.Break() | ast.Continue():
-                return [*(one for name in self.caught for one in self._unset(name)), node]
-            case ast.AugAssign(target=ast.Name(id=name) as target) if hasattr(target, DOUBT):
-                asked = ast.copy_location(ast.Expr(self._bound(name)), node)
+                return [*(item for name in self.caught for item in self._unset(name)), node]
+            case ast.AugAssign(target=ast.Name(id=name) as target) if hasattr(target, MAYBE_UNBOUND):
+                guard_statement = ast.copy_location(ast.Expr(self._bound(name)), node)
                 self.generic_visit(node)
-                return [asked, node]
+                return [guard_statement, node]
         for field in ("body", "orelse", "finalbody"):
             blocks = getattr(node, field, None)
             if isinstance(blocks, list):
                 setattr(node, field, self._block(blocks))
         for name, value in ast.iter_fields(node):
             if name == "handlers":
-                for one in value:
-                    self._handler(one)
+                for item in value:
+                    self._handler(item)
             elif name not in ("body", "orelse", "finalbody"):
                 inner = value if isinstance(value, list) else [value]
-                visited = [self.visit(one) if isinstance(one, ast.AST) else one for one in inner]
+                visited = [self.visit(item) if isinstance(item, ast.AST) else item for item in inner]
                 setattr(node, name, visited if isinstance(value, list) else visited[0])
         match node:
             case ast.For():
                 node.body = [*self._set(stored_in(node.target)), *node.body]
                 return [node]
             case ast.With(items=items):
-                targets_of = [stored_in(one.optional_vars) for one in items if one.optional_vars]
+                targets_of = [stored_in(item.optional_vars) for item in items if item.optional_vars]
                 node.body = [*self._set(frozenset().union(*targets_of)), *node.body]
                 return [node]
             case ast.If() | ast.While() | ast.Try():

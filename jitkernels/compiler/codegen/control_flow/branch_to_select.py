@@ -1,23 +1,23 @@
-"""Conditions that take less than a jump that is not foreseen: both sides are computed, and one is chosen."""
+"""If-conversion: compute both sides of a cheap branch and select, instead of a jump that is mispredicted."""
 
-from jitkernels.graph.ir import Node
-from jitkernels.graph.regions import nodes_within, regions_of
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 
 QUICK = frozenset({
     "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not",
     "bitwise_and", "bitwise_or", "bitwise_xor", "add", "subtract", "cast", "branch",
 })  # fmt: skip
-"""What takes a step of the processor or two, and can be computed in vain: nothing traps, nothing is read."""
+"""Operations of one or two cycles that are safe to speculate: they neither trap nor read memory."""
 FREE = frozenset({"parameter", "constant", "extent", "item"})
 MOST_NODES = 8
 
 
-def is_quick(branch: Node) -> bool:
-    """Whether a branch only chooses between conditions that are quick to compute."""
+def is_speculatable(branch: Node) -> bool:
+    """Return whether both sides of a branch yield only scalar bools and are cheap enough to compute both."""
     regions = regions_of(branch)
-    if not all(one.dtype == "bool" and not one.ndim for region in regions for one in region.outputs):
+    if not all(output.dtype == "bool" and not output.ndim for region in regions for output in region.outputs):
         return False
-    nodes = [node for region in regions for node in nodes_within(region) if node.operation not in FREE]
+    nodes = [node for region in regions for node in walk_nodes(region) if node.operation not in FREE]
     if len(nodes) > MOST_NODES or any(region.checks for region in regions):
         return False
     return all(node.operation in QUICK and not _has_checks(node) for node in nodes)

@@ -1,59 +1,59 @@
-"""Indices that move with the count of a loop: looked at before it, at both its ends, so that no round has to.
+"""Hoist bounds checks of indices that are affine in the induction variable out of a counted loop.
 
-``for c in range(n, w - 1, -1): best[c - w] ...``, where nothing tells what w is: if the first index and the last one
-are in the array, so are those between, and a form of the loop without tests runs; else the one with them.
+``for c in range(n, w - 1, -1): best[c - w] ...``, where the value of w is unknown: if the first and the last index
+are in bounds, so are all between them, and a version of the loop without checks runs; else the version with checks.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from jitkernels.graph.bodies import Body
-from jitkernels.graph.emit.short_loops import Around, inside, resolved
-from jitkernels.graph.extents import is_moving
-from jitkernels.graph.ir import Graph, Node
-from jitkernels.graph.regions import nodes_within
+from jitkernels.compiler.codegen.control_flow.bounded_while import Around, inside, resolved
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.regions import walk_nodes
+from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.compiler.schedule.region_stages import Body
 
 MOST_NODES = 200
-"""How large a round may be of which there are two forms."""
+"""The largest loop body, in nodes, that loop versioning duplicates."""
 SIGNS = {"add": 1, "subtract": -1}
 
 
 class Moving(NamedTuple):
-    """An index: the count times `sign`, and numbers that no round changes times theirs."""
+    """An index ``sign * induction variable + sum(sign_i * term_i)``, whose terms are loop-invariant."""
 
     node: Node
     sign: int
     terms: tuple[tuple[int, Node], ...]
 
 
-def moving_indices(loop: Node, bodies: Mapping[int, Body]) -> list[Moving]:
-    """The indices of a loop that have to be tested, and can be tested before it; none for loops around others."""
+def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[Moving]:
+    """Collect the indices of a counted loop whose bounds checks can be hoisted; none for a loop that contains loops."""
     options = loop.options
     if not options["counts"] or loop.inputs[2].operation != "constant":
         return []
-    within = [*nodes_within(options["body"])]
+    within = [*walk_nodes(options["body"])]
     if len(within) > MOST_NODES or any(
-        one.operation in ("loop", "bounded") and "grows" in one.options for one in within
+        node.operation in ("loop", "bounded") and "grows" in node.options for node in within
     ):
         return []
-    if any(one.operation == "loop" for one in within) or any(
+    if any(node.operation == "loop" for node in within) or any(
         group for _, group in bodies[id(options["body"])].stages
     ):
         return []
-    found = []
+    results = []
     for node, around in _bounded(options["body"], {}):
-        number = _Sum(options["body"].inputs, options["carried"])
+        affine_index = _Sum(options["body"].inputs, options["carried"])
         if (
             not is_moving(node.options["extent"])
-            and number.add(node.inputs[0], around, 1)
-            and abs(number.sign) == 1
+            and affine_index.add(node.inputs[0], around, 1)
+            and abs(affine_index.sign) == 1
         ):
-            found.append(Moving(node, number.sign, tuple(number.terms)))
-    return found
+            results.append(Moving(node, affine_index.sign, tuple(affine_index.terms)))
+    return results
 
 
 def _bounded(graph: Graph, around: Around) -> Iterator[tuple[Node, Around]]:
-    """The indices in a region and in the branches there."""
+    """Yield the bounds-checked indices of a region and of the branches in it."""
     for node in graph:
         if node.operation == "bounded":
             yield node, around
@@ -63,22 +63,22 @@ def _bounded(graph: Graph, around: Around) -> Iterator[tuple[Node, Around]]:
 
 
 class _Sum:
-    """What an index is the sum of."""
+    """The sum that an index is: `sign` times the induction variable, and loop-invariant `terms`."""
 
     def __init__(self, inputs: list[Node], carried: int) -> None:
-        self.count, self.kept = inputs[0], {id(one) for one in inputs[1 + carried :]}
+        self.count, self.kept = inputs[0], {id(operand) for operand in inputs[1 + carried :]}
         self.sign = 0
         self.terms: list[tuple[int, Node]] = []
 
     def add(self, node: Node, around: Around, sign: int) -> bool:
-        """Add a node times a sign; whether that could be done."""
+        """Add `sign` times `node` to the sum; return False if `node` is not affine in the induction variable."""
         node, around = resolved(node, around)
         if node is self.count:
             self.sign += sign
             return True
         if node.operation in SIGNS and node.dtype == "int64":
-            one, other = node.inputs
-            return self.add(one, around, sign) and self.add(other, around, sign * SIGNS[node.operation])
+            left, right = node.inputs
+            return self.add(left, around, sign) and self.add(right, around, sign * SIGNS[node.operation])
         if (
             id(node) in self.kept
             or node.operation == "constant"

@@ -1,88 +1,96 @@
-"""Calls of the nests of a group in a loop or branch, which have a frame of their own."""
+"""Calls of the loop nests of a region: fill the callee's own frame, call each nest, read the results."""
 
 from typing import Any
 
-from jitkernels.graph.bodies import Group
-from jitkernels.graph.emit.blocks import Register, memory_type
-from jitkernels.graph.emit.elements import Elements, Place
-from jitkernels.graph.extents import is_moving, least_of, product
-from jitkernels.graph.ir import Node
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import Elements, Place
+from jitkernels.compiler.codegen.core.ir_builder import Register, memory_type
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import is_moving, least_of, product
+from jitkernels.compiler.schedule.region_stages import Group
 
 Values = dict[int, Any]
-"""What nodes are, by their ids: a `Register`, a `Place`, or a list of these."""
+"""Values by node id: a `Register`, a `Place`, or a list of these."""
 
 
-class GroupCalls(Elements):
-    """Writes the calls."""
+class NestCalls(Elements):
+    """Emits the calls of a `Group`'s loop nests into the function of a loop or branch."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.numbers: dict[int, str] = {}
 
-    def _nests(self, group: Group, values: Values) -> None:
-        """Call the nests of a group, which have a frame of their own."""
+    def _call_nests(self, group: Group, values: Values) -> None:
+        """Call the loop nests of `group` with a frame on the stack, and set `values` of its outputs."""
         program = group.program
         frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
 
-        fixed = {*self.pointers.values()}
+        invariant_pointers = {*self.pointers.values()}
 
-        def keep(word: int, kind: str, text: str, *, moves: bool = False) -> None:
+        def store_slot(word: int, kind: str, text: str, *, moves: bool = False) -> None:
             head = self.block if moves else self.function.block
-            at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
-            head.lines.append(f"  store {kind} {text}, ptr {at}")
+            address = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
+            head.lines.append(f"  store {kind} {text}, ptr {address}")
 
         for name, word in program.symbols.items():
             if name not in self.function.moving:
-                keep(word, "i64", self.function.extent_of(name))
-            elif name in self.function.variables:  # others are of other loops
-                keep(word, "i64", self.function.current(name), moves=True)
+                store_slot(word, "i64", self.function.extent_of(name))
+            elif name in self.function.variables:  # other symbols belong to other loops
+                store_slot(word, "i64", self.function.current(name), moves=True)
         for node, taken in zip(program.graph.inputs, group.taken, strict=True):
             value = values[id(taken)]
             if isinstance(value, Place):
-                keep(program.words[id(node)], "ptr", value.pointer, moves=value.pointer not in fixed)
+                store_slot(
+                    program.words[id(node)],
+                    "ptr",
+                    value.pointer,
+                    moves=value.pointer not in invariant_pointers,
+                )
             else:
-                at = self.function.variable(memory_type(value.dtype))
-                keep(program.words[id(node)], "ptr", at)
-                self._stored(at, value)
+                address = self.function.variable(memory_type(value.dtype))
+                store_slot(program.words[id(node)], "ptr", address)
+                self._stored(address, value)
         for node in program.made:
-            at = (
+            address = (
                 self._memory(group.words[id(node)], group)
                 if node.ndim
                 else self.function.variable(memory_type(node.dtype))
             )
-            self.numbers[id(node)] = at
-            keep(program.words[id(node)], "ptr", at)
-        before: frozenset[int] = frozenset()
+            self.numbers[id(node)] = address
+            store_slot(program.words[id(node)], "ptr", address)
+        previous_turns: frozenset[int] = frozenset()
         for call, product_node in group.calls:
-            if call.turns and (not before or call.turns & before):
+            if call.turns and (not previous_turns or call.turns & previous_turns):
                 self._turn(frame, len(program.words) + len(program.symbols))
-            before = call.turns or before
-            behind = self._unless_empty(product_node, group, frame) if product_node is not None else ""
+            previous_turns = call.turns or previous_turns
+            after_label = self._skip_if_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
             began = call.clock.start(self._new) if call.clock else ""
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
             if call.clock:
                 self.block.lines.append(call.clock.stop(began))
-            self._refuse(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))  # a kernel had no memory
-            if behind:
-                self.block.lines += [f"  br label %{behind}", f"{behind}:"]
+            self._refuse(
+                Register(self._new(f"icmp ne i64 {status}, 0"), "bool")
+            )  # a kernel could not allocate its workspace
+            if after_label:
+                self.block.lines += [f"  br label %{after_label}", f"{after_label}:"]
         outputs = len(program.graph.outputs)
-        for node, given in zip(program.graph.outputs, group.given[:outputs], strict=True):
-            if given.ndim:
+        for node, result in zip(program.graph.outputs, group.given[:outputs], strict=True):
+            if result.ndim:
                 array = group.arrays[id(node)]
-                values[id(given)] = Place(self._pointer(group.words[id(node)]), array.strides, node.dtype)
+                values[id(result)] = Place(self._pointer(group.words[id(node)]), array.strides, node.dtype)
             else:
-                values[id(given)] = self._loaded(self.numbers[id(node)], node.dtype)
-        places = {
-            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
+                values[id(result)] = self._loaded(self.numbers[id(node)], node.dtype)
+        operand_values = {
+            id(node): values[id(captured)]
+            for node, captured in zip(group.graph.inputs, group.taken, strict=True)
         }
-        for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
-            # Also where nothing changes, and the program has no such write.
-            values[id(given)] = places[id(target)]
+        for (target, _), result in zip(group.graph.writes, group.given[outputs:], strict=True):
+            # Also if the program dropped the write because nothing changes.
+            values[id(result)] = operand_values[id(target)]
 
     def _turn(self, frame: str, word: int) -> None:
-        """Have the nests that follow go the other way than what was there before them, from where that ended."""
+        """Flip the serpentine direction word of `frame`, so that the next nests start where the previous ones ended."""
         head = self.function.block
         at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
         head.lines.append(f"  store i64 0, ptr {at}")
@@ -90,7 +98,7 @@ class GroupCalls(Elements):
         self.block.lines.append(f"  store i64 {self._new(f'xor i64 {now}, 1')}, ptr {at}")
 
     def _memory(self, word: int, group: Group) -> str:
-        """The address of memory of a group, of which nothing is told where it is that of others at other times."""
+        """The address of scratch at a frame word; without a noalias parameter if other nests share that memory."""
         if word not in group.sharing or word in self.pointers:
             return self._pointer(word)
         head = self.function.block
@@ -98,8 +106,8 @@ class GroupCalls(Elements):
             head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
         )
 
-    def _unless_empty(self, node: Node, group: Group, frame: str) -> str:
-        """Go round the call of a kernel that has nothing to sum in this round, to a label; the result is zeros then."""
+    def _skip_if_empty(self, node: Node, group: Group, frame: str) -> str:
+        """Branch around a GEMM whose reduction is empty in this iteration, storing zeros; return the label after it."""
         sizes = product([*node.inputs[0].shape, node.shape[-1]])
         if not is_moving(sizes) or (least_of(sizes) or 0) > 0:
             return ""

@@ -1,101 +1,107 @@
-"""Loops whose rounds threads share: what they need is put into words of memory, and a function does some of the rounds.
+"""Parallel loops: an outlined function runs a range of iterations, with its arguments in a block of words.
 
-The words: the frame, the thread that calls, whether it has been interrupted, then what the loop is given, its first
-count, and the bytes of what nests compute in a round, for which each thread that does rounds has memory of its own.
+The words: the frame, the calling thread, its interrupted flag, then the captured values, the first value of the
+induction variable, and the workspace bytes of the loop nests of an iteration: each thread has a workspace of its own.
 """
 
 from collections.abc import Container, Mapping
 from typing import Any
 
-from jitkernels.graph.bodies import Body, Group
-from jitkernels.graph.carried import ZEROED, Joined
-from jitkernels.graph.emit import polls
-from jitkernels.graph.emit.blocks import Register, llvm_type
-from jitkernels.graph.emit.elements import Elements, Place
-from jitkernels.graph.extents import Extent, Number
-from jitkernels.graph.independent import independent
-from jitkernels.graph.ir import Node
-from jitkernels.graph.regions import nodes_within, regions_of
-from jitkernels.graph.rounds import work_of
-from jitkernels.native import arenas, c_api, openmp
-from jitkernels.native.sharing import WORK
-from jitkernels.native.source import External
+from jitkernels.codegen.source_protocol import External
+from jitkernels.compiler.codegen.control_flow import signal_polls
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import Elements, Place
+from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.regions import regions_of, walk_nodes
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.schedule.region_stages import Body, Group
+from jitkernels.compiler.transforms.loop_parallelism import independent
+from jitkernels.compiler.transforms.parallel_int_reductions import ZEROED, Joined
+from jitkernels.compiler.transforms.trip_count import work_of
+from jitkernels.runtime import c_api, workspace_allocator
+from jitkernels.runtime.threads import team_size
+from jitkernels.runtime.threads.parallel_for import WORK
 
 SCALAR = 4
-"""How many times longer an operation of single numbers takes than one of those that work is counted in."""
+"""Cost of a scalar operation, in units of the vectorized operations that `WORK` counts."""
 FRAME, CALLER, STOPPED, FIRST = range(4)
 SHORT = 1
-"""The status of rounds for which there was no memory."""
+"""The status of iterations whose thread could not allocate its workspace."""
 
 
 def groups_of(loop: Node, bodies: Mapping[int, Body]) -> list[Group]:
-    """What nests compute in the rounds of a loop."""
-    inside = [
+    """The groups of loop nests that the iterations of a loop run."""
+    nested = [
         loop.options["body"],
-        *(one for node in nodes_within(loop.options["body"]) for one in regions_of(node)),
+        *(region for node in walk_nodes(loop.options["body"]) for region in regions_of(node)),
     ]
-    return [group for one in inside for _, group in bodies[id(one)].stages if group]
+    return [group for region in nested for _, group in bodies[id(region)].stages if group]
 
 
 def work(
     loop: Node, bodies: Mapping[int, Body], moving: Container[str], *, is_outermost: bool
 ) -> tuple[Number, dict[int, Joined]] | None:
-    """The work of a loop that threads may share, and what joins ints; None where it is sure not to be worth it."""
+    """Return the work of a loop that may run in parallel, and its int reductions.
+
+    None if the loop is too short to pay or has dependences between its iterations.
+    """
     if loop.operation != "loop":
         return None
     groups = groups_of(loop, bodies)
-    has_loops = any(node.operation == "loop" for node in nodes_within(loop.options["body"]))
+    has_loops = any(node.operation == "loop" for node in walk_nodes(loop.options["body"]))
     if not has_loops and not groups and not is_outermost:
         return None
-    # Times would be added up by several threads at once, and a limit holds for one.
-    if any(one.program.profile is not None or one.program.config.memory_limit is not None for one in groups):
+    # Profile counters are not atomic, and a memory limit holds for one thread.
+    if any(
+        group.program.profile is not None or group.program.config.memory_limit is not None for group in groups
+    ):
         return None
-    found = work_of(loop) * (SCALAR if has_loops and not groups else 1)
-    if not isinstance(found, Extent) and found < 2 * WORK:
+    result = work_of(loop) * (SCALAR if has_loops and not groups else 1)
+    if not isinstance(result, Extent) and result < 2 * WORK:
         return None
     joined = independent(loop, moving)
-    return None if joined is None else (found, joined)
+    return None if joined is None else (result, joined)
 
 
-class SharedRounds:
-    """One such loop, in the function of a flow. `name` is that of the function that does some of the rounds."""
+class ParallelLoop:
+    """A parallel loop in the function of a region. `name`: the outlined function that runs a range of iterations."""
 
     def __init__(
         self,
         emitter: Elements,
-        given: list[Any],
+        operands: list[Any],
         name: str,
         groups: list[Group],
         joined: Mapping[int, Joined],
     ) -> None:
         self.emitter, self.name, self.joined = emitter, name, joined
         self.sizes = {word: size for group in groups for word, size in group.sizes.items()}
-        begin, end, _ = given[:3]
-        self.begin, self.end, self.step = begin, end, given[2]
-        self.values = given[3:]
+        begin, end, _ = operands[:3]
+        self.begin, self.end, self.step = begin, end, operands[2]
+        self.values = operands[3:]
         self.moving = sorted(emitter.function.variables)
 
     def inside(self) -> tuple[list[Any], list[str]]:
-        """What the loop is given in the function, and its parameters."""
+        """Return the values of the loop's operands inside the outlined function, and that function's parameters."""
         values: list[Any] = [Register("%first", "int64"), Register("%last", "int64"), self.step]
         parameters = []
-        for i, one in enumerate(self.values):
+        for i, value in enumerate(self.values):
             if i in self.joined and self.joined[i].operation in ZEROED:
-                values.append(Register("0", one.dtype))
-            elif isinstance(one, Place):
-                values.append(Place(f"%given{i}", one.strides, one.dtype))
+                values.append(Register("0", value.dtype))
+            elif isinstance(value, Place):
+                values.append(Place(f"%given{i}", value.strides, value.dtype))
                 parameters.append(f"ptr noalias %given{i}")
-            elif one.text.startswith("%"):
-                values.append(Register(f"%given{i}", one.dtype))
-                parameters.append(f"{llvm_type(one.dtype)} %given{i}")
+            elif value.text.startswith("%"):
+                values.append(Register(f"%given{i}", value.dtype))
+                parameters.append(f"{llvm_type(value.dtype)} %given{i}")
             else:
-                values.append(one)
+                values.append(value)
         self.after = FIRST + len(parameters) + len(self.moving)
         parameters += [f"i64 %symbol{i}" for i in range(len(self.moving))]
         return values, [*parameters, *(["ptr noalias %memory"] if self.sizes else [])]
 
     def memory(self, part: Elements) -> None:
-        """Have a function that does some rounds find what nests compute in the memory that it is given."""
+        """Point the arrays that nests compute into the thread's own workspace `%memory`."""
         function, begin = part.function, "0"
         for word, size in self.sizes.items():
             at = function.new(function.block, f"getelementptr i8, ptr %memory, i64 {begin}")
@@ -103,19 +109,19 @@ class SharedRounds:
             part.pointers[word] = at
 
     def _passed(self) -> list[tuple[str, str]]:
-        """Types and texts of what is put into words, in the order of the parameters."""
-        found = []
-        for i, one in enumerate(self.values):
+        """Types and texts of the captured values that are stored to the argument block, in parameter order."""
+        arguments = []
+        for i, value in enumerate(self.values):
             if i in self.joined and self.joined[i].operation in ZEROED:
                 continue
-            if isinstance(one, Place):
-                found.append(("ptr", one.pointer))
-            elif one.text.startswith("%"):
-                found.append((llvm_type(one.dtype), one.text))
-        return [*found, *(("i64", self.emitter.function.current(one)) for one in self.moving)]
+            if isinstance(value, Place):
+                arguments.append(("ptr", value.pointer))
+            elif value.text.startswith("%"):
+                arguments.append((llvm_type(value.dtype), value.text))
+        return [*arguments, *(("i64", self.emitter.function.current(value)) for value in self.moving)]
 
     def join(self, part: Elements, results: list[Any]) -> None:
-        """Have a function that has done some rounds join the ints that it has come to with those of the others."""
+        """Combine the partial int reductions of this thread with those of the others by atomics."""
         for word, (number, joined) in enumerate(self.joined.items(), self.after + 2):
             at = part._new(f"getelementptr i64, ptr %words, i64 {word}")
             own = results[number]
@@ -123,84 +129,84 @@ class SharedRounds:
             if joined.is_checked:
                 part._refuse(part._overflows("add", Register(before, "int64"), own))
 
-    def joined_now(self) -> dict[int, Register]:
-        """What ints have come to, when all is done."""
+    def load_reductions(self) -> dict[int, Register]:
+        """Load the final values of the int reductions behind the parallel loop."""
         function, block = self.emitter.function, self.emitter.block
-        found = {}
+        totals = {}
         for word, number in enumerate(self.joined, self.after + 2):
             at = function.new(block, f"getelementptr i64, ptr {self.words}, i64 {word}")
-            found[number] = Register(function.new(block, f"load i64, ptr {at}"), "int64")
-        return found
+            totals[number] = Register(function.new(block, f"load i64, ptr {at}"), "int64")
+        return totals
 
     def call(self, work: Number) -> str:
-        """Share the rounds; the status of all."""
+        """Run the iterations on the thread pool; return the combined status."""
         emitter, function = self.emitter, self.emitter.function
         passed = self._passed()
         self.kinds = [kind for kind, _ in passed]
         self.words = words = function.variable(f"[{self.after + 2 + len(self.joined)} x i64]")
-        stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *one) for i, one in enumerate(passed))]
+        stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *argument) for i, argument in enumerate(passed))]
         stored.append((self.after, "i64", self.begin.text))
         stored += [(i, "i64", self.values[one].text) for i, one in enumerate(self.joined, self.after + 2)]
-        lent = function.extent(sum(self.sizes.values(), arenas.HEAD))
-        stored.append((self.after + 1, "i64", lent))
+        workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEAD))
+        stored.append((self.after + 1, "i64", workspace_bytes))
         for word, kind, text in stored:
-            at = function.new(emitter.block, f"getelementptr i64, ptr {words}, i64 {word}")
-            emitter.block.lines.append(f"  store {kind} {text}, ptr {at}")
-        rounds = function.new(emitter.block, f"sub i64 {self.end.text}, {self.begin.text}")
+            address = function.new(emitter.block, f"getelementptr i64, ptr {words}, i64 {word}")
+            emitter.block.lines.append(f"  store {kind} {text}, ptr {address}")
+        trip_count = function.new(emitter.block, f"sub i64 {self.end.text}, {self.begin.text}")
         function.library.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-        some = function.new(emitter.block, f"call i64 @llvm.smax.i64(i64 {rounds}, i64 0)")
+        clamped = function.new(emitter.block, f"call i64 @llvm.smax.i64(i64 {trip_count}, i64 0)")
         size = function.extent(work)
-        given = f"ptr {words}, ptr @{self.name}, i64 {some}, i64 {size}"
-        return function.new(emitter.block, f"call i64 @jk_rounds({given})")
+        arguments = f"ptr {words}, ptr @{self.name}, i64 {clamped}, i64 {size}"
+        return function.new(emitter.block, f"call i64 @jk_rounds({arguments})")
 
     def texts(self, body: str, *, polls_inside: bool) -> list[str]:
-        """The function that finds all in words, and the one that is told that arrays do not overlap."""
+        """Return the outlined function with noalias parameters, and the entry that unpacks its argument block."""
         _, parameters = self.inside()
         listed = ", ".join(
             ["ptr noalias readonly %frame", "ptr %words", "i64 %first", "i64 %last", *parameters]
         )
-        found, passed = [], []
+        loads, passed = [], []
         for i, kind in enumerate(self.kinds):
-            found.append(f"  %at{i} = getelementptr i64, ptr %words, i64 {FIRST + i}")
-            found.append(f"  %value{i} = load {kind}, ptr %at{i}")
+            loads.append(f"  %at{i} = getelementptr i64, ptr %words, i64 {FIRST + i}")
+            loads.append(f"  %value{i} = load {kind}, ptr %at{i}")
             passed.append(f"{kind} %value{i}")
-        interrupted = f"interrupted:\n  ret i64 {polls.INTERRUPTED}\n" if polls_inside else ""
+        interrupted = f"interrupted:\n  ret i64 {signal_polls.INTERRUPTED}\n" if polls_inside else ""
         head = f"define internal i64 @{self.name}.inside({listed}) noinline nounwind {{\n"
-        given = ["ptr %frame", "ptr %words", "i64 %first", "i64 %last", *passed]
-        lends, gives_back = "", ""
+        arguments = ["ptr %frame", "ptr %words", "i64 %first", "i64 %last", *passed]
+        acquire, release = "", ""
         if self.sizes:
-            given.append("ptr %memory")
-            lends = f"""
+            arguments.append("ptr %memory")
+            acquire = f"""
   %size.at = getelementptr i64, ptr %words, i64 {self.after + 1}
   %size = load i64, ptr %size.at
-  %piece = call ptr @{arenas.LENT}(i64 %size)
+  %piece = call ptr @{workspace_allocator.LENT}(i64 %size)
   %none = icmp eq ptr %piece, null
   br i1 %none, label %short, label %run
 short:
   ret i64 {SHORT}
 run:
-  %memory = getelementptr i8, ptr %piece, i64 {arenas.HEAD}"""
-            gives_back = f"\n  call void @{arenas.GIVEN_BACK}(ptr %piece)"
+  %memory = getelementptr i8, ptr %piece, i64 {workspace_allocator.HEAD}"""
+            release = f"\n  call void @{workspace_allocator.GIVEN_BACK}(ptr %piece)"
         return [
-            f"{head}{body}\n  ret i64 0\nrefused:\n  ret i64 {polls.REFUSED}\n{interrupted}}}",
+            f"{head}{body}\n  ret i64 0\nrefused:\n  ret i64 {signal_polls.REFUSED}\n{interrupted}}}",
             f"define internal i64 @{self.name}(ptr %words, i64 %begin, i64 %end) nounwind {{\n"
-            + "\n".join(found)
+            + "\n".join(loads)
             + f"""
   %frame = load ptr, ptr %words
   %place = getelementptr i64, ptr %words, i64 {self.after}
   %zeroth = load i64, ptr %place
   %first = add i64 %zeroth, %begin
-  %last = add i64 %zeroth, %end{lends}
-  %status = call i64 @{self.name}.inside({", ".join(given)}){gives_back}
+  %last = add i64 %zeroth, %end{acquire}
+  %status = call i64 @{self.name}.inside({", ".join(arguments)}){release}
   ret i64 %status
 }}""",
         ]
 
 
 TEXT = f"""declare i64 @PyThread_get_thread_ident()
-declare ptr @{arenas.LENT}(i64)
-declare void @{arenas.GIVEN_BACK}(ptr)
-declare i64 @{openmp.SHARE_ROUNDS}(ptr, ptr, i64, i64, ptr)
+declare ptr @{workspace_allocator.LENT}(i64)
+declare void @{workspace_allocator.GIVEN_BACK}(ptr)
+declare i64 @{team_size.SHARE_ROUNDS}(ptr, ptr, i64, i64, ptr)
 define internal i1 @jk_interrupted_there(ptr %words) noinline nounwind cold {{
   %at = getelementptr i64, ptr %words, i64 {CALLER}
   %caller = load i64, ptr %at
@@ -220,7 +226,7 @@ look:
 }}
 define internal i64 @jk_asks(ptr %words) noinline nounwind cold {{
   %raised = call i1 @jk_interrupted_there(ptr %words)
-  %bit = select i1 %raised, i64 {polls.INTERRUPTED}, i64 0
+  %bit = select i1 %raised, i64 {signal_polls.INTERRUPTED}, i64 0
   ret i64 %bit
 }}
 define internal i64 @jk_rounds(ptr %words, ptr %function, i64 %extent, i64 %work) noinline nounwind {{
@@ -229,16 +235,20 @@ define internal i64 @jk_rounds(ptr %words, ptr %function, i64 %extent, i64 %work
   %stopped.at = getelementptr i64, ptr %words, i64 {STOPPED}
   store i64 %caller, ptr %caller.at
   store i64 0, ptr %stopped.at
-  %status = call i64 @{openmp.SHARE_ROUNDS}(ptr %words, ptr %function, i64 %extent, i64 %work, ptr @jk_asks)
+  %status = call i64 @{team_size.SHARE_ROUNDS}(ptr %words, ptr %function, i64 %extent, i64 %work, ptr @jk_asks)
   ret i64 %status
 }}"""
-"""Shares rounds among threads.
+"""Runs iterations on the thread pool.
 
-The thread that has called asks for signals; the others, which may not wait for Python, look what it has found.
+The calling thread polls for signals; the others, which must not wait for the GIL, read the flag that it sets.
 """
 
 
 def externals() -> tuple[External, ...]:
-    """What this links to."""
-    lending = [one for one in arenas.externals() if one.symbol in (arenas.LENT, arenas.GIVEN_BACK)]
-    return (openmp.rounds_function(), *c_api.signals(), *lending)
+    """The external functions that parallel loops link to."""
+    lending = [
+        external
+        for external in workspace_allocator.externals()
+        if external.symbol in (workspace_allocator.LENT, workspace_allocator.GIVEN_BACK)
+    ]
+    return (team_size.parallel_loop_function(), *c_api.signals(), *lending)

@@ -1,25 +1,25 @@
-"""Numbers and elements of loops and branches: registers, variables that LLVM puts there, and elements in memory."""
+"""Scalars and elements of loop and branch regions: registers, promotable allocas, element loads and stores."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import extents
-from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type
-from jitkernels.graph.emit.conversions import converted
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.language.types import NUMBERS, constant
-from jitkernels.records import record
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core.casts import converted
+from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type, memory_type
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.core.frozen_dataclass import record
 
 OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
 
 
 @record
 class Place:
-    """An array: the address of its first element, and strides in elements."""
+    """A strided array: the address of its first element, and strides in elements."""
 
     pointer: str
     strides: tuple[Number, ...]
@@ -27,32 +27,32 @@ class Place:
 
 
 class FlowFunction(Function):
-    """A function in which some symbols have another value in each round of a loop."""
+    """A function in which some symbols are loop-variant: they have another value in each iteration."""
 
-    def __init__(self, library: Library, places: dict[str, int], moving: Container[str]) -> None:
-        super().__init__(library, places)
+    def __init__(self, library: Library, symbol_slots: dict[str, int], moving: Container[str]) -> None:
+        super().__init__(library, symbol_slots)
         self.moving = moving
         self.now = self.block
         self.variables: dict[str, str] = {}
 
     def let(self, symbol: str, text: str) -> None:
-        """Give a symbol its value of the round."""
+        """Set a loop-variant symbol to its value in this iteration."""
         if symbol in self.moving:
             if symbol not in self.variables:
                 self.variables[symbol] = self.variable("i64")
             self.now.lines.append(f"  store i64 {text}, ptr {self.variables[symbol]}")
 
     def extent(self, extent: Number) -> str:
-        """An extent as an i64: of this round, where it moves."""
-        if not extents.is_moving(extent):
+        """Return an extent as an i64: evaluated in this iteration if it is loop-variant, else at function entry."""
+        if not symbolic_dims.is_moving(extent):
             return super().extent(extent)
-        before, self.block = self.block, Block(lines=self.now.lines)
-        found = self._polynomial(extent)
-        self.block = before
-        return found
+        entry_block, self.block = self.block, Block(lines=self.now.lines)
+        result = self._polynomial(extent)
+        self.block = entry_block
+        return result
 
     def current(self, symbol: str) -> str:
-        """The value that a symbol has in this round."""
+        """Load the value of a loop-variant symbol in this iteration."""
         return self.new(self.now, f"load i64, ptr {self.variables[symbol]}")
 
     def _word(self, symbol: str) -> str:
@@ -61,7 +61,7 @@ class FlowFunction(Function):
 
 @dataclass
 class Elements:
-    """Writes what computes numbers. `pointers`: by the words of the frame, the arguments that arrays are."""
+    """Emits scalar computation. `pointers`: the array arguments, by their frame words."""
 
     arrays: Mapping[int, Array]
     function: FlowFunction
@@ -77,7 +77,7 @@ class Elements:
         return self.pointers.setdefault(word, f"%array{word}")
 
     def _given(self, node: Node) -> Any:
-        """What a node from around the flow is."""
+        """Return the value of a node that the region captures."""
         if node.operation in ("constant", "extent"):
             return self._number(node)
         array = self.arrays[id(node)]
@@ -99,45 +99,51 @@ class Elements:
         kind, size = memory_type(value.dtype), NUMBERS[value.dtype].size
         self.block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
 
-    def _refuse(self, bit: Register, label: str = "refused") -> None:
-        if bit.text == "false":
+    def _refuse(self, condition: Register, label: str = "refused") -> None:
+        if condition.text == "false":
             return
-        onwards = self.function.label()
-        self.block.lines += [f"  br i1 {bit.text}, label %{label}, label %{onwards}, !prof !4", f"{onwards}:"]
+        resume = self.function.label()
+        self.block.lines += [
+            f"  br i1 {condition.text}, label %{label}, label %{resume}, !prof !4",
+            f"{resume}:",
+        ]
 
     def _bounded(self, node: Node, index: Register) -> Register:
-        """An index from 0 on; those that are beside the array are refused."""
-        extent = self.function.extent(node.options["extent"])
-        found = index.text
-        if node.options["counts_back"]:
-            behind = self._new(f"icmp slt i64 {index.text}, 0")
-            moved = self._new(f"add i64 {index.text}, {extent}")
-            found = self._new(f"select i1 {behind}, i64 {moved}, i64 {index.text}")
-        beside = Register(self._new(f"icmp uge i64 {found}, {extent}"), "bool")
-        self._refuse(beside, "full" if "grows" in node.options else "refused")
-        return Register(found, "int64")
+        """Normalize a negative index, and bail out if it is out of bounds.
 
-    def _overflows(self, of: str, one: Register, other: Register) -> Register:
-        """Whether 64 bits are too few for a result, which LLVM computes but once."""
+        A growing list bails out to `full` instead, and the caller retries with a larger tape.
+        """
+        extent = self.function.extent(node.options["extent"])
+        result = index.text
+        if node.options["counts_back"]:
+            is_negative = self._new(f"icmp slt i64 {index.text}, 0")
+            from_end = self._new(f"add i64 {index.text}, {extent}")
+            result = self._new(f"select i1 {is_negative}, i64 {from_end}, i64 {index.text}")
+        out_of_bounds = Register(self._new(f"icmp uge i64 {result}, {extent}"), "bool")
+        self._refuse(out_of_bounds, "full" if "grows" in node.options else "refused")
+        return Register(result, "int64")
+
+    def _overflows(self, of: str, left: Register, right: Register) -> Register:
+        """Return whether a 64-bit operation overflows; LLVM merges it with the operation itself."""
         name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
         self.function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
-        both = self._new(f"call {{ i64, i1 }} @{name}(i64 {one.text}, i64 {other.text})")
+        both = self._new(f"call {{ i64, i1 }} @{name}(i64 {left.text}, i64 {right.text})")
         return Register(self._new(f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")
 
-    def _element(self, place: Place, indices: Sequence[Register]) -> str:
-        """The address of an element."""
+    def _element(self, array: Place, indices: Sequence[Register]) -> str:
+        """Return the address of an element."""
         total = ""
-        for index, stride in zip(indices, place.strides, strict=True):
+        for index, stride in zip(indices, array.strides, strict=True):
             text = index.text
             if not same(stride, 1):
                 text = self._new(f"mul nsw i64 {text}, {self.function.extent(stride)}")
             total = self._new(f"add nsw i64 {total}, {text}") if total else text
         return self._new(
-            f"getelementptr inbounds {memory_type(place.dtype)}, ptr {place.pointer}, i64 {total}"
+            f"getelementptr inbounds {memory_type(array.dtype)}, ptr {array.pointer}, i64 {total}"
         )
 
     def _variable(self, value: Register) -> str:
-        """The address of a variable that has a value."""
+        """Return the address of an alloca that holds `value`."""
         at = self.function.variable(llvm_type(value.dtype))
         self._set(at, value)
         return at

@@ -1,33 +1,32 @@
-"""Ctrl-C in long loops: now and then a loop asks whether there are signals, and ends if Python raises for one.
+"""Signal polling in long loops: Ctrl-C ends a loop after a bounded amount of work.
 
-Other Python threads get their turn then. Loops of single elements alone that count, which LLVM makes vectors of, do
-not ask, nor do those inside of others in which an int gets somewhere (`short_loops`): the loop around them does, from
-whose patience they take their rounds when they have ended. It asks behind blocks of rounds, of which LLVM can take
-several at once, as there is no way out of the middle of them.
+A poll also releases the GIL for a moment. A counted loop of scalar elements only, which LLVM vectorizes, does not
+poll, nor does an inner loop with a bounded trip count (`bounded_while`): the enclosing loop polls, and subtracts the
+inner trip counts from its countdown. Polls stand behind blocks of iterations without an exit, which LLVM can unroll.
 """
 
-from jitkernels.graph.bodies import Body
-from jitkernels.graph.emit.short_loops import moved
-from jitkernels.graph.flows import is_flow
-from jitkernels.graph.ir import Node
-from jitkernels.graph.regions import nodes_within
+from jitkernels.compiler.codegen.control_flow.bounded_while import moved
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.region_memory import is_control_flow
+from jitkernels.compiler.ir.regions import walk_nodes
+from jitkernels.compiler.schedule.region_stages import Body
 
 PATIENCE = 1 << 16
-"""What rounds take from, by the weights below, until signals are asked for, which takes 50 ns or so."""
-OF_NUMBERS, OF_LOOPS, OF_ARRAYS = 1, 4, 1 << 12
+"""The countdown from one poll to the next, in the weights below; a poll takes about 50 ns."""
+SCALAR_WEIGHT, LOOP_WEIGHT, OF_ARRAYS = 1, 4, 1 << 12
 BLOCK = 32
-"""The most rounds of a loop around others between which it does not ask: LLVM takes several of these at once."""
-OF_BLOCK = (PATIENCE // BLOCK).bit_length() - 1
-"""A block has as many rounds as the patience that is left has of this many bits: few behind rounds that took long."""
+"""The most iterations of an outer loop between two polls: LLVM unrolls such a block."""
+BLOCK_SHIFT = (PATIENCE // BLOCK).bit_length() - 1
+"""A block has ``countdown >> this`` iterations: fewer after iterations that took long."""
 COPIES, MOST_COPIED = 4, 16
-"""How often a short round stands in the code of a loop that asks, and of how many nodes it may be."""
-LONG, SHORT = PATIENCE << 4, 1 << OF_BLOCK
-"""What is left for a next time if so much more was taken than there was: one round a block."""
+"""The unroll factor of a polling loop, and the largest body in nodes that is unrolled."""
+LONG, SHORT = PATIENCE << 4, 1 << BLOCK_SHIFT
+"""If the countdown was overrun by the first, restart it at the second: one iteration per block."""
 REFUSED = 2
-"""The status of a segment that has written nothing, as NumPy refuses what it is given."""
+"""The status of a segment that bailed out before it wrote anything: NumPy raises for these arguments."""
 FULL = 6
-"""That of one whose loops write more down than there is room for: larger tapes will do."""
-# That of one that would call what is not built yet is `jitkernels.native.later.MISSING`.
+"""The status of a segment whose tape is too small: the caller retries with a larger one."""
+# The status of a segment that needs code that is not built yet is `jitkernels.runtime.loading.lazy_link.MISSING`.
 INTERRUPTED = 4
 """The status of a segment for which Python has set an exception."""
 TEXT = """declare i32 @PyGILState_Ensure()
@@ -47,35 +46,36 @@ define internal i1 @jk_interrupted() noinline nounwind cold {
 
 
 def weight(loop: Node, body: Body, *, is_inner: bool) -> int:
-    """What a round of a loop takes of the patience; 0 where none is asked for."""
+    """The countdown that one iteration of a loop consumes; 0 if the loop does not poll."""
     if any(group for _, group in body.stages):
         return OF_ARRAYS
-    if any(is_flow(node) and node.operation == "loop" for node in nodes_within(loop.options["body"])):
-        return OF_LOOPS
-    return 0 if loop.options["counts"] or (is_inner and moved(loop) is not None) else OF_NUMBERS
+    if any(is_control_flow(node) and node.operation == "loop" for node in walk_nodes(loop.options["body"])):
+        return LOOP_WEIGHT
+    return 0 if loop.options["counts"] or (is_inner and moved(loop) is not None) else SCALAR_WEIGHT
 
 
-def is_in_blocks(loop: Node) -> bool:
-    """Whether a loop asks behind blocks of rounds: one that counts, around loops that do not ask and are short.
+def polls_in_blocks(loop: Node) -> bool:
+    """Return whether a counted loop polls behind blocks of iterations.
 
-    What goes up to a number may have any number of rounds, what goes down to one has as many as it began with.
+    Its inner loops do not poll and have short bodies. A ``while`` loop that counts up may have any trip count; one
+    that counts down has at most its initial value.
     """
-    inner = [node for node in nodes_within(loop.options["body"]) if node.operation == "loop"]
+    inner = [node for node in walk_nodes(loop.options["body"]) if node.operation == "loop"]
     return loop.options["counts"] and not any(
-        any(one.operation == "loop" for one in nodes_within(node.options["body"]))
+        any(one.operation == "loop" for one in walk_nodes(node.options["body"]))
         or not (node.options["counts"] or _goes_down(node))
         for node in inner
     )
 
 
 def _goes_down(loop: Node) -> bool:
-    found = moved(loop)
-    return found is not None and not found[1]
+    result = moved(loop)
+    return result is not None and not result[1]
 
 
 def copies(loop: Node) -> int:
-    """How many rounds of a loop that does not count there are between two looks at the patience: several short ones."""
-    many = sum(
-        node.operation not in ("parameter", "constant", "item") for node in nodes_within(loop.options["body"])
+    """The unroll factor of a ``while`` loop between two polls: more than 1 for short bodies."""
+    node_count = sum(
+        node.operation not in ("parameter", "constant", "item") for node in walk_nodes(loop.options["body"])
     )
-    return COPIES if many <= MOST_COPIED else 1
+    return COPIES if node_count <= MOST_COPIED else 1

@@ -1,57 +1,63 @@
-"""Parts of loops: the rounds before and behind the one in which the count meets what each reads; arrays of rounds."""
+"""Index-set splitting of loops, with scalar replacement of loads in each part; loop-carried array pointers.
+
+A loop is split at the iteration in which the induction variable equals an index that every iteration reads.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from jitkernels.graph import conflicts
-from jitkernels.graph.emit.blocks import Register
-from jitkernels.graph.emit.elements import Place
-from jitkernels.graph.emit.group_calls import GroupCalls, Values
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.codegen.control_flow.nest_calls import NestCalls, Values
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import Place
+from jitkernels.compiler.codegen.core.ir_builder import Register
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.transforms import index_set_splitting
 
 
-class LoopParts(GroupCalls):
-    """What a loop is made of, but for its rounds."""
+class SplitLoop(NestCalls):
+    """Emits the parts of a split loop."""
 
     def _parts(
-        self, node: Node, given: list[Any], moving: Collection[int]
+        self, node: Node, operands: list[Any], swapped: Collection[int]
     ) -> list[tuple[str, Sequence[Node]]]:
-        """Where the parts of a loop end one after another, and what is read once for all rounds of each."""
-        found = conflicts.of(node, moving)
-        if found is None:
-            return [(given[1].text if node.options["counts"] else "", ())]
-        begin, end = given[0].text, given[1].text
-        places = [id(one) for one in node.options["body"].inputs]
-        index = given[places.index(id(found.index)) + 2].text
-        at = self._limited("slt", index, end)
-        at = self._limited("sgt", at, begin)
-        behind = self._limited("slt", self._new(f"add i64 {at}, 1"), end)
-        return [(at, found.reads), (behind, ()), (end, found.reads)]
+        """Return the end of each part of a split loop, and the loads to hoist out of that part."""
+        split = index_set_splitting.of(node, swapped)
+        if split is None:
+            return [(operands[1].text if node.options["counts"] else "", ())]
+        begin, end = operands[0].text, operands[1].text
+        parameter_ids = [id(parameter) for parameter in node.options["body"].inputs]
+        index = operands[parameter_ids.index(id(split.index)) + 2].text
+        split_at = self._min_or_max("slt", index, end)
+        split_at = self._min_or_max("sgt", split_at, begin)
+        resume_at = self._min_or_max("slt", self._new(f"add i64 {split_at}, 1"), end)
+        return [(split_at, split.reads), (resume_at, ()), (end, split.reads)]
 
-    def _limited(self, sign: str, one: str, other: str) -> str:
-        """The smaller of two, or the larger."""
-        return self._new(f"select i1 {self._new(f'icmp {sign} i64 {one}, {other}')}, i64 {one}, i64 {other}")
+    def _min_or_max(self, sign: str, left: str, right: str) -> str:
+        """Return the minimum (`sign` "slt") or maximum ("sgt") of two i64."""
+        return self._new(
+            f"select i1 {self._new(f'icmp {sign} i64 {left}, {right}')}, i64 {left}, i64 {right}"
+        )
 
     def _read_before(self, node: Node, known: Values) -> Register:
-        """An element of an array that has not changed yet."""
+        """Load an element of an array that no earlier iteration has changed."""
         array = node.inputs[0]
         while id(array) not in known:
             array = array.inputs[0]  # a version of it: they share memory
         indices = [
-            self._number(one) if one.operation == "constant" else known[id(one)] for one in node.inputs[1:]
+            self._number(operand) if operand.operation == "constant" else known[id(operand)]
+            for operand in node.inputs[1:]
         ]
         return self._loaded(self._element(known[id(array)], indices), node.dtype)
 
     def _held(self, array: Place) -> str:
-        """The address of a variable that has the address of an array."""
-        at = self.function.variable("ptr")
-        self.block.lines.append(f"  store ptr {array.pointer}, ptr {at}")
-        return at
+        """Return the address of an alloca that holds an array's address."""
+        slot = self.function.variable("ptr")
+        self.block.lines.append(f"  store ptr {array.pointer}, ptr {slot}")
+        return slot
 
-    def _now(self, at: str, value: Any) -> Any:
-        """What a carried value is in this round."""
-        if not at:
+    def _now(self, slot: str, value: Any) -> Any:
+        """Return the value of a loop-carried value in this iteration."""
+        if not slot:
             return value
         if isinstance(value, Place):
-            return Place(self._new(f"load ptr, ptr {at}"), value.strides, value.dtype)
-        return self._get(at, value.dtype)
+            return Place(self._new(f"load ptr, ptr {slot}"), value.strides, value.dtype)
+        return self._get(slot, value.dtype)

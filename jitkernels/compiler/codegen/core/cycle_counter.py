@@ -1,16 +1,16 @@
-"""Clocks around the calls of kernels, in code that was asked for them: ticks of the processor's own counter.
+"""Profile counters around kernel calls: processor ticks and numbers of calls, in code compiled for profiling.
 
-The frame has one word more then: where the counters are, two for each call, its ticks and how often it was made.
+Such a frame has one more word: the address of the counters, two for each call, its ticks and its number of calls.
 """
 
 from collections.abc import Callable
 
-from jitkernels import machine
-from jitkernels.records import record
+from jitkernels.core import cpu_target
+from jitkernels.core.frozen_dataclass import record
 
 X86 = "call i64 @llvm.readcyclecounter()"
 ARM = 'call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()'
-"""The counter of cycles is the system's alone there."""
+"""ARM: user code may read only the virtual timer, not the cycle counter."""
 STOP = """define internal void @jk_took(ptr %frame, i64 %word, i64 %number, i64 %began) alwaysinline nounwind {
   %now = NOW
   %ticks = sub i64 %now, %began
@@ -23,31 +23,31 @@ STOP = """define internal void @jk_took(ptr %frame, i64 %word, i64 %number, i64 
   ret void
 }"""
 TICKS = "define i64 @entry(ptr %frame) nounwind {\n  %now = NOW\n  ret i64 %now\n}"
-"""A segment that tells what the counter says."""
+"""A segment that returns the counter."""
 
 
 @record
 class Clock:
-    """Around one call: the frame's word of the counters, and which of them are its own."""
+    """The profile counters of one call: the frame word of all counters, and the index of its own pair."""
 
     word: int
     number: int
 
     def start(self, new: Callable[[str], str]) -> str:
-        """What the counter says before the call; `new` takes an instruction and gives the name of its value."""
+        """Read the counter before the call; `new` appends an instruction and returns the name of its value."""
         return new(_now())
 
     def stop(self, began: str) -> str:
-        """The line behind the call."""
+        """The line that adds the ticks since `began`."""
         return f"  call void @jk_took(ptr %frame, i64 {self.word}, i64 {self.number}, i64 {began})"
 
 
-def text(of: str) -> str:
-    """LLVM IR of `STOP`, or of `TICKS`."""
+def text(template: str) -> str:
+    """Return the LLVM IR of `STOP` or `TICKS`."""
     now = _now()
     declared = "declare i64 @llvm.readcyclecounter()\n" if now == X86 else ""
-    return declared + of.replace("NOW", now)
+    return declared + template.replace("NOW", now)
 
 
 def _now() -> str:
-    return ARM if machine.target().is_arm else X86
+    return ARM if cpu_target.target().is_arm else X86

@@ -1,25 +1,25 @@
-"""Division of a vector by a sum of its row: by two multiplications, where a processor takes several times as long.
+"""Division of a row by its sum: two multiplications by a double-word reciprocal instead of a vector division.
 
-Of 1 / b come a first part, a little nearer to zero, and the small rest: a * first + (a * rest), added to before it is
-rounded. That is the rounded quotient but for one of a million, where that lies as near to the middle of two numbers as
-the rest is rounded; what is a number without rounding comes out as it. Of subnormal quotients, which have few bits,
-those in the middle of two numbers may be rounded to the other one. Both parts have the sign of b, so that zeros
-keep their sign and infinities stay. As sums of floats are rounded themselves, nothing can hang on that last bit.
+1 / b is a high part, rounded towards zero, plus a small rest; the quotient is fma(a, high, a * rest). It differs from
+the correctly rounded quotient for about one in a million, where that lies as near to a rounding midpoint as the
+rest's own error; exact quotients are exact. Subnormal quotients at a midpoint may round to the other neighbour. Both
+parts have the sign of b, so that zeros keep their sign and infinities stay. Float sums are rounded themselves, so
+nothing can depend on that last bit.
 """
 
 from collections.abc import Container
 from dataclasses import dataclass
 
-from jitkernels import machine
-from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, suffix
-from jitkernels.graph.emit.conversions import splat, spread
-from jitkernels.graph.ir import Node
-from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core.casts import broadcast, splat
+from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type, suffix
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.core import cpu_target
 
 
 @dataclass(frozen=True)
-class _Divisor:
-    """What is known of divisors in front of the loop; `near` is whether both parts of all are normal numbers."""
+class _RowSumDivisor:
+    """Loop-invariant reciprocals; `near`: whether both parts of all of them are normal numbers."""
 
     first: Register
     rest: Register
@@ -27,21 +27,21 @@ class _Divisor:
 
 
 DISTANCE = {"float32": 100, "float64": 900}
-"""Divisors from 2**-d to 2**d have parts that are normal numbers."""
+"""Divisors from 2**-d to 2**d have reciprocals whose two parts are normal numbers."""
 BITS = {"float32": 23, "float64": 52}
 
 
-def is_possible() -> bool:
-    """Whether the processor multiplies and adds at once."""
-    return machine.target().fuses
+def has_fma() -> bool:
+    """Return whether the processor has fused multiply-add."""
+    return cpu_target.target().fuses
 
 
-def is_of_sums(node: Node, kept: Container[int]) -> bool:
-    """Whether a node is a quotient of a sum of floats, or by one, looking at nothing behind what is kept."""
+def divides_sums(node: Node, materialized: Container[int]) -> bool:
+    """Return whether a node divides a sum of floats or divides by one, looking no further than materialized nodes."""
     stack, seen = [*node.inputs] if node.operation == "divide" and node.dtype in BITS else [], set()
     while stack:
         one = stack.pop()
-        if id(one) in seen or id(one) in kept:
+        if id(one) in seen or id(one) in materialized:
             continue
         seen.add(id(one))
         if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
@@ -53,32 +53,32 @@ def is_of_sums(node: Node, kept: Container[int]) -> bool:
 def quotient(
     function: Function, block: Block, home: Block, numerator: Register, divisor: Register
 ) -> Register:
-    """The quotient in a block, in the numerator's lanes; the divisor, of fewer lanes, is known in its `home`."""
+    """Divide `numerator` by `divisor`, which has fewer lanes and whose reciprocal is computed in block `home`."""
     dtype, lanes = numerator.dtype, numerator.lanes
     kind = llvm_type(dtype, lanes)
     key = "divisor", divisor.text
-    known: _Divisor | None = home.find(key)
-    if known is None:
-        known = home.known[key] = _prepared(function, home, divisor)
-    below, first, rest = (
-        spread(function, home, one, lanes).text for one in (divisor, known.first, known.rest)
+    reciprocal: _RowSumDivisor | None = home.find(key)
+    if reciprocal is None:
+        reciprocal = home.known[key] = _reciprocal(function, home, divisor)
+    splat_divisor, first, rest = (
+        broadcast(function, home, one, lanes).text for one in (divisor, reciprocal.first, reciprocal.rest)
     )
 
     def new(expression: str) -> str:
         return function.new(block, expression)
 
-    place = function.variable(kind)
-    near, far, after = (function.label() for _ in range(3))
-    block.lines += [f"  br i1 {known.near}, label %{near}, label %{far}, !prof !7", f"{far}:"]
-    divided = new(f"fdiv {kind} {numerator.text}, {below}")
-    block.lines += [f"  store {kind} {divided}, ptr {place}", f"  br label %{after}", f"{near}:"]
+    slot = function.variable(kind)
+    fast, slow, after = (function.label() for _ in range(3))
+    block.lines += [f"  br i1 {reciprocal.near}, label %{fast}, label %{slow}, !prof !7", f"{slow}:"]
+    divided = new(f"fdiv {kind} {numerator.text}, {splat_divisor}")
+    block.lines += [f"  store {kind} {divided}, ptr {slot}", f"  br label %{after}", f"{fast}:"]
     small = new(f"fmul {kind} {numerator.text}, {rest}")
-    found = _fma(function, block, Register(numerator.text, dtype, lanes), first, small)
-    block.lines += [f"  store {kind} {found}, ptr {place}", f"  br label %{after}", f"{after}:"]
-    return Register(new(f"load {kind}, ptr {place}"), dtype, lanes)
+    fused = _fma(function, block, Register(numerator.text, dtype, lanes), first, small)
+    block.lines += [f"  store {kind} {fused}, ptr {slot}", f"  br label %{after}", f"{after}:"]
+    return Register(new(f"load {kind}, ptr {slot}"), dtype, lanes)
 
 
-def _prepared(function: Function, home: Block, divisor: Register) -> _Divisor:
+def _reciprocal(function: Function, home: Block, divisor: Register) -> _RowSumDivisor:
     dtype, lanes = divisor.dtype, divisor.lanes
     sort, kind = NUMBERS[dtype], llvm_type(dtype, lanes)
 
@@ -89,18 +89,18 @@ def _prepared(function: Function, home: Block, divisor: Register) -> _Divisor:
         return splat(constant(sort, value), llvm_type(dtype), lanes)
 
     first = new(f"fdiv {kind} {number(1 - 2.0 ** -BITS[dtype])}, {divisor.text}")
-    back = Register(new(f"fneg {kind} {first}"), dtype, lanes)
-    left = _fma(function, home, back, divisor.text, number(1.0))
-    rest = new(f"fmul {kind} {left}, {first}")
-    return _Divisor(
-        Register(first, dtype, lanes), Register(rest, dtype, lanes), _near(function, home, divisor)
+    negated = Register(new(f"fneg {kind} {first}"), dtype, lanes)
+    residual = _fma(function, home, negated, divisor.text, number(1.0))
+    rest = new(f"fmul {kind} {residual}, {first}")
+    return _RowSumDivisor(
+        Register(first, dtype, lanes), Register(rest, dtype, lanes), _all_in_range(function, home, divisor)
     )
 
 
-def _near(function: Function, home: Block, divisor: Register) -> str:
-    """Whether divisors are near to 1, by vectors: flags of a single comparison take long."""
+def _all_in_range(function: Function, home: Block, divisor: Register) -> str:
+    """Return whether all divisors are in range, by vector comparisons: scalar comparison flags take long."""
     dtype = divisor.dtype
-    wide = spread(function, home, divisor, max(divisor.lanes, 4))
+    wide = broadcast(function, home, divisor, max(divisor.lanes, 4))
     kind, lanes = llvm_type(dtype, wide.lanes), wide.lanes
 
     def new(expression: str) -> str:
@@ -118,8 +118,8 @@ def _near(function: Function, home: Block, divisor: Register) -> str:
     return new(f"icmp eq i{lanes} {new(f'bitcast <{lanes} x i1> {near} to i{lanes}')}, -1")
 
 
-def _fma(function: Function, block: Block, one: Register, other: str, more: str) -> str:
-    kind = llvm_type(one.dtype, one.lanes)
-    name = f"llvm.fma.{suffix(llvm_type(one.dtype), one.lanes)}"
+def _fma(function: Function, block: Block, left: Register, right: str, addend: str) -> str:
+    kind = llvm_type(left.dtype, left.lanes)
+    name = f"llvm.fma.{suffix(llvm_type(left.dtype), left.lanes)}"
     function.library.declare(name, kind, [kind, kind, kind])
-    return function.new(block, f"call {kind} @{name}({kind} {one.text}, {kind} {other}, {kind} {more})")
+    return function.new(block, f"call {kind} @{name}({kind} {left.text}, {kind} {right}, {kind} {addend})")

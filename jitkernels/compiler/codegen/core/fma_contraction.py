@@ -1,11 +1,12 @@
-"""Code in which each product is rounded before it is added to, as NumPy's and Python's are: no fused multiply-adds.
+"""Limit FMA contraction: round products before they are added, as NumPy and Python do.
 
-Numbers in programs with loops come out as Python has them, and may decide what is done; small differences grow from
-round to round. Two kinds of products may be fused nevertheless: those inside of functions such as ``tanh``, whose
-errors are measured so, and those of arrays with a power of two, which are exact unless they overflow or are subnormal.
+Programs with loops must compute Python's numbers, which may decide branches, and small differences grow from
+iteration to iteration. Two kinds of products may be contracted nevertheless: those inside of functions such as
+``tanh``, whose error bounds are measured so, and products with a power of two, which are exact unless they overflow
+or are subnormal.
 
-Without loops products are fused, but for differences of two: of equal ones NumPy leaves nothing, as in ``b * b - 4 * a
-* c`` at a double root, and fused there would be a rounding error of either sign.
+Without loops products are contracted, except in differences of two products: NumPy's difference of equal products is
+zero, as in ``b * b - 4 * a * c`` at a double root, and contracted it would be a rounding error of either sign.
 """
 
 import math
@@ -13,11 +14,11 @@ import re
 import struct
 from dataclasses import replace
 
-from jitkernels.maths import basic
-from jitkernels.native.language.lanes import Library
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.microkernels.maths import basic
 
 FUSED = " contract "
-"""The flag of instructions that may be joined: of a product and a sum, if both have it."""
+"""The fast-math flag that allows contraction of a product and a sum, if both have it."""
 PRODUCT = rf'@"(?:{basic.multiply.__name__}|{basic.square.__name__})\.[0-9a-f]+"'
 SYMBOL = re.compile(PRODUCT)
 RESULT = re.compile(rf"(%\S+) = call [^@]*{PRODUCT}")
@@ -26,33 +27,33 @@ DIFFERENCE = re.compile(
 )
 NUMBER = re.compile(r"\b0x([0-9A-F]{16})\b")
 LARGEST = 64
-"""Exponents of powers of two that are no way to an overflow or a subnormal number."""
+"""Exponents of powers of two that lead to neither overflow nor subnormal numbers."""
 
 
 def rounded(library: Library, text: str, *, all_products: bool = False) -> str:
-    """A text that calls functions of a library: of products, such as are not joined."""
+    """Return `text` with calls of products that are not contracted; all of them, or those that are not exact."""
     return "\n".join(
         line
         if not all_products and _is_exact(line)
-        else SYMBOL.sub(lambda found: _apart(library, found[0]), line)
+        else SYMBOL.sub(lambda found: _uncontracted(library, found[0]), line)
         for line in text.split("\n")
     )
 
 
 def with_differences(library: Library, text: str) -> str:
-    """The same for differences of two products alone."""
+    """Return `text` with uncontracted differences of two products."""
     products = set(RESULT.findall(text))
 
-    def own(found: "re.Match[str]") -> str:
-        symbol, left, right = found.groups()
+    def own(match: "re.Match[str]") -> str:
+        symbol, left, right = match.groups()
         both = left in products and right in products
-        return found[0].replace(symbol, _apart(library, symbol), 1) if both else found[0]
+        return match[0].replace(symbol, _uncontracted(library, symbol), 1) if both else match[0]
 
     return DIFFERENCE.sub(own, text)
 
 
-def _apart(library: Library, symbol: str) -> str:
-    """A function whose instructions are not joined with others."""
+def _uncontracted(library: Library, symbol: str) -> str:
+    """Define a copy of a library function without the contraction flag, and return its symbol."""
     name = f'{symbol[:-1]}.rounded"'
     if name not in library.definitions:
         definition = library.definitions[symbol]
@@ -62,10 +63,10 @@ def _apart(library: Library, symbol: str) -> str:
 
 
 def _is_exact(line: str) -> bool:
-    """Whether one factor of a product is written out as a power of two."""
-    return any(_is_power(struct.unpack(">d", bytes.fromhex(one))[0]) for one in NUMBER.findall(line))
+    """Return whether one factor of a product is a power of two constant."""
+    return any(_is_power_of_two(struct.unpack(">d", bytes.fromhex(one))[0]) for one in NUMBER.findall(line))
 
 
-def _is_power(number: float) -> bool:
+def _is_power_of_two(number: float) -> bool:
     part, exponent = math.frexp(number)
     return abs(part) == 0.5 and abs(exponent) <= LARGEST

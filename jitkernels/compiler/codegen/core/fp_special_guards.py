@@ -1,19 +1,19 @@
-"""Functions of floats that set the processor's flags where NumPy's fail, and nowhere else, for all arguments.
+"""Functions of floats that set the processor's exception flags exactly where NumPy's do, for all arguments.
 
-Comparisons of NaN set flags, and so do exponentials of infinity. That is no harm where NumPy can be asked. Where a
-function has overwritten its arguments, nobody but the flags can tell what failed. In code for those, each vector with a
-strange number, which is NaN, infinite, the largest, or where the function itself has flags of the wrong kind, goes
-through a function of its own. That computes the strange numbers apart, forgets what flags they set, and sets those that
-follow from the results: a new NaN is an invalid value, a new infinity an overflow or a pole.
+Comparisons of NaN set flags, and so do exponentials of infinity. Usually that is harmless: the call falls back to
+NumPy, which decides. Where a kernel has overwritten its arguments there is no fallback, and the flags must be exact.
+In code for those, a vector with a special value (NaN, infinite, the largest number, or one for which the function
+itself sets wrong flags) is computed out of line: special lanes apart from the others, their flags are discarded, and
+the flags that follow from the results are set: a new NaN is an invalid value, a new infinity an overflow or a pole.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels import machine
-from jitkernels.graph.emit.strange import FLOATS, READ, Writer
-from jitkernels.native import processor_flags
-from jitkernels.native.language.lanes import Definition, Library
+from jitkernels.codegen.python.simd_library import Definition, Library
+from jitkernels.compiler.codegen.core.fp_special_values import FLOATS, READ, Writer
+from jitkernels.core import cpu_target
+from jitkernels.runtime import fp_status
 
 WATCHED = frozenset(
     {
@@ -26,31 +26,31 @@ WATCHED = frozenset(
 
 
 def is_watched(operation: str, kinds: tuple[str, ...]) -> bool:
-    """Whether an operation of operands of these dtypes is."""
+    """Return whether calls of an operation with operands of these dtypes are guarded."""
     return operation in WATCHED and all(kind in FLOATS for kind in kinds) and len({*kinds}) == 1
 
 
-class WatchedLibrary(Library):
-    """The functions that code calls which overwrites arguments."""
+class GuardedLibrary(Library):
+    """The library of scalar functions for code that overwrites its arguments."""
 
     def watched(self, operation: str, code: Callable[..., Any], kinds: tuple[str, ...], lanes: int) -> str:
-        """The symbol of a function that calls the scalar code in so many lanes.
+        """Return the symbol of the guarded function that calls `code` in `lanes` lanes.
 
-        Strange numbers are for one function, of as many lanes as the widest vector has, whatever they come from.
+        All guarded functions share one out-of-line function for special values, as wide as the widest vector.
         """
         flags = Definition(1, READ)
-        flags.text = processor_flags.text().replace("@flags_", "@watched_flags_")
+        flags.text = fp_status.text().replace("@flags_", "@watched_flags_")
         self.definitions[READ] = flags
-        step = machine.target().lanes(kinds[0])
+        step = cpu_target.target().lanes(kinds[0])
         writer = Writer(operation, *self.called(code, kinds, step), kinds, step)
-        strange = self.added(
+        special_symbol = self.added(
             operation, "strange", writer.strange(self.added(operation, "apart", writer.apart()))
         )
         writer = Writer(operation, *self.called(code, kinds, lanes), kinds, lanes)
-        return self.added(operation, "watched", writer.usual(strange, step))
+        return self.added(operation, "watched", writer.usual(special_symbol, step))
 
     def added(self, operation: str, title: str, text: str) -> str:
-        """The symbol of a text."""
+        """Define a function and return its symbol."""
         definition = Definition(1)
         definition.define(f"{title}.{operation}", text)
         self.definitions[definition.symbol] = definition

@@ -1,18 +1,18 @@
-"""The text of functions that compute strange numbers apart from others, as `jitkernels.graph.emit.watched` has it."""
+"""Functions that compute vectors with special values out of line (see `fp_special_guards`)."""
 
 import numpy as np
 
-from jitkernels.graph.emit.blocks import llvm_type
-from jitkernels.native import processor_flags
-from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core.ir_builder import llvm_type
+from jitkernels.runtime import fp_status
 
 FLOATS = {"float32": "int32", "float64": "int64"}
-"""Types of which functions are watched, and the integers of their bits."""
+"""The dtypes of guarded functions, and the integers of their bits."""
 MAX_32, MAX_64 = float(np.finfo("float32").max), float(np.finfo("float64").max)
 QUOTIENTS = frozenset({"floor_divide", "remainder", "fmod"})
-"""Which are strange for quotients too large for a number."""
+"""Operations for which quotients beyond the dtype's range are special."""
 USUAL = {"arccosh": 1.5}
-"""What stands for strange numbers while others are computed, where it is not 0.5: nothing fails for it."""
+"""A harmless argument that replaces special values while other lanes are computed, where it is not 0.5."""
 LEAST: dict[str, dict[str, tuple[float, ...]]] = {
     "float32": {
         "arctanh": (1.0,), "logaddexp": (np.inf, np.inf), "logaddexp2": (np.inf, np.inf), "power": (MAX_32, 2.0**32),
@@ -25,8 +25,8 @@ LEAST: dict[str, dict[str, tuple[float, ...]]] = {
         **dict.fromkeys(("log", "log2", "log10", "log1p"), (2.0**970,)),
     },
 }  # fmt: skip
-"""The sizes from which on arguments are strange, where it is not the largest number: what is computed of them is too
-large for a number, though the result is none that fails.
+"""The magnitudes from which on arguments are special, if not the largest number: intermediate results overflow, though
+the result does not.
 """
 ZEROS = {"power": "%a", "floor_divide": "%b"}
 """Arguments whose zeros are poles."""
@@ -35,7 +35,7 @@ WRITTEN = "@watched_flags_become"
 
 
 class Writer:
-    """Writes the texts. Arguments are %a and, if there are two, %b; in memory, they are at %a.at and %b.at."""
+    """Emits the functions. Arguments are %a and, if there are two, %b; in memory, they are at %a.at and %b.at."""
 
     def __init__(self, operation: str, symbol: str, result: str, kinds: tuple[str, ...], lanes: int) -> None:
         self.operation, self.lanes = operation, lanes
@@ -57,7 +57,7 @@ class Writer:
 
     @property
     def other(self) -> float:
-        """What stands for numbers that are computed elsewhere."""
+        """The harmless argument that replaces values computed elsewhere."""
         return USUAL.get(self.operation, 0.5)
 
     def number(self, value: float) -> str:
@@ -68,7 +68,7 @@ class Writer:
         return constant(NUMBERS[FLOATS[self.dtype]], whole, self.lanes)
 
     def any_of(self, name: str, mask: str) -> list[str]:
-        """Whether some lane of a mask is on."""
+        """Reduce a mask: set `name` to whether any lane is on."""
         if self.lanes == 1:
             return [f"  {name} = or i1 {mask}, false"]
         word = f"i{self.lanes}"
@@ -78,7 +78,7 @@ class Writer:
         ]
 
     def sized(self, name: str) -> list[str]:
-        """The bits of a number, and those of its size, which are in the order of sizes: NaN is the largest."""
+        """The bits of a number and those of its magnitude, which order as integers; NaN is the largest."""
         least = self.bits_of(-0.0)
         return [
             f"  {name}.bits = bitcast {self.kind} {name} to {self.bits}",
@@ -87,17 +87,17 @@ class Writer:
         ]
 
     def odd(self) -> list[str]:
-        """%odd: which lanes have strange numbers."""
-        biggest = float(np.finfo(self.dtype).max)
-        limits = LEAST[self.dtype].get(self.operation, (biggest, biggest))
-        lines, found = [], []
+        """%odd: the mask of the lanes with special values."""
+        largest = float(np.finfo(self.dtype).max)
+        limits = LEAST[self.dtype].get(self.operation, (largest, largest))
+        lines, masks = [], []
         for name, limit in zip(self.names, limits, strict=False):
             least = self.bits_of(limit)
             lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {least}"]
-            found.append(f"{name}.odd")
+            masks.append(f"{name}.odd")
         if self.operation == "power":
             lines.append(f"  %a.low = icmp sle {self.bits} %a.bits, {self.bits_of(0.0)}")
-            found.append("%a.low")
+            masks.append("%a.low")
         if self.operation in QUOTIENTS:
             info = np.finfo(self.dtype)
             apart = info.maxexp - info.nmant - 3  # or less, of subnormal numbers
@@ -107,30 +107,33 @@ class Writer:
                 f"  %apart = sub {self.bits} %a.size, %b.size",
                 f"  %far = icmp sgt {self.bits} %apart, {far}",
             ]
-            found += ["%b.none", "%far"]
-        before = found[0]
-        for number, one in enumerate(found[1:]):
-            lines.append(f"  %odd{number} = or {self.mask} {before}, {one}")
+            masks += ["%b.none", "%far"]
+        before = masks[0]
+        for number, mask in enumerate(masks[1:]):
+            lines.append(f"  %odd{number} = or {self.mask} {before}, {mask}")
             before = f"%odd{number}"
         return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
 
     def usual(self, strange: str, step: int) -> str:
-        """The function: all lanes at once, unless there are strange numbers, which are for `step` lanes and more."""
-        places = [f"{name}.at" for name in (*self.names, "%r")]
+        """Return the guarded function: all lanes inline, unless there are special values, for which it calls `strange`.
+
+        `step`: the lanes of the out-of-line function.
+        """
+        slots = [f"{name}.at" for name in (*self.names, "%r")]
         kinds = [*(self.dtype for _ in self.names), self.dtype if self.is_float else "uint8"]
         count = max(self.lanes, step)
         stores = []
         for name in self.names:
             if self.lanes < step:
-                other = constant(NUMBERS[self.dtype], self.other, step)
-                stores.append(f"  store {llvm_type(self.dtype, step)} {other}, ptr {name}.at")
+                harmless = constant(NUMBERS[self.dtype], self.other, step)
+                stores.append(f"  store {llvm_type(self.dtype, step)} {harmless}, ptr {name}.at")
             stores.append(f"  store {self.kind} {name}, ptr {name}.at")
         return "\n".join(
             [
                 f"define private {self.result} @NAME({self.passed}) alwaysinline nounwind {{",
                 *(
-                    f"  {place} = alloca {llvm_type(kind, count)}"
-                    for place, kind in zip(places, kinds, strict=True)
+                    f"  {slot} = alloca {llvm_type(kind, count)}"
+                    for slot, kind in zip(slots, kinds, strict=True)
                 ),
                 *self.odd(),
                 *self.any_of("%some", "%odd"),
@@ -147,26 +150,26 @@ class Writer:
             ]
         )
 
-    def loaded(self, name: str, place: str) -> list[str]:
-        """A result in memory, where bools are bytes."""
+    def loaded(self, name: str, slot: str) -> list[str]:
+        """Load a result from memory, where bools are bytes."""
         if self.is_float:
-            return [f"  {name} = load {self.result}, ptr {place}"]
+            return [f"  {name} = load {self.result}, ptr {slot}"]
         return [
-            f"  {name}.byte = load {self.stored}, ptr {place}",
+            f"  {name}.byte = load {self.stored}, ptr {slot}",
             f"  {name} = trunc {self.stored} {name}.byte to {self.result}",
         ]
 
-    def stores(self, name: str, place: str) -> list[str]:
-        """Put a result in memory."""
+    def stores(self, name: str, slot: str) -> list[str]:
+        """Store a result to memory."""
         if self.is_float:
-            return [f"  store {self.result} {name}, ptr {place}"]
+            return [f"  store {self.result} {name}, ptr {slot}"]
         return [
             f"  {name}.byte = zext {self.result} {name} to {self.stored}",
-            f"  store {self.stored} {name}.byte, ptr {place}",
+            f"  store {self.stored} {name}.byte, ptr {slot}",
         ]
 
     def apart(self) -> str:
-        """All lanes, by a call that nothing is moved across."""
+        """Return a function of all lanes that is not inlined, so that nothing moves across its flags."""
         return "\n".join(
             [
                 f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
@@ -179,7 +182,7 @@ class Writer:
         )
 
     def strange(self, apart: str) -> str:
-        """A function of (lanes, result, arguments): those with strange numbers apart from others."""
+        """Return the out-of-line function of (lanes, result, arguments), which computes special lanes apart."""
         steps = []
         for half, order in ("fine", "{other}, {own}"), ("strange", "{own}, {other}"):
             for name in self.names:
@@ -190,10 +193,13 @@ class Writer:
                     f"  {name}.{half} = select {self.mask} %odd, {values}",
                     f"  store {self.kind} {name}.{half}, ptr {name}.new",
                 ]
-            places = ", ".join(f"ptr {name}.new" for name in self.names)
+            argument_slots = ", ".join(f"ptr {name}.new" for name in self.names)
             steps += [f"  %before = call i32 {READ}()"] if half == "strange" else []
-            steps += [f"  call void {apart}(ptr %r.new, {places})", *self.loaded(f"%r.{half}", "%r.new")]
-        moved = [
+            steps += [
+                f"  call void {apart}(ptr %r.new, {argument_slots})",
+                *self.loaded(f"%r.{half}", "%r.new"),
+            ]
+        pointers = [
             f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"
             for name, kind in (
                 *((name, self.dtype) for name in self.names),
@@ -208,7 +214,7 @@ class Writer:
                 "  br label %step",
                 "step:",
                 "  %i = phi i64 [ 0, %0 ], [ %next, %step ]",
-                *moved,
+                *pointers,
                 *(f"  {name} = load {self.kind}, ptr {name}.now" for name in self.names),
                 *self.odd(),
                 *steps,
@@ -225,7 +231,7 @@ class Writer:
         )
 
     def told(self) -> list[str]:
-        """Flags that follow from results: set beside those that were set before."""
+        """Set the flags that follow from the results, in addition to those that were set before."""
         infinity, lines = self.bits_of(np.inf), []
         mask, bits = self.mask, self.bits
         lines += [line.replace("%r.strange.", "%s.") for line in self.sized("%r.strange")]
@@ -244,7 +250,7 @@ class Writer:
         if self.operation.startswith("logaddexp"):
             known = constant(
                 NUMBERS["bool"], 1, self.lanes
-            )  # NumPy compares its arguments, which fails for NaN
+            )  # NumPy compares its arguments, which sets invalid for NaN
         lines.append(f"  %invalid.all = and {mask} %s.nan, {known}")
         lines.append(f"  %over.all = and {mask} %s.infinite, {finite}")
         if self.operation == "arctanh":
@@ -258,14 +264,14 @@ class Writer:
                 f"  %over = and {mask} %over.all, %other",
             ]
             pole, over = "%pole", "%over"
-        if self.operation == "floor_divide":  # whose infinite quotient NumPy takes from itself
+        if self.operation == "floor_divide":  # NumPy subtracts an infinite quotient from itself
             lines.append(f"  %invalid = or {mask} %invalid.all, {over}")
             invalid = "%invalid"
         word = "%before"
         for kind, found in ("invalid", invalid), ("divide", pole), ("over", over):
             lines += self.any_of(f"%is.{kind}", found)
             lines += [
-                f"  %flag.{kind} = select i1 %is.{kind}, i32 {processor_flags.bits()[kind]}, i32 0",
+                f"  %flag.{kind} = select i1 %is.{kind}, i32 {fp_status.bits()[kind]}, i32 0",
                 f"  %word.{kind} = or i32 {word}, %flag.{kind}",
             ]
             word = f"%word.{kind}"

@@ -1,24 +1,24 @@
-"""Elements picked by numbers that are known when code runs: ``a[indices]`` in a nest, as a load at a computed place.
+"""Gather and scatter: ``a[indices]`` in a loop nest, with indices that are loaded at run time.
 
-Numbers are counted from the end where they are negative. That they are in bounds is looked at ahead, see
-`jitkernels.graph.checks`.
+Negative indices count from the end. `jitkernels.compiler.transforms.bounds_checks` checks the bounds ahead.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jitkernels.graph import extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type, memory_type
-from jitkernels.graph.emit.conversions import splat, spread
-from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.memory import Array, Memory
-from jitkernels.graph.extents import Number, same
-from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core.casts import broadcast, splat
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
+from jitkernels.compiler.codegen.core.load_store import Memory
+from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 
 class Index(NamedTuple):
-    """Numbers along one dimension: the block that knows them, the dimension's extent and its stride in elements."""
+    """An index along one dimension: the block that computes it, the dimension's extent and its stride in elements."""
 
     block: Block
     register: Register
@@ -26,81 +26,93 @@ class Index(NamedTuple):
     stride: Number
 
 
-def picked(
-    memory: Memory, block: Block, array: Array, place: IndexMap, numbers: Sequence[Index]
+def gathered(
+    memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index]
 ) -> tuple[Block, Register]:
-    """The elements of an array at a place and some numbers, and the block that knows them."""
-    moves = [(one.block, _distance(memory, one)) for one in numbers if one.register.lanes == 1]
-    apart = [one for one in numbers if one.register.lanes > 1]
-    if not apart:
-        return memory.loaded(block, array, place, moves)
-    home, pointer, step = memory.address(block, array, place, moves)
-    for one in apart:
-        if len(one.block.path()) > len(home.path()):
-            home = one.block
-    lanes = apart[0].register.lanes
-    total = _total(memory, home, apart, step)
+    """Gather the elements of an array at an access map plus indices; return the block that computes them too."""
+    offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
+    lane_indices = [number for number in indices if number.register.lanes > 1]
+    if not lane_indices:
+        return memory.loaded(block, array, access_map, offsets)
+    home, pointer, step = memory.address(block, array, access_map, offsets)
+    for index in lane_indices:
+        if len(index.block.path()) > len(home.path()):
+            home = index.block
+    lanes = lane_indices[0].register.lanes
+    total = _total(memory, home, lane_indices, step)
     text = memory.gathered(home, lanes, array.dtype, pointer, total, memory.mask(block))
     return home, memory.from_memory(home, text, array.dtype, lanes)
 
 
-def put(
-    memory: Memory, block: Block, array: Array, place: IndexMap, numbers: Sequence[Index], value: Register
+def scattered(
+    memory: Memory,
+    block: Block,
+    array: Array,
+    access_map: IndexMap,
+    indices: Sequence[Index],
+    value: Register,
 ) -> None:
-    """Write to elements of an array at a place and some numbers; of lanes that go to one element, the last counts."""
-    moves = [(one.block, _distance(memory, one)) for one in numbers if one.register.lanes == 1]
-    apart = [one for one in numbers if one.register.lanes > 1]
-    _, pointer, step = memory.address(block, array, place, moves)
+    """Scatter a value to an access map plus indices; of lanes that hit one element, the last one wins."""
+    offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
+    lane_indices = [number for number in indices if number.register.lanes > 1]
+    _, pointer, step = memory.address(block, array, access_map, offsets)
     lanes = memory.lanes(block)
-    if lanes == 1 or not (apart or same(step, 0)):
+    if lanes == 1 or not (lane_indices or same(step, 0)):
         memory.written(block, array, pointer, step, value)
         return
-    total = _total(memory, block, apart, step) if apart else "zeroinitializer"
+    total = _total(memory, block, lane_indices, step) if lane_indices else "zeroinitializer"
     memory.scattered(block, array.dtype, pointer, total, value, lanes)
 
 
-def added(
-    memory: Memory, block: Block, array: Array, place: IndexMap, numbers: Sequence[Index], value: Register
+def scatter_added(
+    memory: Memory,
+    block: Block,
+    array: Array,
+    access_map: IndexMap,
+    indices: Sequence[Index],
+    value: Register,
 ) -> None:
-    """Add to elements of an array at a place and some numbers, to one after another where lanes may be equal."""
-    moves = [(one.block, _distance(memory, one)) for one in numbers if one.register.lanes == 1]
-    apart = [one for one in numbers if one.register.lanes > 1]
-    _, pointer, step = memory.address(block, array, place, moves)
+    """Scatter-add a value at an access map plus indices, one lane after another where lanes may collide."""
+    offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
+    lane_indices = [number for number in indices if number.register.lanes > 1]
+    _, pointer, step = memory.address(block, array, access_map, offsets)
     lanes, function = memory.lanes(block), memory.function
     kind, size = memory_type(array.dtype), NUMBERS[array.dtype].size
 
-    def one_more(where: str, own: Register) -> None:
-        text = function.new(block, f"load {kind}, ptr {where}, align {size}")
+    def add_element(address: str, own: Register) -> None:
+        text = function.new(block, f"load {kind}, ptr {address}, align {size}")
         total = applied(function, block, "add", [Register(text, array.dtype), own], array.dtype)
-        block.lines.append(f"  store {kind} {total.text}, ptr {where}, align {size}")
+        block.lines.append(f"  store {kind} {total.text}, ptr {address}, align {size}")
 
     if lanes == 1:
-        one_more(pointer, value)
+        add_element(pointer, value)
         return
-    values = spread(function, block, value, lanes)
-    if not (apart or same(step, 0)):  # no two lanes go to one element
+    values = broadcast(function, block, value, lanes)
+    if not (lane_indices or same(step, 0)):  # lanes do not collide
         before = memory.read(block, block, array, pointer, step)
         total = applied(function, block, "add", [before, values], array.dtype)
         memory.written(block, array, pointer, step, total)
         return
-    distances = _total(memory, block, apart, step) if apart else splat("0", "i64", lanes)
-    vector, places, mask = llvm_type(array.dtype, lanes), f"<{lanes} x i64>", memory.mask(block)
-    if mask:  # lanes that are off add what changes nothing to an element that is there
+    distances = _total(memory, block, lane_indices, step) if lane_indices else splat("0", "i64", lanes)
+    vector, offset_vector, mask = llvm_type(array.dtype, lanes), f"<{lanes} x i64>", memory.mask(block)
+    if mask:  # masked-off lanes add the identity to an element in bounds
         nothing, on = constant(NUMBERS[array.dtype], -0.0), f"<{lanes} x i1> {mask}"
         text = function.new(block, f"select {on}, {vector} {values.text}, {vector} splat ({kind} {nothing})")
         values = Register(text, array.dtype, lanes)
-        distances = function.new(block, f"select {on}, {places} {distances}, {places} zeroinitializer")
+        distances = function.new(
+            block, f"select {on}, {offset_vector} {distances}, {offset_vector} zeroinitializer"
+        )
     for lane in range(lanes):
         own = function.new(block, f"extractelement {vector} {values.text}, i64 {lane}")
-        distance = function.new(block, f"extractelement {places} {distances}, i64 {lane}")
-        where = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
-        one_more(where, Register(own, array.dtype))
+        distance = function.new(block, f"extractelement {offset_vector} {distances}, i64 {lane}")
+        address = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
+        add_element(address, Register(own, array.dtype))
 
 
-def _total(memory: Memory, block: Block, apart: Sequence[Index], step: Number) -> str:
-    """How far each lane is from the first element."""
-    lanes = apart[0].register.lanes
-    distances = [_distance(memory, one) for one in apart]
+def _total(memory: Memory, block: Block, lane_indices: Sequence[Index], step: Number) -> str:
+    """Return each lane's distance from the first element."""
+    lanes = lane_indices[0].register.lanes
+    distances = [_distance(memory, lane_indice) for lane_indice in lane_indices]
     if not same(step, 0):
         distances.append(memory.lane_distances(step, lanes))
     total = distances[0]
@@ -110,23 +122,23 @@ def _total(memory: Memory, block: Block, apart: Sequence[Index], step: Number) -
 
 
 def _distance(memory: Memory, index: Index) -> str:
-    """How far the numbers lead from the first element, in elements."""
+    """Return the distance of an index from the first element, in elements, with negative indices wrapped."""
     function, home, register = memory.function, index.block, index.register
     lanes = register.lanes
-    key = "distance", register.text, extents.key_of(index.extent), extents.key_of(index.stride)
+    key = "distance", register.text, symbolic_dims.key_of(index.extent), symbolic_dims.key_of(index.stride)
     if key not in home.known:
         kind = llvm_type("int64", lanes)
 
-        def everywhere(extent: Number) -> str:
-            return spread(function, function.block, Register(function.extent(extent), "int64"), lanes).text
+        def splat_extent(extent: Number) -> str:
+            return broadcast(function, function.block, Register(function.extent(extent), "int64"), lanes).text
 
         zero = splat("0", "i64", lanes) if lanes > 1 else "0"
-        behind = function.new(home, f"icmp slt {kind} {register.text}, {zero}")
-        whole = function.new(home, f"add {kind} {register.text}, {everywhere(index.extent)}")
+        is_negative = function.new(home, f"icmp slt {kind} {register.text}, {zero}")
+        wrapped = function.new(home, f"add {kind} {register.text}, {splat_extent(index.extent)}")
         bit = llvm_type("bool", lanes)
-        text = function.new(home, f"select {bit} {behind}, {kind} {whole}, {kind} {register.text}")
+        text = function.new(home, f"select {bit} {is_negative}, {kind} {wrapped}, {kind} {register.text}")
         if not same(index.stride, 1):
-            text = function.new(home, f"mul nsw {kind} {text}, {everywhere(index.stride)}")
+            text = function.new(home, f"mul nsw {kind} {text}, {splat_extent(index.stride)}")
         home.known[key] = text
-    found: str = home.known[key]
-    return found
+    cached: str = home.known[key]
+    return cached

@@ -1,19 +1,19 @@
-"""Functions of LLVM IR under construction: straight runs of instructions inside of loops, and what is known in each."""
+"""A builder of LLVM IR functions: blocks of straight-line code nested in loops, and the values known in each."""
 
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import extents
-from jitkernels.graph.extents import Extent, Number
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.language.types import NUMBERS
-from jitkernels.records import record
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.core.frozen_dataclass import record
 
 
 @record
 class Register:
-    """A value: LLVM's text for it, its dtype, and in how many lanes it lies."""
+    """An SSA value: LLVM's text for it, its dtype, and its lanes."""
 
     text: str
     dtype: str
@@ -22,10 +22,11 @@ class Register:
 
 @dataclass
 class Block:
-    """The inside of a loop, or of a function: its lines, and registers that hold in it and in the loops inside.
+    """The body of a loop or function: its lines, and values that are available in it and in the loops inside.
 
-    `loop` is the loop's number, None for a function; `index` its count; `mask` says which lanes are on, if not all.
-    `streamed`: the words of the arrays whose lines each step of the block writes whole, and whether past the caches.
+    `loop`: the loop's number, None for a function; `index`: its induction variable; `mask`: the active lanes, if not
+    all. `streamed`: the frame words of the arrays that the block stores in whole cache lines, and the condition under
+    which these stores are non-temporal.
     """
 
     around: "Block | None" = None
@@ -38,7 +39,7 @@ class Block:
     known: dict[Any, Any] = field(default_factory=dict)
 
     def find(self, key: Any) -> Any:
-        """What is known by a key here or around; None if nothing is."""
+        """Look up an available value in this block and the enclosing ones; None if there is none."""
         block: Block | None = self
         while block is not None:
             if key in block.known:
@@ -47,16 +48,16 @@ class Block:
         return None
 
     def path(self) -> "list[Block]":
-        """The blocks around, outermost first, and this one."""
-        found: list[Block] = []
+        """The enclosing blocks, outermost first, and this one."""
+        results: list[Block] = []
         block: Block | None = self
         while block is not None:
-            found.append(block)
+            results.append(block)
             block = block.around
-        return found[::-1]
+        return results[::-1]
 
     def of(self, loops: "frozenset[int] | set[int]") -> "Block":
-        """The outermost block in which all these loops run."""
+        """The outermost block that is inside of all these loops."""
         for block in reversed(self.path()):
             if block.loop is None or block.loop in loops:
                 return block
@@ -64,10 +65,10 @@ class Block:
 
 
 class Function:
-    """One function: its names, its first block, and the library of scalar code that it calls."""
+    """A function under construction: its names, its entry block, and the library of scalar functions that it calls."""
 
     def __init__(self, library: Library, places: dict[str, int]) -> None:
-        """`places`: the word of the frame in which each symbol is."""
+        """`places`: the frame word of each symbol."""
         self.library, self.places = library, places
         self.count = 0
         self.memory: list[str] = []
@@ -82,31 +83,31 @@ class Function:
         return f"l{self.count}"
 
     def new(self, block: Block, expression: str) -> str:
-        """An instruction, and the name of its value."""
+        """Append an instruction; return the name of its value."""
         name = self.name()
         block.lines.append(f"  {name} = {expression}")
         return name
 
     def variable(self, kind: str) -> str:
-        """The address of a variable, which LLVM puts in a register."""
+        """Return the address of an alloca, which LLVM promotes to a register."""
         name = self.name()
         self.memory.append(f"  {name} = alloca {kind}")
         return name
 
     def extent(self, extent: Number) -> str:
-        """An extent as an i64, computed once at the start of the function."""
+        """Return an extent as an i64, computed once at function entry."""
         if not isinstance(extent, Extent):
             return str(int(extent))
         key = "extent", extent.key
-        found: str | None = self.block.known.get(key)
-        if found is None:
-            found = self._polynomial(extent)
-            self.block.known[key] = found
-        return found
+        result: str | None = self.block.known.get(key)
+        if result is None:
+            result = self._polynomial(extent)
+            self.block.known[key] = result
+        return result
 
     def extent_of(self, symbol: str) -> str:
-        """The value of a symbol, read once at the start of the function."""
-        return self._atom(extents.Atom(symbol))
+        """Return a symbol's value, loaded once at function entry."""
+        return self._atom(symbolic_dims.Atom(symbol))
 
     def _polynomial(self, extent: Extent) -> str:
         total = ""
@@ -120,7 +121,7 @@ class Function:
             total = self.new(self.block, f"add nsw i64 {total}, {term}") if total else term
         return total
 
-    def _atom(self, atom: extents.Atom) -> str:
+    def _atom(self, atom: symbolic_dims.Atom) -> str:
         key = "atom", atom.text
         if key not in self.block.known:
             self.block.known[key] = self._word(atom.text) if not atom.operation else self._opaque(atom)
@@ -131,7 +132,7 @@ class Function:
         at = self.new(self.block, f"getelementptr i64, ptr %frame, i64 {self.places[symbol]}")
         return self.new(self.block, f"load i64, ptr {at}")
 
-    def _opaque(self, atom: extents.Atom) -> str:
+    def _opaque(self, atom: symbolic_dims.Atom) -> str:
         if atom.operation == "scaled":
             bits = struct.pack(">d", atom.right).hex().upper()
             number = self.new(self.block, f"sitofp i64 {self.extent(atom.left)} to double")
@@ -142,32 +143,32 @@ class Function:
             sign = "slt" if atom.operation == "min" else "sgt"
             less = self.new(self.block, f"icmp {sign} i64 {left}, {right}")
             return self.new(self.block, f"select i1 {less}, i64 {left}, i64 {right}")
-        rest = self.new(self.block, f"srem i64 {left}, {right}")
-        apart = self.new(self.block, f"xor i64 {rest}, {right}")
-        negative = self.new(self.block, f"icmp slt i64 {apart}, 0")
-        some = self.new(self.block, f"icmp ne i64 {rest}, 0")
-        corrects = self.new(self.block, f"and i1 {negative}, {some}")
+        remainder = self.new(self.block, f"srem i64 {left}, {right}")
+        signs = self.new(self.block, f"xor i64 {remainder}, {right}")
+        negative = self.new(self.block, f"icmp slt i64 {signs}, 0")
+        is_nonzero = self.new(self.block, f"icmp ne i64 {remainder}, 0")
+        adjusts = self.new(self.block, f"and i1 {negative}, {is_nonzero}")
         if atom.operation == "mod":
-            more = self.new(self.block, f"add i64 {rest}, {right}")
-            return self.new(self.block, f"select i1 {corrects}, i64 {more}, i64 {rest}")
+            adjusted = self.new(self.block, f"add i64 {remainder}, {right}")
+            return self.new(self.block, f"select i1 {adjusts}, i64 {adjusted}, i64 {remainder}")
         quotient = self.new(self.block, f"sdiv i64 {left}, {right}")
-        one = self.new(self.block, f"zext i1 {corrects} to i64")
-        return self.new(self.block, f"sub i64 {quotient}, {one}")
+        correction = self.new(self.block, f"zext i1 {adjusts} to i64")
+        return self.new(self.block, f"sub i64 {quotient}, {correction}")
 
 
 def llvm_type(dtype: str, lanes: int = 1) -> str:
-    """What a register of a dtype is."""
+    """The LLVM type of a register of a dtype."""
     kind = NUMBERS[dtype].llvm
     return kind if lanes == 1 else f"<{lanes} x {kind}>"
 
 
 def memory_type(dtype: str, lanes: int = 1) -> str:
-    """What elements of a dtype are in memory."""
+    """The LLVM type of elements of a dtype in memory."""
     kind = NUMBERS[dtype].memory
     return kind if lanes == 1 else f"<{lanes} x {kind}>"
 
 
 def suffix(kind: str, lanes: int) -> str:
-    """The end of an intrinsic's name for a type of LLVM's."""
+    """The overload suffix of an intrinsic's name for an LLVM type."""
     short = {"half": "f16", "float": "f32", "double": "f64"}.get(kind, kind)
     return short if lanes == 1 else f"v{lanes}{short}"

@@ -1,116 +1,103 @@
-"""Elements in memory: where they are, and how lanes of them are read and written."""
+"""Loads and stores of array elements: addresses from access maps, and vectors by stride and mask."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.graph import extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit import whole_lines
-from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type, memory_type, suffix
-from jitkernels.graph.emit.conversions import spread
-from jitkernels.graph.emit.whole_lines import LINE
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.short import WIDEST
-from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core import aligned_loads
+from jitkernels.compiler.codegen.core.aligned_loads import LINE
+from jitkernels.compiler.codegen.core.casts import broadcast
+from jitkernels.compiler.codegen.core.ir_builder import (
+    Block,
+    Function,
+    Register,
+    llvm_type,
+    memory_type,
+    suffix,
+)
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.static_dim_policy import WIDEST
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 
-def is_near(apart: Number) -> bool:
-    """Whether elements so far apart are read and written in whole vectors."""
-    return not isinstance(apart, extents.Extent) and 1 <= abs(apart) <= WIDEST
-
-
-@dataclass(frozen=True)
-class Array:
-    """Where a kept node's elements are: the frame's word of the address, the first one, strides in elements.
-
-    `instead`: a loop, and the register that stands for its count here.
-    """
-
-    word: int
-    strides: tuple[Number, ...]
-    dtype: str
-    first: Number = 0
-    instead: tuple[int, str] | None = None
-
-    def region(self, index_map: IndexMap, ndim: int) -> "Array":
-        """The part of it that an index map of so many dimensions describes."""
-        first, strides = self.first, [0] * ndim
-        for stride, (start, steps) in zip(self.strides, index_map, strict=True):
-            first = first + start * stride
-            for dimension, step in steps:
-                strides[dimension] = strides[dimension] + step * stride
-        return Array(self.word, tuple(strides), self.dtype, first)
+def is_near(stride: Number) -> bool:
+    """Return whether lanes at this constant stride are loaded and stored with whole vectors."""
+    return not isinstance(stride, symbolic_dims.Extent) and 1 <= abs(stride) <= WIDEST
 
 
 @dataclass
 class Memory:
-    """Reads and writes elements of arrays. `lane_loop`: the loop whose steps are lanes."""
+    """Loads and stores array elements. `lane_loop`: the loop whose iterations are lanes."""
 
-    is_delicate = False  # until a subclass says otherwise
+    keeps_fp_flags_exact = False  # until a subclass says otherwise
     function: Function
     lane_loop: int | None
 
     def lane_block(self, block: Block) -> Block | None:
-        """The block whose steps are lanes, if it is this one or around it."""
+        """The block of the lane loop, if it is this one or an enclosing one."""
         return next(
             (one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None
         )
 
     def lanes(self, block: Block) -> int:
-        """In how many lanes a block runs."""
-        found = self.lane_block(block)
-        return found.lanes if found is not None else 1
+        """The number of lanes of a block."""
+        lane_block = self.lane_block(block)
+        return lane_block.lanes if lane_block is not None else 1
 
     def mask(self, block: Block) -> str:
-        found = self.lane_block(block)
-        return found.mask if found is not None else ""
+        lane_block = self.lane_block(block)
+        return lane_block.mask if lane_block is not None else ""
 
-    def coefficients(self, strides: tuple[Number, ...], place: IndexMap) -> tuple[Number, dict[int, Number]]:
-        """Where an element is in an array: a first one, and how far each step of a loop goes."""
-        first: Number = 0
+    def coefficients(
+        self, strides: tuple[Number, ...], access_map: IndexMap
+    ) -> tuple[Number, dict[int, Number]]:
+        """Split the offset of an access map in an array into a constant, and a coefficient of each loop."""
+        constant: Number = 0
         steps: dict[int, Number] = {}
-        for stride, (start, moves) in zip(strides, place, strict=True):
-            first = first + start * stride
-            for loop, step in moves:
+        for stride, (start, steps_of_dim) in zip(strides, access_map, strict=True):
+            constant = constant + start * stride
+            for loop, step in steps_of_dim:
                 steps[loop] = steps.get(loop, 0) + step * stride
-        return first, {loop: step for loop, step in steps.items() if not same(step, 0)}
+        return constant, {loop: step for loop, step in steps.items() if not same(step, 0)}
 
     def address(
-        self, block: Block, array: Array, place: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+        self, block: Block, array: Array, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, str, Number]:
-        """The address of an element, or of the first lane's, the block that knows it, and how far lanes are apart.
+        """Return the block that computes an element's address (the first lane's), the address, and the lane stride.
 
-        `moves` are distances beside those of the place, each with the block that knows it.
+        `moves`: further offsets, each with the block that computes it.
         """
-        first, steps = self.coefficients(array.strides, place)
+        first, steps = self.coefficients(array.strides, access_map)
         first = first + array.first
         function = self.function
         home, kind = function.block, memory_type(array.dtype)
         key = "base", array.word
         pointer = home.known.get(key)
         if pointer is None:
-            at = function.new(home, f"getelementptr i64, ptr %frame, i64 {array.word}")
-            pointer = home.known[key] = function.new(home, f"load ptr, ptr {at}")
-        known: tuple[Any, ...] = (*key, extents.key_of(first))
+            slot = function.new(home, f"getelementptr i64, ptr %frame, i64 {array.word}")
+            pointer = home.known[key] = function.new(home, f"load ptr, ptr {slot}")
+        known: tuple[Any, ...] = (*key, symbolic_dims.key_of(first))
         if not same(first, 0):
             pointer = self._moved(home, known, kind, pointer, function.extent(first))
         for inner in block.path():
             step = steps.get(inner.loop) if inner.loop is not None else None
             if step is not None:
                 index = array.instead[1] if array.instead and array.instead[0] == inner.loop else inner.index
-                home, known = inner, (*known, inner.loop, index, extents.key_of(step))
+                home, known = inner, (*known, inner.loop, index, symbolic_dims.key_of(step))
                 if known not in home.known:
                     if not same(step, 1):
                         index = function.new(home, f"mul nsw i64 {index}, {function.extent(step)}")
                     self._moved(home, known, kind, pointer, index)
                 pointer = home.known[known]
-            for own, distance in moves:
-                if own is inner:
+            for offset_block, distance in offsets:
+                if offset_block is inner:
                     home, known = inner, (*known, distance)
                     pointer = self._moved(home, known, kind, pointer, distance)
-        apart = steps.get(self.lane_loop, 0) if self.lane_loop is not None and self.lanes(block) > 1 else 0
-        return home, pointer, apart
+        stride = steps.get(self.lane_loop, 0) if self.lane_loop is not None and self.lanes(block) > 1 else 0
+        return home, pointer, stride
 
     def _moved(self, block: Block, key: Any, kind: str, pointer: str, distance: str) -> str:
         if key not in block.known:
@@ -121,165 +108,174 @@ class Memory:
         return text
 
     def loaded(
-        self, block: Block, array: Array, place: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+        self, block: Block, array: Array, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
-        """An element, or those of all lanes, and the block that knows them."""
-        home, pointer, apart = self.address(block, array, place, moves)
-        return home, self.read(home, block, array, pointer, apart)
+        """Load an element, or one per lane; return the block that computes the value too."""
+        home, pointer, lane_stride = self.address(block, array, access_map, offsets)
+        return home, self.read(home, block, array, pointer, lane_stride)
 
-    def read(self, home: Block, block: Block, array: Array, pointer: str, apart: Number) -> Register:
-        """What is at an address, and where lanes are apart from it, as a value that a block around knows."""
+    def read(self, home: Block, block: Block, array: Array, pointer: str, stride: Number) -> Register:
+        """Load from an address, with a lane stride, in block `home`; the mask is that of `block`."""
         function, size = self.function, NUMBERS[array.dtype].size
-        if same(apart, 0):
+        if same(stride, 0):
             held = block.find(("held", array.word))
             if held is not None:
-                text = whole_lines.following(function, home, array.dtype, held)
+                text = aligned_loads.following(function, home, array.dtype, held)
             else:
                 text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
             return self.from_memory(home, text, array.dtype, 1)
         mask, lanes = self.mask(block), self.lanes(block)
         vector = memory_type(array.dtype, lanes)
         shift = block.find(("shift", array.word))
-        if same(apart, 1) and not mask and shift is not None:
-            text = whole_lines.read(function, home, lanes, array.dtype, pointer, shift)
-        elif same(apart, 1) and not mask:
+        if same(stride, 1) and not mask and shift is not None:
+            text = aligned_loads.read(function, home, lanes, array.dtype, pointer, shift)
+        elif same(stride, 1) and not mask:
             text = function.new(home, f"load {vector}, ptr {pointer}, align {size}")
-        elif same(apart, 1):
-            text = self._masked(home, lanes, array.dtype, pointer, mask, pointer)
-        elif same(apart, -1):
-            text = self._backwards(home, lanes, array.dtype, pointer, mask)
-        elif is_near(apart) and abs(apart) <= lanes:
-            text = self._in_vectors(home, lanes, array.dtype, pointer, int(apart), mask)
+        elif same(stride, 1):
+            text = self._masked_load(home, lanes, array.dtype, pointer, mask, pointer)
+        elif same(stride, -1):
+            text = self._reversed_load(home, lanes, array.dtype, pointer, mask)
+        elif is_near(stride) and abs(stride) <= lanes:
+            text = self._strided_load(home, lanes, array.dtype, pointer, int(stride), mask)
             if mask:
                 off = self._off(home, array.dtype, pointer, lanes)
                 text = function.new(home, f"select <{lanes} x i1> {mask}, {vector} {text}, {vector} {off}")
         else:
-            distances = self.lane_distances(apart, lanes)
+            distances = self.lane_distances(stride, lanes)
             text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
         return self.from_memory(home, text, array.dtype, lanes)
 
-    def _backwards(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
-        """A vector whose first lane is the last element in memory."""
+    def _reversed_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
+        """Load a vector whose first lane is the last element in memory."""
         first = self._last_lane(block, lanes, dtype, pointer)
         if mask:
-            found = self._masked(block, lanes, dtype, first, self._turned(block, lanes, "i1", mask), pointer)
+            reversed_vector = self._masked_load(
+                block, lanes, dtype, first, self._reversed(block, lanes, "i1", mask), pointer
+            )
         else:
             vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
-            found = self.function.new(block, f"load {vector}, ptr {first}, align {size}")
-        return self._turned(block, lanes, memory_type(dtype), found)
+            reversed_vector = self.function.new(block, f"load {vector}, ptr {first}, align {size}")
+        return self._reversed(block, lanes, memory_type(dtype), reversed_vector)
 
     def _last_lane(self, block: Block, lanes: int, dtype: str, pointer: str) -> str:
-        """Where the last lane is, if lanes go backwards."""
+        """The address of the last lane, if lanes run backwards."""
         return self.function.new(block, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {1 - lanes}")
 
-    def _turned(self, block: Block, lanes: int, kind: str, text: str) -> str:
-        """The lanes of a vector in the other order."""
+    def _reversed(self, block: Block, lanes: int, kind: str, text: str) -> str:
+        """Reverse the lanes of a vector."""
         order = ", ".join(f"i32 {lane}" for lane in reversed(range(lanes)))
         vector = f"<{lanes} x {kind}>"
         return self.function.new(
             block, f"shufflevector {vector} {text}, {vector} poison, <{lanes} x i32> <{order}>"
         )
 
-    def _masked(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
-        """The lanes that are on of a vector in memory; `first` is where the first lane is, which is on."""
+    def _masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
+        """Load the active lanes of a vector; `first`: the address of the first lane, which is active."""
         vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
         name = f"llvm.masked.load.{suffix(memory_type(dtype), lanes)}.p0"
         self.function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
-        off = self._off(block, dtype, first, lanes)
-        given = f"ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off}"
-        return self.function.new(block, f"call {vector} @{name}({given})")
+        off_value = self._off(block, dtype, first, lanes)
+        arguments = f"ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off_value}"
+        return self.function.new(block, f"call {vector} @{name}({arguments})")
 
-    def _in_vectors(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int, mask: str) -> str:
-        """Every second element, or third, ...: of one vector after another, as LLVM finds no way with more at once."""
+    def _strided_load(
+        self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str
+    ) -> str:
+        """Load with a small constant stride, vector by vector: LLVM finds no good code for more at once."""
         most = LINE // NUMBERS[dtype].size
         kind, parts = memory_type(dtype), []
-        if apart < 0:
-            last = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {(lanes - 1) * apart}")
-            on = self._turned(block, lanes, "i1", mask) if mask else ""
-            found = self._in_vectors(block, lanes, dtype, last, -apart, on)
-            return self._turned(block, lanes, kind, found)
+        if stride < 0:
+            last = self.function.new(
+                block, f"getelementptr {kind}, ptr {pointer}, i64 {(lanes - 1) * stride}"
+            )
+            active = self._reversed(block, lanes, "i1", mask) if mask else ""
+            result = self._strided_load(block, lanes, dtype, last, -stride, active)
+            return self._reversed(block, lanes, kind, result)
         for first in range(0, lanes, most):
-            at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * apart}")
-            on = self._spread_mask(block, mask, lanes, range(first, min(first + most, lanes)), 1)
-            parts.append(self._picked(block, min(most, lanes), dtype, at, apart, on))
-        return whole_lines.joined(self.function, block, parts, min(most, lanes), kind)
+            at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * stride}")
+            active = self._expanded_mask(block, mask, lanes, range(first, min(first + most, lanes)), 1)
+            parts.append(self._shuffled_strided(block, min(most, lanes), dtype, at, stride, active))
+        return aligned_loads.concatenated(self.function, block, parts, min(most, lanes), kind)
 
-    def _spread_mask(self, block: Block, mask: str, lanes: int, places: range, apart: int) -> str:
-        """A mask for places in memory where every second one, or third, ... is a lane; none where all lanes are on."""
-        if not mask or (apart == 1 and len(places) == lanes):
+    def _expanded_mask(self, block: Block, mask: str, lanes: int, positions: range, stride: int) -> str:
+        """Expand a lane mask to memory positions of which each `stride`-th is a lane; "" if all are active."""
+        if not mask or (stride == 1 and len(positions) == lanes):
             return mask
-        order = ", ".join(f"i32 {lanes if place % apart else place // apart}" for place in places)
-        kind, numbers = f"<{lanes} x i1>", f"<{len(places)} x i32> <{order}>"
+        order = ", ".join(f"i32 {lanes if at % stride else at // stride}" for at in positions)
+        kind, numbers = f"<{lanes} x i1>", f"<{len(positions)} x i32> <{order}>"
         return self.function.new(block, f"shufflevector {kind} {mask}, {kind} zeroinitializer, {numbers}")
 
-    def _picked(self, block: Block, lanes: int, dtype: str, pointer: str, apart: int, mask: str) -> str:
-        """Every second element, or third, ...: whole vectors are read, but for what is behind the last element."""
+    def _shuffled_strided(
+        self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str
+    ) -> str:
+        """Load every `stride`-th element: whole vectors, masked behind the last element, shuffled together."""
         function, size, kind = self.function, NUMBERS[dtype].size, memory_type(dtype)
         vector = memory_type(dtype, lanes)
-        found = ""
-        for number in range(apart):
+        result = ""
+        for number in range(stride):
             at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {number * lanes}")
-            if number < apart - 1 and not mask:
+            if number < stride - 1 and not mask:
                 piece = function.new(block, f"load {vector}, ptr {at}, align {size}")
             else:
                 name = f"llvm.masked.load.{suffix(kind, lanes)}.p0"
                 function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
-                on = ", ".join(f"i1 {'true' if lane <= lanes - apart else 'false'}" for lane in range(lanes))
-                places = range(number * lanes, (number + 1) * lanes)
-                there = self._spread_mask(block, mask, lanes, places, apart) or f"<{on}>"
+                on = ", ".join(f"i1 {'true' if lane <= lanes - stride else 'false'}" for lane in range(lanes))
+                positions = range(number * lanes, (number + 1) * lanes)
+                active = self._expanded_mask(block, mask, lanes, positions, stride) or f"<{on}>"
                 piece = function.new(
                     block,
-                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> {there}, {vector} zeroinitializer)",
+                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> {active},"
+                    f" {vector} zeroinitializer)",
                 )
             numbers = []
             for lane in range(lanes):
-                place = lane * apart - number * lanes
-                numbers.append(lanes + place if 0 <= place < lanes else lane)
-            if not found:
-                found = piece
+                position = lane * stride - number * lanes
+                numbers.append(lanes + position if 0 <= position < lanes else lane)
+            if not result:
+                result = piece
                 if number == 0:
                     numbers = [n - lanes if n >= lanes else 0 for n in numbers]
             order = ", ".join(f"i32 {n}" for n in numbers)
-            first = found if number else piece
+            first = result if number else piece
             second = piece if number else "poison"
-            found = function.new(
+            result = function.new(
                 block, f"shufflevector {vector} {first}, {vector} {second}, <{lanes} x i32> <{order}>"
             )
-        return found
+        return result
 
     def gathered(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str, mask: str) -> str:
-        """Elements that do not lie side by side."""
+        """Gather elements at distances from an address."""
         function = self.function
         vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
         pointers = self._pointers(block, lanes, dtype, pointer, distances)
         name = f"llvm.masked.gather.{suffix(memory_type(dtype), lanes)}.v{lanes}p0"
         function.library.declare(name, vector, [f"<{lanes} x ptr>", f"<{lanes} x i1>", vector])
-        on, off = mask or "splat (i1 true)", "poison"
+        active, off_value = mask or "splat (i1 true)", "poison"
         if mask:
             first = pointer
-            if self.is_delicate:
+            if self.keeps_fp_flags_exact:
                 first = function.new(block, f"extractelement <{lanes} x ptr> {pointers}, i64 0")
-            off = self._off(block, dtype, first, lanes)
-        given = f"<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {on}, {vector} {off}"
-        return function.new(block, f"call {vector} @{name}({given})")
+            off_value = self._off(block, dtype, first, lanes)
+        arguments = f"<{lanes} x ptr> align {size} {pointers}, <{lanes} x i1> {active}, {vector} {off_value}"
+        return function.new(block, f"call {vector} @{name}({arguments})")
 
     def _pointers(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str) -> str:
         return self.function.new(
             block, f"getelementptr {memory_type(dtype)}, ptr {pointer}, <{lanes} x i64> {distances}"
         )
 
-    def lane_distances(self, apart: Number, lanes: int) -> str:
-        """For each lane its number times a distance, computed once."""
+    def lane_distances(self, stride: Number, lanes: int) -> str:
+        """Return each lane's distance from the first one, computed once."""
         function = self.function
-        if not isinstance(apart, extents.Extent):
-            return "<" + ", ".join(f"i64 {lane * int(apart)}" for lane in range(lanes)) + ">"
-        key = "lanes", lanes, apart.key
+        if not isinstance(stride, symbolic_dims.Extent):
+            return "<" + ", ".join(f"i64 {lane * int(stride)}" for lane in range(lanes)) + ">"
+        key = "lanes", lanes, stride.key
         if key not in function.block.known:
-            step = Register(function.extent(apart), "int64")
-            everywhere = spread(function, function.block, step, lanes)
+            step = Register(function.extent(stride), "int64")
+            splat_stride = broadcast(function, function.block, step, lanes)
             numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
             function.block.known[key] = function.new(
-                function.block, f"mul <{lanes} x i64> {everywhere.text}, {numbers}"
+                function.block, f"mul <{lanes} x i64> {splat_stride.text}, {numbers}"
             )
         text: str = function.block.known[key]
         return text
@@ -292,18 +288,18 @@ class Memory:
             self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes
         )
 
-    def store(self, block: Block, array: Array, place: IndexMap, value: Register) -> None:
-        """Write a value, or those of the lanes that are on."""
-        _, pointer, apart = self.address(block, array, place)
-        self.written(block, array, pointer, apart, value)
+    def store(self, block: Block, array: Array, access_map: IndexMap, value: Register) -> None:
+        """Store a value at an access map, or the active lanes."""
+        _, pointer, lane_stride = self.address(block, array, access_map)
+        self.written(block, array, pointer, lane_stride, value)
 
-    def written(self, block: Block, array: Array, pointer: str, apart: Number, value: Register) -> None:
-        """Write to an address, and where lanes are apart from it."""
+    def written(self, block: Block, array: Array, pointer: str, stride: Number, value: Register) -> None:
+        """Store to an address with a lane stride."""
         function, size = self.function, NUMBERS[array.dtype].size
-        lanes = 1 if same(apart, 0) else self.lanes(block)
+        lanes = 1 if same(stride, 0) else self.lanes(block)
         text = value.text
         if value.lanes != lanes:
-            text = spread(function, block, value, lanes).text
+            text = broadcast(function, block, value, lanes).text
         if array.dtype == "bool":
             text = function.new(
                 block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}"
@@ -313,33 +309,33 @@ class Memory:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
             return
         mask = self.mask(block)
-        if same(apart, 1) and not mask and block.streamed and array.word in block.streamed[0]:
-            past, into, after = (function.label() for _ in range(3))
+        if same(stride, 1) and not mask and block.streamed and array.word in block.streamed[0]:
+            stream, cache, after = (function.label() for _ in range(3))
             store, line = f"  store {kind} {text}, ptr {pointer}, align", min(lanes * size, LINE)
             block.lines += [
-                f"  br i1 {block.streamed[1]}, label %{past}, label %{into}, !prof !4",
-                *(f"{past}:", f"{store} {line}, !nontemporal !3", f"  br label %{after}"),
-                *(f"{into}:", f"{store} {size}", f"  br label %{after}", f"{after}:"),
+                f"  br i1 {block.streamed[1]}, label %{stream}, label %{cache}, !prof !4",
+                *(f"{stream}:", f"{store} {line}, !nontemporal !3", f"  br label %{after}"),
+                *(f"{cache}:", f"{store} {size}", f"  br label %{after}", f"{after}:"),
             ]
-        elif same(apart, 1) and not mask:
+        elif same(stride, 1) and not mask:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
-        elif same(apart, 1):
-            self._put(block, lanes, array.dtype, text, pointer, mask)
-        elif same(apart, -1):
+        elif same(stride, 1):
+            self._masked_store(block, lanes, array.dtype, text, pointer, mask)
+        elif same(stride, -1):
             first = self._last_lane(block, lanes, array.dtype, pointer)
-            turned = self._turned(block, lanes, memory_type(array.dtype), text)
+            flipped = self._reversed(block, lanes, memory_type(array.dtype), text)
             if mask:
-                on = self._turned(block, lanes, "i1", mask)
-                self._put(block, lanes, array.dtype, turned, first, on)
+                active = self._reversed(block, lanes, "i1", mask)
+                self._masked_store(block, lanes, array.dtype, flipped, first, active)
             else:
-                block.lines.append(f"  store {kind} {turned}, ptr {first}, align {size}")
-        elif is_near(apart) and 1 < apart <= lanes:
-            self._spaced(block, lanes, array.dtype, text, pointer, int(apart))
+                block.lines.append(f"  store {kind} {flipped}, ptr {first}, align {size}")
+        elif is_near(stride) and 1 < stride <= lanes:
+            self._strided_store(block, lanes, array.dtype, text, pointer, int(stride))
         else:
-            self.scattered(block, array.dtype, pointer, self.lane_distances(apart, lanes), value, lanes)
+            self.scattered(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
 
-    def _put(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
-        """Write the lanes that are on of a vector."""
+    def _masked_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
+        """Store the active lanes of a vector."""
         kind = memory_type(dtype, lanes)
         name = f"llvm.masked.store.{suffix(memory_type(dtype), lanes)}.p0"
         self.function.library.declare(name, "void", [kind, "ptr", f"<{lanes} x i1>"])
@@ -348,24 +344,26 @@ class Memory:
             f" <{lanes} x i1> {mask})"
         )
 
-    def _spaced(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, apart: int) -> None:
-        """Every second element, or third, ...: whole vectors are written, but for what lies between."""
+    def _strided_store(
+        self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int
+    ) -> None:
+        """Store with a small constant stride: whole vectors, with the elements between masked off."""
         new, kind, vector = self.function.new, memory_type(dtype), memory_type(dtype, lanes)
         width = min(LINE // NUMBERS[dtype].size, lanes)
-        for first in range(0, lanes * apart, width):
-            places = range(first, first + width)
-            order = ", ".join("i32 poison" if place % apart else f"i32 {place // apart}" for place in places)
-            on = ", ".join(f"i1 {'false' if place % apart else 'true'}" for place in places)
+        for first in range(0, lanes * stride, width):
+            positions = range(first, first + width)
+            order = ", ".join("i32 poison" if i % stride else f"i32 {i // stride}" for i in positions)
+            on = ", ".join(f"i1 {'false' if i % stride else 'true'}" for i in positions)
             part = new(block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{order}>")
             at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first}")
-            there = self._spread_mask(block, self.mask(block), lanes, places, apart) or f"<{on}>"
-            self._put(block, width, dtype, part, at, there)
+            mask = self._expanded_mask(block, self.mask(block), lanes, positions, stride) or f"<{on}>"
+            self._masked_store(block, width, dtype, part, at, mask)
 
     def scattered(
         self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int
     ) -> None:
-        """Write the lanes that are on so far from an address, one after another."""
-        text = spread(self.function, block, value, lanes).text
+        """Scatter the active lanes at distances from an address."""
+        text = broadcast(self.function, block, value, lanes).text
         if dtype == "bool":
             text = self.function.new(
                 block, f"zext {llvm_type(dtype, lanes)} {text} to {memory_type(dtype, lanes)}"
@@ -380,12 +378,12 @@ class Memory:
         )
 
     def _off(self, block: Block, dtype: str, pointer: str, lanes: int) -> str:
-        """What is in lanes that are off: ones, of which no function has to think long.
+        """The value of inactive lanes: ones, for which no function takes a slow path.
 
-        Where some operation may fail for those, what is in the first lane: then nothing fails there alone.
+        If ones may set floating-point flags, the first lane's element: inactive lanes then add no flag.
         """
         kind, size = NUMBERS[dtype], NUMBERS[dtype].size
-        if not self.is_delicate:
+        if not self.keeps_fp_flags_exact:
             return (
                 f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
             )

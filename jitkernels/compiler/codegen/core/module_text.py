@@ -1,6 +1,6 @@
-"""The functions around the nests of one segment: ``i64 @entry(ptr frame)`` runs one after another, with threads.
+"""The LLVM module of one segment: ``i64 @entry(ptr frame)`` runs its loop nests one after another, on the thread pool.
 
-A frame is an array of words: addresses of arrays, and values of symbols. Nests read from it what they need.
+A frame is an array of words: addresses of arrays, and values of symbols. Loop nests load what they need from it.
 """
 
 import re
@@ -8,26 +8,28 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from jitkernels.errors import BuildError
-from jitkernels.graph.emit import alike, clock, runs
-from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.polls import REFUSED
-from jitkernels.graph.emit.runs import Call
-from jitkernels.graph.extents import Number
-from jitkernels.native import entry, openmp, passes
-from jitkernels.native.language import alone
-from jitkernels.native.language.lanes import Library
-from jitkernels.native.source import External
-from jitkernels.records import record
+from jitkernels.codegen import entry_points, llvm_passes, numba_functions
+from jitkernels.codegen.compile_job import CompileJob
+from jitkernels.codegen.compiling import compiled
+from jitkernels.codegen.python import outlined
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.codegen.source_protocol import External
+from jitkernels.compiler.codegen.control_flow.signal_polls import REFUSED
+from jitkernels.compiler.codegen.core import cycle_counter, outline_identical_nests, parallel_region
+from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.codegen.core.parallel_region import Call
+from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.runtime.threads import team_size
 
 LONG, OFTEN = 1500, 6
-"""Characters of a function, and calls of it, from which on it stays one: LLVM would take too long for all copies."""
+"""A function of so many characters with so many calls is not inlined: LLVM would take too long for all copies."""
 
 NESTS, MANY = "; what is written as it should run:\n", 150_000
-"""What stands before nests that go through the passes that they need alone, as they do in much code, where LLVM hurries
-besides: each loop is a small part of the time. From so many characters on it is much.
+"""The marker before loop nests that get only the passes that they need, at a lower level: so they do in large modules,
+where each loop is a small part of the time. `MANY`: the characters from which on a module is large.
 """
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
@@ -36,9 +38,8 @@ _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
 
-    It begins with what becomes of it, as the text is the key of the code. `level`: see `codegen.target_machine`.
-    `is_whole`: it goes through all of LLVM's passes, and not just those that nests need; `unrolls`: rounds of its
-    loops may stand several times in the code.
+    The text begins with the pass recipe, as it is the cache key. `level`: see `codegen.target_machine`. `is_whole`:
+    run all of LLVM's passes, not only those that loop nests need; `unrolls`: allow loop unrolling.
     """
 
     name: str
@@ -53,35 +54,32 @@ class Fused:
 
     @property
     def text(self) -> str:
-        """The LLVM IR, which is seldom needed once there is code, and is most of what a program would take."""
+        """The LLVM IR, decompressed: it is rarely needed, and would take most of a program's memory."""
         return zlib.decompress(self.packed).decode()
 
     def object_code(self, symbol: str) -> bytes:
-        """The object file. Raises BuildError where LLVM refuses the text, which is a mistake of the emitter."""
-        from jitkernels.native import codegen, link
-
+        """Compile to an object file. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
         text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS)
-        module, *apart = link.parts_of(self.name, text, *([nests] if nests else []))
-        for function in module.functions:
-            if (
-                not function.is_declaration
-                and function.name != symbol
-                and function.linkage.name == "external"
-            ):
-                raise BuildError(f"{function.name} is visible")
+        by_numba: list[str] = []
+        if numba_functions.MARK in nests or numba_functions.MARK in text:
+            from jitkernels.codegen import numba_lowering  # not for those who print no Python
 
-        def improve(module: Any, target: Any) -> None:
-            if self.is_whole:
-                codegen.optimise(module, target, unrolls=self.unrolls)
-            else:
-                codegen.fuse(module, target)
-            for other in apart:
-                codegen.fuse(other, target)
-            if apart:
-                link.link_in(self.name, module, apart, [symbol])
-
-        return codegen.finished(
-            module, symbol, self.externals, self.vector_bytes, improve, self.level, reduces=not apart
+            by_numba = numba_lowering.compiled_in(f"{text}\n{nests}", self.vector_bytes)
+        return compiled(
+            CompileJob(
+                self.name,
+                symbol,
+                (text,),
+                tuple(external.symbol for external in self.externals),
+                "optimise" if self.is_whole else "fuse",
+                apart=(nests,) if nests else (),
+                optimised=tuple(by_numba),
+                vector_bytes=self.vector_bytes,
+                level=self.level,
+                unrolls=self.unrolls,
+                reduces=not nests,
+                hides_functions=True,
+            )
         )
 
 
@@ -95,17 +93,19 @@ def fused(
     is_whole: bool = False,
     unrolls: bool = True,
 ) -> Fused:
-    """A source of LLVM IR."""
+    """Make a source of LLVM IR."""
     names = (
-        ("all", "passes", *(() if unrolls else ("but", "unrolling"))) if is_whole else passes.INLINING_PASSES
+        ("all", "passes", *(() if unrolls else ("but", "unrolling")))
+        if is_whole
+        else llvm_passes.INLINING_PASSES
     )
-    whole = f"{passes.recipe(names, vector_bytes, level)}{text}"
+    whole = f"{llvm_passes.recipe(names, vector_bytes, level)}{text}"
     return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole, unrolls)
 
 
 @record
 class Unit:
-    """What was emitted for a segment: the scalar code and the functions of its nests, and how these are called."""
+    """The emitted parts of a segment: the library, the functions of its loop nests, and their calls."""
 
     library: Library
     texts: Sequence[str]
@@ -113,7 +113,7 @@ class Unit:
 
 
 Asked = tuple[External, Sequence[Number]]
-"""What says whether that is built which a call with some sizes needs, and these."""
+"""A function that checks whether the code for a call with some sizes is built, and these sizes."""
 
 
 def segment_text(
@@ -121,32 +121,32 @@ def segment_text(
     nests: Sequence[str],
     flows: Sequence[str],
     calls: Sequence[Call],
-    places: dict[str, int],
-    overlap: runs.Overlap,
+    symbol_slots: dict[str, int],
+    overlap: parallel_region.Overlap,
     asked: Sequence[Asked],
     *,
     parallel: bool,
 ) -> str:
-    """LLVM IR of a segment: of its nests, of its loops and branches, and of what calls these one after another.
+    """Return the LLVM IR of a segment: its loop nests, its loops and branches, and the entry that calls them in order.
 
-    It returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number where a kernel had no memory to work in; and
-    `MISSING` at once if something that is `asked` for is not there.
+    The entry returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number if a kernel could not allocate its
+    workspace; and `MISSING` at once if the code for something in `asked` is not built.
     """
-    function = Function(library, places)
+    function = Function(library, symbol_slots)
     block = function.block
     for check, sizes in asked:
-        _ask(function, check, sizes)
-    failed, rest = "0", ""
+        _require_built(function, check, sizes)
+    failed, bailout_block = "0", ""
     together: list[str] = []
-    for several in runs.runs_of(calls, overlap) if parallel else calls:
-        if not isinstance(several, Call):
-            texts, status = runs.run_text(function, several, f"run{len(together)}")
+    for run in parallel_region.runs_of(calls, overlap) if parallel else calls:
+        if not isinstance(run, Call):
+            texts, status = parallel_region.run_text(function, run, f"run{len(together)}")
             together += texts
             failed = function.new(block, f"or i64 {failed}, {status}")
             continue
-        call = several
-        places_of_checks = [_place_of_check(function, word) for word in call.checks]
-        began = call.clock.start(partial(function.new, block)) if call.clock else ""
+        call = run
+        places_of_checks = [_check_flag(function, word) for word in call.checks]
+        start_ticks = call.clock.start(partial(function.new, block)) if call.clock else ""
         if call.extent is None:
             status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 1)")
         elif not parallel:
@@ -159,28 +159,32 @@ def segment_text(
                 f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})",
             )
         if call.clock:
-            block.lines.append(call.clock.stop(began))
+            block.lines.append(call.clock.stop(start_ticks))
         if call.refuses:
-            fine, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
-            ends = function.label()
-            block.lines += [f"  br i1 {fine}, label %{label}, label %{ends}, !prof !7", f"{ends}:"]
+            is_ok, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
+            bail = function.label()
+            block.lines += [f"  br i1 {is_ok}, label %{label}, label %{bail}, !prof !7", f"{bail}:"]
             block.lines += [f"  ret i64 {status}", f"{label}:"]
         failed = function.new(block, f"or i64 {failed}, {status}")
         for place in places_of_checks:
             found = function.new(block, f"load i8, ptr {place}")
-            fine, label = function.new(block, f"icmp eq i8 {found}, 0"), function.label()
-            block.lines += [f"  br i1 {fine}, label %{label}, label %refused", f"{label}:"]
+            is_ok, label = function.new(block, f"icmp eq i8 {found}, 0"), function.label()
+            block.lines += [f"  br i1 {is_ok}, label %{label}, label %refused", f"{label}:"]
     if any(call.checks for call in calls):
-        rest = f"\nrefused:\n  ret i64 {REFUSED}"
+        bailout_block = f"\nrefused:\n  ret i64 {REFUSED}"
     body = "\n".join([*function.memory, *block.lines])
-    entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{rest}\n}}"
+    entry = (
+        f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{bailout_block}\n}}"
+    )
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
     own = [*[text for text in nests if _is_inlined(text)], *flows, *together, entry]
     nests = [text for text in nests if not _is_inlined(text)]
-    if openmp.SHARE_RUN in entry:
-        own = [f"declare i64 @{openmp.SHARE_RUN}(ptr, ptr, i64)", *own]
+    if team_size.SHARE_RUN in entry:
+        own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, (*nests, *flows))) > MANY:
-        shown = [text.replace("define internal ", "define ") for text in alike.shared(nests)]
+        shown = [
+            text.replace("define internal ", "define ") for text in outline_identical_nests.shared(nests)
+        ]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
         return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
     texts = [*sharing, *nests, *own]
@@ -189,25 +193,30 @@ def segment_text(
     return unit_text(library, texts)
 
 
-def _ask(function: Function, check: External, sizes: Sequence[Number]) -> None:
-    """Return if code for some sizes is not there. What else its arguments are does not matter."""
-    kinds = entry.types_of(check.arguments)
+def _require_built(function: Function, check: External, sizes: Sequence[Number]) -> None:
+    """Return from the entry if code for some sizes is not built; the check ignores its other arguments."""
+    kinds = entry_points.types_of(check.arguments)
     block = function.block
-    given = [*map(function.extent, sizes)]
+    arguments = [*map(function.extent, sizes)]
     passed = [
-        "ptr null" if kind.startswith("ptr") else f"i64 {given.pop(0) if given else 0}" for kind in kinds
+        "ptr null" if kind.startswith("ptr") else f"i64 {arguments.pop(0) if arguments else 0}"
+        for kind in kinds
     ]
     function.library.declare(
         check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds]
     )
     status = function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})")
-    fine, label, lacks = function.new(block, f"icmp eq i64 {status}, 0"), function.label(), function.label()
-    block.lines += [f"  br i1 {fine}, label %{label}, label %{lacks}, !prof !7"]
-    block.lines += [f"{lacks}:", f"  ret i64 {status}", f"{label}:"]
+    is_ok, onwards, missing = (
+        function.new(block, f"icmp eq i64 {status}, 0"),
+        function.label(),
+        function.label(),
+    )
+    block.lines += [f"  br i1 {is_ok}, label %{onwards}, label %{missing}, !prof !7"]
+    block.lines += [f"{missing}:", f"  ret i64 {status}", f"{onwards}:"]
 
 
 def inlined(text: str) -> str:
-    """The text of a function as one that becomes part of those that call it."""
+    """Mark a function's text for inlining."""
     return text.replace(" noinline ", " alwaysinline ", 1)
 
 
@@ -216,7 +225,7 @@ def _is_inlined(text: str) -> bool:
 
 
 def unit_text(library: Library, texts: Sequence[str]) -> str:
-    """LLVM IR of functions, with the scalar code that they call."""
+    """Return the LLVM IR of functions, with the library functions that they call."""
     return "\n".join(
         [
             *texts,
@@ -233,22 +242,22 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
     )
 
 
-def _place_of_check(function: Function, word: int) -> str:
-    """Where a nest writes whether something is refused."""
-    place = function.variable("i64")
-    at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {word}")
-    function.block.lines.append(f"  store ptr {place}, ptr {at}")
-    return place
+def _check_flag(function: Function, word: int) -> str:
+    """Store the address of a bool, which a loop nest sets to bail out, to the frame; return it."""
+    flag = function.variable("i64")
+    slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {word}")
+    function.block.lines.append(f"  store ptr {flag}, ptr {slot}")
+    return flag
 
 
 def _definitions(library: Library, texts: Sequence[str]) -> str:
-    """The scalar code that nests call: a long function that is called often stays a function."""
+    """The library functions that loop nests call: a long function with many calls is not inlined."""
     whole = "\n".join(texts)
     lines = [*library.declared.values()]
     if "@jk_took(" in whole:
-        lines.append(clock.text(clock.STOP))
-    for symbol, made in library.definitions.items():
-        text = made.text
+        lines.append(cycle_counter.text(cycle_counter.STOP))
+    for symbol, definition in library.definitions.items():
+        text = definition.text
         if len(text) > LONG and whole.count(f" {symbol}(") > OFTEN:
             text = text.replace(" alwaysinline ", " noinline ", 1)
         lines.append(text)
@@ -256,8 +265,8 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
 
 
 def externals(library: Library, *, parallel: bool) -> tuple[External, ...]:
-    """What a segment links to."""
+    """The external functions that a segment links to."""
     return (
-        *alone.externals(library),
-        *([openmp.sharing_function(), openmp.run_function()] if parallel else []),
+        *outlined.externals(library),
+        *([team_size.sharing_function(), team_size.run_function()] if parallel else []),
     )

@@ -1,13 +1,13 @@
-"""Nests that differ by the places of their arrays in the frame alone: one function, which is given the places.
+"""Outline congruent loop nests: nests that differ only by the frame words of their arrays become one function.
 
-Much code is often a few things done to many arrays, and LLVM takes milliseconds for each nest.
+Large programs often do few things to many arrays, and LLVM takes milliseconds for each nest.
 """
 
 import re
 from collections.abc import Sequence
 
 LEAST = 50
-"""Lines of a nest from which on a function that hands over its places is less to make."""
+"""The least lines of a nest for which a thunk with a table of frame words compiles faster."""
 _PLACE = re.compile(r"^  (%\S+) = getelementptr i64, ptr %frame, i64 (\d+)$", re.MULTILINE)
 _HEAD = re.compile(
     r"define internal i64 @(\S+)\((ptr [^,]*%(\S+), i64 %begin, i64 %end)\) noinline nounwind \{\n"
@@ -17,34 +17,34 @@ _LABEL = re.compile(r"^\S+:$", re.MULTILINE)
 
 
 def shared(texts: Sequence[str]) -> list[str]:
-    """The texts of nests, where those that are alike call the first of them with places of their own."""
+    """Return the texts of the nests, with duplicates replaced by thunks that call the outlined function."""
     groups: dict[str, list[int]] = {}
     texts = [function for text in texts for function in _FUNCTIONS.split(text)]
     for number, text in enumerate(texts):
         head = _HEAD.match(text)
-        if head is not None and text.count("\n") >= LEAST and _begins_with_places(text):
+        if head is not None and text.count("\n") >= LEAST and _uses_frame_at_entry(text):
             groups.setdefault(head[2] + _PLACE.sub(r"  \1", text[head.end() :]), []).append(number)
-    found = [*texts]
+    results = [*texts]
     for numbers in groups.values():
         if len(numbers) > 1:
             first = _HEAD.match(texts[numbers[0]])
             assert first is not None, "asked"
             name = f"{first[1]}.alike"
             for number in numbers:
-                found[number] = _calling(texts[number], name)
-            found.append(_given_places(texts[numbers[0]], name))
-    return found
+                results[number] = _thunk(texts[number], name)
+            results.append(_outlined(texts[numbers[0]], name))
+    return results
 
 
-def _begins_with_places(text: str) -> bool:
-    """Whether the frame is looked at before all loops alone, and by its places."""
+def _uses_frame_at_entry(text: str) -> bool:
+    """Return whether the nest uses the frame only at its entry, and only by constant words."""
     label = _LABEL.search(text)
     begin = text[: label.start()] if label is not None else text
     return len(re.findall(r"%frame\b", text)) == len(_PLACE.findall(begin)) + 1
 
 
-def _calling(text: str, name: str) -> str:
-    """A nest that calls another function, with its places."""
+def _thunk(text: str, name: str) -> str:
+    """Return the thunk of a nest, which passes its frame words to the outlined function."""
     head = _HEAD.match(text)
     assert head is not None, "asked"
     words = [word for _, word in _PLACE.findall(text)]
@@ -60,14 +60,14 @@ def _calling(text: str, name: str) -> str:
     )
 
 
-def _given_places(text: str, name: str) -> str:
-    """A nest with its places as an argument."""
+def _outlined(text: str, name: str) -> str:
+    """Return the outlined function, which takes its frame words as an argument."""
     head = _HEAD.match(text)
     assert head is not None, "asked"
     numbers = iter(range(len(_PLACE.findall(text))))
 
-    def from_places(found: re.Match[str]) -> str:
-        own = found[1]
+    def from_places(match: re.Match[str]) -> str:
+        own = match[1]
         return "\n".join(
             [
                 f"  {own}.at = getelementptr i64, ptr %places, i64 {next(numbers)}",

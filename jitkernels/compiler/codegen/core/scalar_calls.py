@@ -1,15 +1,15 @@
-"""Elementwise operations: calls of scalar code, in as many lanes as the operands have."""
+"""Elementwise operations: calls of library functions in as many lanes as the operands have."""
 
-from jitkernels.graph.emit.blocks import Block, Function, Register, llvm_type
-from jitkernels.graph.emit.conversions import converted
-from jitkernels.graph.emit.watched import WatchedLibrary, is_watched
-from jitkernels.graph.operations import OPERATIONS
+from jitkernels.compiler.codegen.core.casts import converted
+from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_watched
+from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type
+from jitkernels.compiler.ir.ops import OPERATIONS
 
 
 def applied(
     function: Function, block: Block, operation: str, registers: list[Register], dtype: str
 ) -> Register:
-    """An elementwise operation. Half-precision numbers are computed in single precision, as NumPy does."""
+    """Emit an elementwise operation. Half-precision operands are computed in single precision, as NumPy does."""
     scalar = OPERATIONS[operation].scalar
     assert scalar is not None, "elementwise"
     kinds = tuple(register.dtype for register in registers)
@@ -17,13 +17,14 @@ def applied(
     assert code is not None, "graphs are verified"
     if "float16" in kinds and not scalar.halves:
         registers = [
-            converted(function, block, one, "float32") if one.dtype == "float16" else one for one in registers
+            converted(function, block, register, "float32") if register.dtype == "float16" else register
+            for register in registers
         ]
         kinds = tuple(register.dtype for register in registers)
     lanes = registers[0].lanes
     symbol, result = function.library.called(code, kinds, lanes)
-    if isinstance(function.library, WatchedLibrary) and is_watched(operation, kinds):
+    if isinstance(function.library, GuardedLibrary) and is_watched(operation, kinds):
         symbol = function.library.watched(operation, code, kinds, lanes)
-    passed = ", ".join(f"{llvm_type(one.dtype, lanes)} {one.text}" for one in registers)
+    passed = ", ".join(f"{llvm_type(register.dtype, lanes)} {register.text}" for register in registers)
     text = function.new(block, f"call {llvm_type(result, lanes)} {symbol}({passed})")
     return converted(function, block, Register(text, result, lanes), dtype)

@@ -1,4 +1,4 @@
-"""What swaps the contents of arrays that have changed places in a loop, once behind it."""
+"""A function that swaps the contents of arrays whose buffers a loop has swapped, once behind the loop."""
 
 TEXT = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
   %same = icmp eq ptr %one, %other

@@ -1,28 +1,28 @@
-"""Accumulators of reductions: how they begin, take an element in every lane, and become one number."""
+"""Accumulators of reductions: initialize, accumulate an element per lane, and combine the lanes."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type, suffix
-from jitkernels.graph.emit.conversions import converted, splat, spread
-from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.values import Values
-from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, suffix
+from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.nest.value_emitter import Values
 
 LAST = {"int8": (1 << 8) - 1, "int16": (1 << 16) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
-"""The index of nothing."""
+"""The index of an accumulator that has taken no element."""
 EXTREMES = frozenset({"min", "max", "argmin", "argmax"})
 
 
 @dataclass
 class Accumulator:
-    """One reduction in some lanes: variables for its value, for the index of it, and for what sums lost.
+    """One reduction in some lanes: allocas for its value, its index, and the compensation of its sum.
 
-    Sums of floats are added up in parts, each in as many accumulators as there are lanes; what joining the parts
-    rounds away is kept beside (Knuth's two-sum), so that the error is that of one part, however many there are.
+    Sums of floats are blocked: a part is `ADDS` elements in each lane, a group `PARTS` parts. Groups are combined by
+    Knuth's two-sum, which keeps what addition rounds away: the error is that of one group, however many there are.
 
-    Indices of parts are counted in 32 bits from a `first` one.
+    `has_single_group`: so few parts that they need no total. Indices of parts are 32-bit offsets from `first`.
     """
 
     values: Values
@@ -31,6 +31,7 @@ class Accumulator:
     lanes: int
     is_long: bool = False
     is_row: bool = False
+    has_single_group: bool = False
     index_dtype: str = "int64"
     first: str = "0"
     has_taken: bool = False
@@ -43,69 +44,81 @@ class Accumulator:
         # Sums of half-precision numbers are single, as NumPy's are within a row.
         self.inner = "float32" if self.dtype == "float16" else self.dtype
         kind = llvm_type(self.inner, self.lanes)
-        self.place = function.variable(kind)
+        self.total = function.variable(kind)
         self.index = function.variable(llvm_type(self.index_dtype, self.lanes)) if self.is_index else ""
-        self.part = function.variable(kind) if self.in_parts else self.place
-        self.lost = function.variable(kind) if self.in_parts else ""
+        self.part = function.variable(kind) if self.in_parts else self.total
+        self.group = function.variable(kind) if self.in_parts else ""
+        self.compensation = function.variable(kind) if self.in_parts else ""
 
     def begin(self, block: Block) -> None:
-        """What nothing at all reduces to."""
+        """Store the identity of the reduction."""
         self._store(block, self.part, self._first())
         if self.is_index:
             kind = llvm_type(self.index_dtype, self.lanes)
             block.lines.append(f"  store {kind} {self._last()}, ptr {self.index}")
         if self.in_parts:
-            zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
-            self._store(block, self.lost, zero)
-            self._store(block, self.place, zero)
+            for at in (self.group, *(() if self.has_single_group else (self.compensation, self.total))):
+                self._store(block, at, self._first())
 
     def next_part(self, block: Block) -> None:
-        """Join what was added up so far to the whole, and begin another part."""
-        if not self.in_parts:
+        """Add the part's sum to the group, and begin another part."""
+        if self.in_parts:
+            self._store(block, self.group, self._of_group(block))
+            self._store(block, self.part, self._first())
+
+    def next_group(self, block: Block) -> None:
+        """Add the group to the total with compensation, and begin another group."""
+        if not self.in_parts or self.has_single_group:
             return
-        function, kind = self.values.function, llvm_type(self.inner, self.lanes)
-        total, part, lost = (self._load(block, at) for at in (self.place, self.part, self.lost))
+        total, group, lost = (self._load(block, at) for at in (self.total, self.group, self.compensation))
 
-        def new(instruction: str, one: str, other: str) -> str:
-            return function.new(block, f"{instruction} {kind} {one}, {other}")
+        def new(instruction: str, left: str, right: str) -> str:
+            kind = llvm_type(self.inner, self.lanes)
+            return self.values.function.new(block, f"{instruction} {kind} {left}, {right}")
 
-        whole = new("fadd", total, part)
-        added = new("fsub", whole, total)
-        before = new("fsub", whole, added)
-        error = new("fadd", new("fsub", total, before), new("fsub", part, added))
-        self._store(block, self.place, whole)
-        self._store(block, self.lost, new("fadd", lost, error))
-        self._store(block, self.part, self._first())
+        summed = new("fadd", total, group)
+        rounded_group = new("fsub", summed, total)
+        rounded_total = new("fsub", summed, rounded_group)
+        error = new("fadd", new("fsub", total, rounded_total), new("fsub", group, rounded_group))
+        self._store(block, self.total, summed)
+        self._store(block, self.compensation, new("fadd", lost, error))
+        self._store(block, self.group, self._first())
+
+    def _of_group(self, block: Block) -> str:
+        """The sum of the group with its current part."""
+        part, group = self._load(block, self.part), self._load(block, self.group)
+        return self.values.function.new(block, f"fadd {llvm_type(self.inner, self.lanes)} {group}, {part}")
 
     def settle(self, block: Block) -> None:
-        """Let the last part be the whole; where there was but one it is."""
+        """Fold all parts into the current one; nothing to do where there was only one."""
         if self.in_parts:
             self._store(block, self.part, self._whole(block))
             self.in_parts = False
 
     def take(self, block: Block, value: Register, mask: str, index: str) -> None:
-        """One more element in every lane that is on."""
+        """Accumulate an element in every active lane."""
         value = converted(self.values.function, block, value, self.inner)
         is_extreme = self.kind in EXTREMES and NUMBERS[self.inner].kind == "float"
         if mask or not is_extreme or self.lanes * NUMBERS[self.inner].size < 128:
             self._take(block, value, mask, index)
             return
-        # Whether there is NaN at all is seen without waiting for the accumulator.
+        # Test the elements for NaN independently of the accumulator, so that iterations do not wait for one another.
         function, half = self.values.function, self.lanes // 2
         low, high = (self._half(block, value.text, self.inner, half, 1, i) for i in range(2))
         each = function.new(block, f"fcmp uno {llvm_type(self.inner, half)} {low}, {high}")
         some = function.new(
             block, f"icmp ne i{half} {function.new(block, f'bitcast <{half} x i1> {each} to i{half}')}, 0"
         )
-        odd, usual = Block(block, -1), Block(block, -1)
-        self._take(odd, value, mask, index)
-        self._take(usual, value, mask, index, has_nan=False)
-        there, here, after = (function.label() for _ in range(3))
-        block.lines += [f"  br i1 {some}, label %{there}, label %{here}, !prof !8", f"{there}:", *odd.lines]
-        block.lines += [f"  br label %{after}", f"{here}:", *usual.lines, f"  br label %{after}", f"{after}:"]
+        with_nan, plain = Block(block, -1), Block(block, -1)
+        self._take(with_nan, value, mask, index)
+        self._take(plain, value, mask, index, has_nan=False)
+        nan, usual, after = (function.label() for _ in range(3))
+        block.lines += [f"  br i1 {some}, label %{nan}, label %{usual}, !prof !8"]
+        block.lines += [f"{nan}:", *with_nan.lines, f"  br label %{after}"]
+        block.lines += [f"{usual}:", *plain.lines, f"  br label %{after}", f"{after}:"]
 
     def _take(self, block: Block, value: Register, mask: str, index: str, *, has_nan: bool = True) -> None:
-        """A NaN of the accumulator stays in any case."""
+        """Accumulate; a NaN in the accumulator stays in any case."""
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
         bit = llvm_type("bool", self.lanes)
         old = Register(self._load(block, self.part), self.inner, self.lanes)
@@ -125,35 +138,36 @@ class Accumulator:
         if better:
             new = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old.text}")
         else:
-            # Of an element that is NaN or not, not of the accumulator: steps wait for one another by that alone.
+            # The NaN test reads the element, not the accumulator: only the minimum itself is loop-carried.
             new = self.joined(block, value, old).text
             if mask:
                 new = function.new(block, f"select {bit} {mask}, {kind} {new}, {kind} {old.text}")
         self._store(block, self.part, new)
 
     def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:
-        """The one element of every lane that is on; the others have what changes nothing."""
+        """Store the only element of every active lane, and the identity in the others."""
         self.is_row = True
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
         value = converted(function, block, value, self.inner)
         on = f"select <{self.lanes} x i1> {mask}"
-        self._store(
-            block, self.part, function.new(block, f"{on}, {kind} {value.text}, {kind} {self._first()}")
-        )
+        text = function.new(block, f"{on}, {kind} {value.text}, {kind} {self._first()}")
+        self._store(block, self.part, text)
         if self.is_index:
             kind = llvm_type(self.index_dtype, self.lanes)
             text = function.new(block, f"{on}, {kind} {index}, {kind} {self._last()}")
             block.lines.append(f"  store {kind} {text}, ptr {self.index}")
 
-    def joined(self, block: Block, one: Register, other: Register, flags: str = "nsz") -> Register:
-        """Two values of the accumulator as one."""
+    def joined(self, block: Block, left: Register, right: Register, flags: str = "nsz") -> Register:
+        """Combine two values of the accumulator."""
         if self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float":
-            # Which of two zeros is given is not said, as it is not by NumPy; without that it takes twice as long.
-            function, kind = self.values.function, llvm_type(one.dtype, one.lanes)
-            name = f"llvm.{self.kind}imum.{suffix(llvm_type(one.dtype), one.lanes)}"
+            # nsz: either zero may result, as in NumPy; respecting the sign takes twice as long.
+            function, kind = self.values.function, llvm_type(left.dtype, left.lanes)
+            name = f"llvm.{self.kind}imum.{suffix(llvm_type(left.dtype), left.lanes)}"
             function.library.declare(name, kind, [kind, kind])
-            text = function.new(block, f"call {flags} {kind} @{name}({kind} {one.text}, {kind} {other.text})")
-            return Register(text, one.dtype, one.lanes)
+            text = function.new(
+                block, f"call {flags} {kind} @{name}({kind} {left.text}, {kind} {right.text})"
+            )
+            return Register(text, left.dtype, left.lanes)
         name = {
             "sum": "add",
             "prod": "multiply",
@@ -161,12 +175,12 @@ class Accumulator:
             "max": "maximum",
             "any": "logical_or",
         }.get(self.kind, "logical_and")
-        return applied(self.values.function, block, name, [one, other], self.inner)
+        return applied(self.values.function, block, name, [left, right], self.inner)
 
     def _further(self, block: Block, value: str, old: str) -> str:
-        """Whether a value is to be found before an old one wherever they are; NaN is, before all numbers.
+        """Return whether a value precedes an old one, wherever they are; NaN precedes all numbers.
 
-        Elements come in order, so that of equal ones the first stays. Where none is found, all are the least there is.
+        Elements come in order, so the first of equals stays. An accumulator without an element holds the identity.
         """
         function, kind, lanes = self.values.function, llvm_type(self.inner, self.lanes), self.lanes
         bit, sort = llvm_type("bool", lanes), NUMBERS[self.inner]
@@ -179,7 +193,7 @@ class Accumulator:
         return function.new(block, f"and {bit} {beyond}, {known}")
 
     def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
-        """Whether a value is to be found before an old one: NaN first, and of equals the one that comes first."""
+        """Return whether a value precedes an old one: NaN first, then the smaller index of equals."""
         function, lanes = self.values.function, self.lanes
         bit = llvm_type("bool", lanes)
 
@@ -193,9 +207,9 @@ class Accumulator:
         return new(f"or {bit} {further}, {first}")
 
     def give(self, block: Block, other: "Accumulator") -> None:
-        """Let an accumulator of fewer lanes go on with what is in this one.
+        """Accumulate this accumulator's lanes into one of fewer lanes.
 
-        If this one has the one element of each lane, the lanes are those of as many rows as the other one has lanes.
+        With `is_row`, every lane holds one element, and the lanes form as many rows as `other` has lanes.
         """
         function, lanes = self.values.function, other.lanes
         rows = lanes if self.is_row else 1
@@ -204,9 +218,9 @@ class Accumulator:
         index = (
             function.new(block, f"load {llvm_type(counts, width)}, ptr {self.index}") if self.is_index else ""
         )
-        # NaN is looked for once, where vectors become numbers.
-        apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
-        before = value
+        # Test for NaN once, where vectors become scalars.
+        nan_apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
+        all_lanes = value
         if self.kind in ("any", "all") and lanes == rows and width > lanes:
             value, width = self._of_bits(block, value, lanes), lanes
         while width > lanes:
@@ -217,13 +231,13 @@ class Accumulator:
                 half = Accumulator(self.values, self.kind, self.dtype, width, index_dtype=counts)
                 better = half._better(block, high, two, low, one)
                 bit, kind = llvm_type("bool", width), llvm_type(self.inner, width)
-                places = llvm_type(counts, width)
-                index = function.new(block, f"select {bit} {better}, {places} {two}, {places} {one}")
+                index_type = llvm_type(counts, width)
+                index = function.new(block, f"select {bit} {better}, {index_type} {two}, {index_type} {one}")
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
             else:
                 halves = Register(low, self.inner, width), Register(high, self.inner, width)
-                value = self.joined(block, *halves, "nnan nsz" if apart else "nsz")
+                value = self.joined(block, *halves, "nnan nsz" if nan_apart else "nsz")
         if self.is_row and self.kind == "sum" and NUMBERS[self.inner].kind == "float":
             kind = llvm_type(self.inner, lanes)
             text = function.new(block, f"fadd {kind} {value.text}, {self._first(lanes)}")
@@ -232,67 +246,63 @@ class Accumulator:
             self._give_index(block, other, value, index)
             return
         other._store(block, other.part, value.text)
-        if apart:
-            self._strange(block, before, other)
+        if nan_apart:
+            self._strange(block, all_lanes, other)
 
     def _of_bits(self, block: Block, value: Register, rows: int) -> Register:
-        """Bools of so many rows as one for each: their lanes are the bits of a number."""
+        """Reduce the bools of each row: their lanes are the bits of an integer."""
         bits, new = value.lanes // rows, self.values.function.new
         number = f"<{rows} x i{bits}>" if rows > 1 else f"i{bits}"
         word = new(block, f"bitcast <{value.lanes} x i1> {value.text} to {number}")
         sign, limit = ("ne", "0") if self.kind == "any" else ("eq", "-1")
-        found = new(block, f"icmp {sign} {number} {word}, {splat(limit, f'i{bits}', rows)}")
-        return Register(found, "bool", rows)
+        result = new(block, f"icmp {sign} {number} {word}, {splat(limit, f'i{bits}', rows)}")
+        return Register(result, "bool", rows)
 
     def _give_index(self, block: Block, other: "Accumulator", value: Register, index: str) -> None:
-        """An index is counted from the first element of this part; what the other one has comes before all of it."""
+        """Combine an index relative to this part; all elements of `other` come before it."""
         function, lanes = self.values.function, other.lanes
         kind, number, bit = (llvm_type(one, lanes) for one in (self.inner, "int64", "bool"))
         if self.index_dtype != other.index_dtype:
             none = function.new(
                 block, f"icmp eq {llvm_type(self.index_dtype, lanes)} {index}, {self._last(lanes)}"
             )
-            register = converted(function, block, Register(index, self.index_dtype, lanes), "int64")
-            start = spread(function, block, Register(self.first, "int64"), lanes).text
-            index = function.new(block, f"add nsw {number} {register.text}, {start}")
+            number_ = converted(function, block, Register(index, self.index_dtype, lanes), "int64")
+            start = broadcast(function, block, Register(self.first, "int64"), lanes).text
+            index = function.new(block, f"add nsw {number} {number_.text}, {start}")
             index = function.new(block, f"select {bit} {none}, {number} {other._last()}, {number} {index}")
         if other.has_taken:
             old = other._load(block, other.part)
             old_index = function.new(block, f"load {number}, ptr {other.index}")
             better = other._further(block, value.text, old)
             index = function.new(block, f"select {bit} {better}, {number} {index}, {number} {old_index}")
-            value = Register(
-                function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old}"),
-                self.inner,
-                lanes,
-            )
+            text = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old}")
+            value = Register(text, self.inner, lanes)
         other._store(block, other.part, value.text)
         block.lines.append(f"  store {number} {index}, ptr {other.index}")
 
     def _strange(self, block: Block, value: Register, other: "Accumulator") -> None:
-        """Where a lane of a vector is NaN, its row is."""
+        """Set a row to NaN where any of its lanes is NaN."""
         function, rows, lanes, halves = self.values.function, other.lanes, value.lanes, [value.text] * 2
-        if lanes >= 16 * rows:  # of two numbers it takes one comparison
+        if lanes >= 16 * rows:  # an unordered comparison of two halves tests both
             lanes //= 2
             halves = [self._half(block, value.text, self.inner, lanes, rows, i) for i in range(2)]
         each = function.new(block, f"fcmp uno {llvm_type(self.inner, lanes)} {', '.join(halves)}")
         bits = function.new(block, f"bitcast <{lanes} x i1> {each} to i{lanes}")
-        some = function.new(block, f"icmp ne i{lanes} {bits}, 0")
-        odd, after = function.label(), function.label()
-        block.lines += [f"  br i1 {some}, label %{odd}, label %{after}, !prof !8", f"{odd}:"]
+        has_nan = function.new(block, f"icmp ne i{lanes} {bits}, 0")
+        nan_label, after = function.label(), function.label()
+        block.lines += [f"  br i1 {has_nan}, label %{nan_label}, label %{after}, !prof !8", f"{nan_label}:"]
         kind, bit, part = llvm_type(self.inner, rows), llvm_type("bool", rows), lanes // rows
         number = f"<{rows} x i{part}>" if rows > 1 else f"i{part}"
         own = function.new(block, f"bitcast <{lanes} x i1> {each} to {number}")
-        found = function.new(block, f"icmp ne {number} {own}, {splat('0', f'i{part}', rows)}")
+        is_nan = function.new(block, f"icmp ne {number} {own}, {splat('0', f'i{part}', rows)}")
         nan = splat(constant(NUMBERS[self.inner], math.nan), llvm_type(self.inner), rows)
         old = other._load(block, other.part)
-        other._store(
-            block, other.part, function.new(block, f"select {bit} {found}, {kind} {nan}, {kind} {old}")
-        )
+        text = function.new(block, f"select {bit} {is_nan}, {kind} {nan}, {kind} {old}")
+        other._store(block, other.part, text)
         block.lines += [f"  br label %{after}", f"{after}:"]
 
     def _half(self, block: Block, text: str, dtype: str, width: int, rows: int, which: int) -> str:
-        """One of the halves of every row of a vector of twice a width."""
+        """Extract one half of every row of a vector that is twice as wide."""
         vector, part = llvm_type(dtype, 2 * width), width // rows
         first = [2 * part * row + part * which for row in range(rows)]
         if width == 1:
@@ -303,29 +313,28 @@ class Accumulator:
         )
 
     def _whole(self, block: Block) -> str:
-        """All that was taken: of a sum, its last part, those before it, and what these lost; infinities lose NaN."""
-        last = self._load(block, self.part)
+        """Return the value with all parts; for a sum also the compensation unless that is NaN."""
         if not self.in_parts:
+            return self._load(block, self.part)
+        last = self._of_group(block)
+        if self.has_single_group:
             return last
-        function, kind, bit = (
-            self.values.function,
-            llvm_type(self.inner, self.lanes),
-            llvm_type("bool", self.lanes),
-        )
-        total, lost = self._load(block, self.place), self._load(block, self.lost)
-        zero = splat(constant(NUMBERS[self.inner], 0.0), llvm_type(self.inner), self.lanes)
-        some = function.new(block, f"fcmp one {kind} {lost}, {zero}")
+        function, kind = self.values.function, llvm_type(self.inner, self.lanes)
+        total, lost = self._load(block, self.total), self._load(block, self.compensation)
+        some = function.new(block, f"fcmp one {kind} {lost}, {self._first()}")
         exact = function.new(block, f"fadd {kind} {total}, {lost}")
-        settled = function.new(block, f"select {bit} {some}, {kind} {exact}, {kind} {total}")
-        return function.new(block, f"fadd {kind} {last}, {settled}")
+        sum_ = function.new(
+            block, f"select {llvm_type('bool', self.lanes)} {some}, {kind} {exact}, {kind} {total}"
+        )
+        return function.new(block, f"fadd {kind} {last}, {sum_}")
 
     @property
     def decides(self) -> bool:
-        """Whether there may be an element that others change nothing of."""
+        """Whether some element can decide the result, so that the reduction may end early."""
         return self.kind in ("any", "all") or (self.is_index and self.inner == "bool")
 
     def decided(self, block: Block) -> str:
-        """Whether that was taken in any lane."""
+        """Return whether such an element was taken in any lane."""
         new, wanted = self.values.function.new, self.kind in ("any", "argmax")
         text = self._load(block, self.part)
         if self.lanes > 1:
@@ -333,14 +342,14 @@ class Accumulator:
         return new(block, f"icmp ne i{self.lanes} {text}, {0 if wanted else -1}")
 
     def partial(self, block: Block) -> list[Register]:
-        """What one lane came to, for another accumulator to take: the value, and its index if it has one."""
-        found = [Register(self._whole(block), self.inner)]
+        """Return a lane's partial result for another accumulator: the value, and its index if it has one."""
+        results = [Register(self._whole(block), self.inner)]
         if self.is_index:
-            found.append(Register(self.values.function.new(block, f"load i64, ptr {self.index}"), "int64"))
-        return found
+            results.append(Register(self.values.function.new(block, f"load i64, ptr {self.index}"), "int64"))
+        return results
 
     def result(self, block: Block) -> Register:
-        """What all elements are reduced to."""
+        """Return the result of the reduction."""
         function = self.values.function
         if self.is_index:
             kind, bit = llvm_type("int64", self.lanes), llvm_type("bool", self.lanes)
@@ -353,7 +362,7 @@ class Accumulator:
         return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
     def _first(self, lanes: int = 0) -> str:
-        """What changes nothing; a sum of negative zeros is a positive one, as NumPy's is."""
+        """The identity; +0 for sums, as NumPy's sum of negative zeros is +0."""
         sort = NUMBERS[self.inner]
         if self.kind in ("sum", "prod"):
             number: float | int = {"sum": 0.0, "prod": 1}[self.kind]
@@ -383,9 +392,9 @@ class Accumulator:
 
 
 def all_decided(block: Block, accumulators: Sequence[Accumulator]) -> str:
-    """Whether each of some accumulators has what no other element changes."""
+    """Return whether the result of every accumulator is decided."""
     function = accumulators[0].values.function
-    whole, *rest = [one.decided(block) for one in accumulators]
+    whole, *rest = [accumulator.decided(block) for accumulator in accumulators]
     for one in rest:
         whole = function.new(block, f"and i1 {whole}, {one}")
     return whole

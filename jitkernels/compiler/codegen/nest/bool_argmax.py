@@ -1,23 +1,23 @@
-"""Where the first true element is, or the first false one: lanes are bits of a number, whose lowest one is found.
+"""``argmax`` and ``argmin`` of bools: the lanes are the bits of an integer, whose trailing zeros are counted.
 
-To keep an index for each lane takes eight times as long, as a bool is an eighth of a number that counts.
+An index per lane would take eight times as long, as an index is eight times as wide as a bool.
 """
 
 from dataclasses import dataclass
 
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
-from jitkernels.graph.emit.conversions import converted, splat
-from jitkernels.graph.emit.reductions import LAST, Accumulator
+from jitkernels.compiler.codegen.core.casts import converted, splat
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
+from jitkernels.compiler.codegen.nest.accumulators import LAST, Accumulator
 
 
 @dataclass
-class FirstFound(Accumulator):
-    """``argmax`` or ``argmin`` of bools that are the lanes of a loop: the index of the first one that is found."""
+class BoolArgmax(Accumulator):
+    """``argmax`` or ``argmin`` of bools in the lanes of a loop: the index of the first match."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.index = self.values.function.variable(llvm_type(self.index_dtype))
-        self.found = ""
+        self.matches = ""
 
     def begin(self, block: Block) -> None:
         self._note(block, self._last(1))
@@ -25,30 +25,35 @@ class FirstFound(Accumulator):
     def take(self, block: Block, value: Register, mask: str, index: str) -> None:
         function, kind = self.values.function, llvm_type(self.index_dtype)
         new = function.new
-        wanted = self._wanted(block, value, mask)
-        word = new(block, f"bitcast <{self.lanes} x i1> {wanted} to i{self.lanes}")
-        some = new(block, f"icmp ne i{self.lanes} {word}, 0")
+        matches = self._wanted(block, value, mask)
+        word = new(block, f"bitcast <{self.lanes} x i1> {matches} to i{self.lanes}")
+        has_match = new(block, f"icmp ne i{self.lanes} {word}, 0")
         inside = Block(block, -1)
         first = new(inside, f"extractelement <{self.lanes} x {kind}> {index}, i64 0")
-        at = Register(self._lowest(inside, wanted, 1), "int32")
-        there = new(inside, f"add {kind} {first}, {converted(function, inside, at, self.index_dtype).text}")
-        self._note_first(inside, there)
-        found, after = function.label(), function.label()
-        block.lines += [f"  br i1 {some}, label %{found}, label %{after}, !prof !8", f"{found}:"]
+        lane = Register(self._lowest(inside, matches, 1), "int32")
+        first_index = new(
+            inside, f"add {kind} {first}, {converted(function, inside, lane, self.index_dtype).text}"
+        )
+        self._note_first(inside, first_index)
+        match_label, after = function.label(), function.label()
+        block.lines += [
+            f"  br i1 {has_match}, label %{match_label}, label %{after}, !prof !8",
+            f"{match_label}:",
+        ]
         block.lines += [*inside.lines, f"  br label %{after}", f"{after}:"]
 
     def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:  # noqa: ARG002
         self.is_row = True
-        self.found = self._wanted(block, value, mask)
+        self.matches = self._wanted(block, value, mask)
 
     def give(self, block: Block, other: Accumulator) -> None:
-        if isinstance(other, FirstFound):
+        if isinstance(other, BoolArgmax):
             self._give_first(block, other)
             return
         new, lanes = self.values.function.new, other.lanes
         kind, nothing = llvm_type(self.index_dtype, lanes), self._last(lanes)
         if self.is_row:
-            index = self._lowest(block, self.found, lanes)
+            index = self._lowest(block, self.matches, lanes)
         else:
             index = self._noted(block)
             if lanes > 1:
@@ -57,16 +62,16 @@ class FirstFound(Accumulator):
         value = new(block, f"icmp {'eq' if self.kind == 'argmin' else 'ne'} {kind} {index}, {nothing}")
         self._give_index(block, other, Register(value, "bool", lanes), index)
 
-    def _give_first(self, block: Block, other: "FirstFound") -> None:
-        """Let another one have what was found in a part, whose elements come behind all that it has taken."""
+    def _give_first(self, block: Block, other: "BoolArgmax") -> None:
+        """Combine a part's index into `other`; all elements of `other` come before the part."""
         function = self.values.function
         index, kind = self._noted(block), llvm_type(self.index_dtype)
         none = function.new(block, f"icmp eq {kind} {index}, {self._last(1)}")
-        long = converted(function, block, Register(index, self.index_dtype), other.index_dtype).text
+        widened = converted(function, block, Register(index, self.index_dtype), other.index_dtype).text
         kind = llvm_type(other.index_dtype)
-        there = function.new(block, f"add {kind} {long}, {self.first}")
+        absolute = function.new(block, f"add {kind} {widened}, {self.first}")
         other._note_first(
-            block, function.new(block, f"select i1 {none}, {kind} {other._last(1)}, {kind} {there}")
+            block, function.new(block, f"select i1 {none}, {kind} {other._last(1)}, {kind} {absolute}")
         )
 
     def decided(self, block: Block) -> str:
@@ -80,31 +85,31 @@ class FirstFound(Accumulator):
         block.lines.append(f"  store {llvm_type(self.index_dtype)} {index}, ptr {self.index}")
 
     def _note_first(self, block: Block, index: str) -> None:
-        """Note an index, unless an earlier one is noted."""
+        """Store an index if it is less than the stored one."""
         new, kind = self.values.function.new, llvm_type(self.index_dtype)
         old = self._noted(block)
         earlier = new(block, f"icmp slt {kind} {index}, {old}")
         self._note(block, new(block, f"select i1 {earlier}, {kind} {index}, {kind} {old}"))
 
     def _wanted(self, block: Block, value: Register, mask: str) -> str:
-        """The lanes that are on and what is looked for."""
+        """The mask of active lanes that match."""
         new, kind = self.values.function.new, llvm_type("bool", self.lanes)
-        found = value.text
+        result = value.text
         if self.kind == "argmin":
-            found = new(block, f"xor {kind} {found}, {splat('true', 'i1', self.lanes)}")
-        return new(block, f"and {kind} {found}, {mask}") if mask else found
+            result = new(block, f"xor {kind} {result}, {splat('true', 'i1', self.lanes)}")
+        return new(block, f"and {kind} {result}, {mask}") if mask else result
 
-    def _lowest(self, block: Block, wanted: str, rows: int) -> str:
-        """The first lane of each row that is wanted, as a number of 32 bits; the index of nothing if none is."""
+    def _lowest(self, block: Block, matches: str, rows: int) -> str:
+        """Return the first matching lane of each row as an i32; the index of nothing if none matches."""
         function, bits = self.values.function, self.lanes // rows
         new = function.new
         number, short = (f"<{rows} x i{bits}>", f"<{rows} x i32>") if rows > 1 else (f"i{bits}", "i32")
         name = f"llvm.cttz.{f'v{rows}' if rows > 1 else ''}i{bits}"
         function.library.declare(name, number, [number, "i1"])
-        word = new(block, f"bitcast <{self.lanes} x i1> {wanted} to {number}")
-        found = new(block, f"call {number} @{name}({number} {word}, i1 false)")
+        word = new(block, f"bitcast <{self.lanes} x i1> {matches} to {number}")
+        result = new(block, f"call {number} @{name}({number} {word}, i1 false)")
         if bits != 32:
-            found = new(block, f"{'trunc' if bits > 32 else 'zext'} {number} {found} to {short}")
+            result = new(block, f"{'trunc' if bits > 32 else 'zext'} {number} {result} to {short}")
         none = new(block, f"icmp eq {number} {word}, {splat('0', f'i{bits}', rows)}")
-        several, last = f"<{rows} x i1>" if rows > 1 else "i1", splat(str(LAST["int32"]), "i32", rows)
-        return new(block, f"select {several} {none}, {short} {last}, {short} {found}")
+        mask_type, nothing = f"<{rows} x i1>" if rows > 1 else "i1", splat(str(LAST["int32"]), "i32", rows)
+        return new(block, f"select {mask_type} {none}, {short} {nothing}, {short} {result}")

@@ -1,23 +1,24 @@
-"""The whole steps of a row that is reduced: one loop, or one after another where the row has many columns.
+"""The full vectors of a row reduction: one loop, or a chunked one for rows of many columns.
 
-Sums of floats are taken in parts. Most rows have but one, which is why what joins parts stands behind the loop, where
-only long rows get to.
+Sums of floats are blocked (see `Accumulator`). The combination of chunks stands behind the inner loop: rows of one
+chunk skip it.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from jitkernels.graph.emit.blocks import Block, Function
-from jitkernels.graph.emit.loop_text import LoopWriter
-from jitkernels.graph.emit.reductions import Accumulator, all_decided
+from jitkernels.compiler.codegen.core.ir_builder import Block, Function
+from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.microkernels.maths.blocked_summation import ADDS, PARTS
 
 Pairs = Sequence[tuple[Accumulator, Accumulator]]
-"""Accumulators as wide as a step, each with the one that has all in the end."""
+"""Pairs of a chunk's accumulator, as wide as an iteration, and the accumulator of the whole row."""
 
 
 @dataclass
 class Steps:
-    """Steps of a loop between limits, of which there are some: lanes of each, those of a part, and what is done."""
+    """A loop of at least one iteration: its limits, lanes per iteration, chunk length, and body."""
 
     loop: int
     limits: tuple[str, str]
@@ -26,66 +27,111 @@ class Steps:
     body: Callable[[Block], None]
 
     def write(self, writer: LoopWriter, block: Block, begin: str, end: str) -> None:
-        """A loop of some of them."""
+        """Emit the loop from `begin` to `end`."""
         writer.counted(block, self.loop, begin, end, self.lanes, self.lanes, self.body, enters=True)
 
     def end_of_part(self, function: Function, block: Block, begin: str) -> str:
-        """Where a part ends."""
+        """The end of the chunk that begins at `begin`."""
         end = self.limits[1]
         ahead = function.new(block, f"add nsw i64 {begin}, {self.length}")
-        less = function.new(block, f"icmp slt i64 {ahead}, {end}")
-        return function.new(block, f"select i1 {less}, i64 {ahead}, i64 {end}")
+        is_less = function.new(block, f"icmp slt i64 {ahead}, {end}")
+        return function.new(block, f"select i1 {is_less}, i64 {ahead}, i64 {end}")
 
 
 def whole_steps(
     writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, deciding: Sequence[Accumulator]
 ) -> None:
-    """The steps of a row; no part follows when all that are `deciding` have found what they look for."""
+    """Emit the full vectors of a row; stop behind a chunk after which all `deciding` accumulators are decided."""
     begin, end = steps.limits
     for one, _ in pairs:
         one.begin(block)
-    parted = [(one, other) for one, other in pairs if other.has_parts]
-    if not parted and not deciding:
+    chunked = [(one, other) for one, other in pairs if other.has_parts]
+    if not chunked and not deciding:
         steps.write(writer, block, begin, end)
         _give(block, pairs)
         return
     function = writer.function
-    start, until = function.variable("i64"), function.variable("i64")
-    again, further, after = (function.label() for _ in range(3))
+    start, chunk_end = function.variable("i64"), function.variable("i64")
+    chunk_label, next_label, after = (function.label() for _ in range(3))
     part, next_part = Block(block, -1), Block(block, -1)
-    first, last = (function.new(part, f"load i64, ptr {place}") for place in (start, until))
-    for one, _ in parted:
+    first, last = (function.new(part, f"load i64, ptr {place}") for place in (start, chunk_end))
+    for one, _ in chunked:
         one.first = first
     steps.write(writer, part, first, last)
     more = function.new(part, f"icmp slt i64 {last}, {end}")
     if deciding:
-        _give(part, parted)
+        _give(part, chunked)
         more = function.new(part, f"select i1 {all_decided(part, deciding)}, i1 false, i1 {more}")
     else:
-        _give(next_part, parted)
-    for one, other in parted:
-        other.next_part(next_part)
+        _give(next_part, chunked)
+    combine_parts(writer, next_part, [other for _, other in chunked], (begin, last), steps.length)
+    for one, _ in chunked:
         one.begin(next_part)
     first_end, next_end = (
         steps.end_of_part(function, inside, at) for inside, at in ((block, begin), (next_part, last))
     )
     block.lines += [
         f"  store i64 {begin}, ptr {start}",
-        f"  store i64 {first_end}, ptr {until}",
-        f"  br label %{again}",
-        f"{again}:",
+        f"  store i64 {first_end}, ptr {chunk_end}",
+        f"  br label %{chunk_label}",
+        f"{chunk_label}:",
         *part.lines,
-        f"  br i1 {more}, label %{further}, label %{after}, !prof !8",
-        f"{further}:",
+        f"  br i1 {more}, label %{next_label}, label %{after}, !prof !8",
+        f"{next_label}:",
         *next_part.lines,
         f"  store i64 {last}, ptr {start}",
-        f"  store i64 {next_end}, ptr {until}",
-        f"  br label %{again}",
+        f"  store i64 {next_end}, ptr {chunk_end}",
+        f"  br label %{chunk_label}",
         f"{after}:",
     ]
     _give(block, [(one, other) for one, other in pairs if not (deciding and other.has_parts)])
 
 
+def combine_parts(
+    writer: LoopWriter,
+    block: Block,
+    accumulators: Sequence[Accumulator],
+    limits: tuple[str, str],
+    length: int,
+) -> None:
+    """Begin another part of all sums, and another group after every `PARTS` parts.
+
+    The elements between `limits` were taken, a multiple of `length`: a power of two, the length of a part.
+    """
+    new, group = writer.function.new, Block(block, -1)
+    for accumulator in accumulators:
+        accumulator.next_part(block)
+        accumulator.next_group(group)
+    if group.lines:
+        count = new(block, "sub nsw i64 {1}, {0}".format(*limits))
+        remainder = new(block, f"and i64 {count}, {PARTS * length - 1}")
+        writer._where(block, new(block, f"icmp eq i64 {remainder}, 0"), group.lines)
+
+
+class Filling:
+    """Counts at run time the elements that the current part has in each lane, where several loops are reduced."""
+
+    def __init__(self, writer: LoopWriter, block: Block, accumulators: Sequence[Accumulator]) -> None:
+        self.writer, self.accumulators = writer, accumulators
+        self.elements, self.parts = (writer.function.variable("i64") for _ in range(2))
+        block.lines += [f"  store i64 0, ptr {at}" for at in (self.elements, self.parts)]
+
+    def take(self, block: Block, count: str = "") -> None:
+        """Make room for `count` elements: begin another part if they do not fit, or if there is no count."""
+        new, part = self.writer.function.new, Block(block, -1)
+        parts = new(part, f"add nsw i64 {new(part, f'load i64, ptr {self.parts}')}, 1")
+        combine_parts(self.writer, part, self.accumulators, ("0", parts), 1)
+        part.lines.append(f"  store i64 {parts}, ptr {self.parts}")
+        if not count:
+            block.lines += part.lines
+            return
+        before = new(block, f"load i64, ptr {self.elements}")
+        after = new(block, f"add nsw i64 {before}, {count}")
+        block.lines.append(f"  store i64 {after}, ptr {self.elements}")
+        part.lines.append(f"  store i64 {count}, ptr {self.elements}")
+        self.writer._where(block, new(block, f"icmp sgt i64 {after}, {ADDS}"), part.lines)
+
+
 def _give(block: Block, pairs: Pairs) -> None:
-    for one, other in pairs:
-        one.give(block, other)
+    for chunk, row in pairs:
+        chunk.give(block, row)

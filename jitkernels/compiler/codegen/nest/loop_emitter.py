@@ -1,24 +1,24 @@
-"""The text of a loop: whole steps of several vectors, and then vectors of which some lanes may be off."""
+"""Emission of loops: unrolled vectors, full vectors, and a masked remainder; non-temporal stores."""
 
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
 
-from jitkernels.graph import extents
-from jitkernels.graph.emit.blocks import Block
-from jitkernels.graph.emit.loops import least_steps
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.turning import Turning
-from jitkernels.graph.emit.whole_lines import LINE
-from jitkernels.kept import kept_property
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.aligned_loads import LINE
+from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.loop_order import least_steps
+from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.core.cached_property import unlocked_cached_property
 
 RUN = 8
-"""Vectors that are reduced at once: a processor with 32 registers has room for them and for what they lost."""
+"""The most accumulator vectors: 32 registers have room for them and for their compensations."""
 
 
-class LoopWriter(Turning):
-    """Writes loops, whatever is done in them. `accumulates`: whether something is reduced in those at hand."""
+class LoopWriter(SerpentineOrder):
+    """Emits loops around any body. `accumulates`: whether the current loops reduce."""
 
     accumulates = False
 
@@ -28,7 +28,7 @@ class LoopWriter(Turning):
         return "0", self.function.extent(self.extents[loop])
 
     def _loop(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
-        """A loop; if its steps are lanes, by as many as go at once, and then by vectors with lanes that may be off."""
+        """Emit a loop; the lane loop with unrolled vectors and a masked remainder."""
         begin, end = limits
         if loop != self.lane_loop:
             self.counted(block, loop, begin, end, 1, 1, body)
@@ -45,54 +45,54 @@ class LoopWriter(Turning):
         wide: int,
         body: Callable[[Block], None],
     ) -> None:
-        """A loop whose steps are lanes: whole steps, and what is left by vectors of which some lanes may be off."""
+        """Emit the lane loop: `wide` lanes per iteration, and the remainder by vectors of `narrow` lanes, masked."""
         begin, end = limits
         reduces = bool(self.order) and any(target.reduction for target in self.targets)
-        many, streamed = "", None
+        is_large, streamed = "", None
         arrays = [] if self.accumulates else self.streamed
         if arrays:
-            many = self.are_many
+            is_large = self.are_many
             begin = (
                 self._line_of_row(block, limits, narrow, body)
                 if self.range_loop != loop
                 else self._from_line(block, limits)
             )
-            streamed = frozenset(array.word for array in arrays), many
+            streamed = frozenset(array.word for array in arrays), is_large
         new = self.function.new
         count = new(block, f"sub nsw i64 {end}, {begin}")
-        whole = new(block, f"and i64 {count}, {-wide}")
-        stop = new(block, f"add nsw i64 {begin}, {whole}")
+        main_count = new(block, f"and i64 {count}, {-wide}")
+        main_end = new(block, f"add nsw i64 {begin}, {main_count}")
         if self.directions.get(loop) == -1:
-            self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
-            self.counted(block, loop, begin, stop, wide, wide, body)
+            self.counted(block, loop, main_end, end, narrow, narrow, body, masked=narrow > 1)
+            self.counted(block, loop, begin, main_end, wide, wide, body)
             return
         if self._are_long_runs(loop, 2 * wide, narrow):
-            twice = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
-            self.counted(block, loop, begin, twice, 2 * wide, 2 * wide, body)
-            begin = twice
-        enters = self.is_filled(loop, wide) and not many
-        self.counted(block, loop, begin, stop, wide, wide, body, enters=enters, streamed=streamed)
-        if self.variant.halves and not reduces and not many and loop != self.range_loop:
-            self._in_halves(block, loop, (begin, stop, end), narrow, body)
-        elif reduces and not many:  # whose first step is the same in all rows
-            self.single_vectors(block, loop, (begin, stop, end), narrow, wide, body)
+            unrolled_end = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
+            self.counted(block, loop, begin, unrolled_end, 2 * wide, 2 * wide, body)
+            begin = unrolled_end
+        enters = self.is_filled(loop, wide) and not is_large
+        self.counted(block, loop, begin, main_end, wide, wide, body, enters=enters, streamed=streamed)
+        if self.variant.halves and not reduces and not is_large and loop != self.range_loop:
+            self._in_halves(block, loop, (begin, main_end, end), narrow, body)
+        elif reduces and not is_large:  # whose first iteration is the same in all rows
+            self.single_vectors(block, loop, (begin, main_end, end), narrow, wide, body)
         else:
-            self.counted(block, loop, stop, end, narrow, narrow, body, masked=narrow > 1)
+            self.counted(block, loop, main_end, end, narrow, narrow, body, masked=narrow > 1)
 
     def _are_long_runs(self, loop: int, lanes: int, narrow: int) -> bool:
-        """Whether rows that are reduced together, each in its lane, are read in runs of so many lanes.
+        """Return whether reduced rows, one per lane, are loaded in runs of so many lanes.
 
-        Runs of more lines are what caches bring faster, and share fewer lines where arrays begin within one.
+        Caches deliver longer runs faster, and fewer lines straddle where arrays begin within a line.
         """
         sums = [target for target in self.targets if target.reduction is not None]
         if not sums or loop not in self.order or self.variant.any_size:
             return False
         vectors = lanes // narrow * max(Counter(target.phase for target in sums).values())
-        is_long = extents.value_of(self.extents[loop]) >= lanes
+        is_long = symbolic_dims.value_of(self.extents[loop]) >= lanes
         return is_long and vectors <= RUN and not any(loop in target.loops for target in sums)
 
     def is_filled(self, loop: int, lanes: int) -> bool:
-        """Whether so many lanes are always on: in a loop inside of rows, none of which is taken in parts."""
+        """Return whether a vector of so many lanes is never masked: in a loop inside of rows, which runs whole."""
         inside = bool(self.order) and loop not in self.order
         return inside and least_steps(self.extents[loop]) >= lanes
 
@@ -105,9 +105,9 @@ class LoopWriter(Turning):
         wide: int,
         body: Callable[[Block], None],
     ) -> None:
-        """What whole steps left of a row, from the second limit on: vectors, and one with lanes that are off.
+        """Emit the remainder of a row behind its unrolled vectors: full vectors, and one masked vector.
 
-        That one is apart, as its lanes are the same in every row and in all that is done with a row.
+        The masked one is apart, as its mask is the same in every row and phase.
         """
         begin, stop, end = limits
         new = self.function.new
@@ -125,7 +125,7 @@ class LoopWriter(Turning):
     def _in_halves(
         self, block: Block, loop: int, limits: tuple[str, str, str], lanes: int, body: Callable[[Block], None]
     ) -> None:
-        """What whole steps left of a row, from the second limit on: half a vector, then half of that, and so on."""
+        """Emit the remainder of a row without masks: half a vector, a quarter, and so on."""
         begin, stop, end = limits
         new = self.function.new
         count = new(block, f"sub nsw i64 {end}, {begin}")
@@ -136,7 +136,7 @@ class LoopWriter(Turning):
             stop = here
 
     def _last_vector(self, block: Block, begin: str, end: str, lanes: int) -> tuple[str, str, str]:
-        """Where the vector begins that has lanes which are off, how many are on, and which."""
+        """Return where the masked vector begins, how many lanes are active, and the mask."""
         key, new = ("last vector", begin, end, lanes), self.function.new
         if key not in block.known:
             count = new(block, f"sub nsw i64 {end}, {begin}")
@@ -144,14 +144,18 @@ class LoopWriter(Turning):
             left = new(block, f"and i64 {count}, {lanes - 1}")
             last = new(block, f"add nsw i64 {begin}, {whole}")
             block.known[key] = last, left, self._mask(block, left, lanes)
-        found: tuple[str, str, str] = block.known[key]
-        return found
+        result: tuple[str, str, str] = block.known[key]
+        return result
 
-    def _where(self, block: Block, condition: str, lines: list[str], *, seldom: bool = False) -> None:
-        """Lines that are run where a condition holds."""
-        weights = ", !prof !4" if seldom else ""
-        there, after = self.function.label(), self.function.label()
-        block.lines += [f"  br i1 {condition}, label %{there}, label %{after}{weights}", f"{there}:", *lines]
+    def _where(self, block: Block, condition: str, lines: list[str], *, unlikely: bool = False) -> None:
+        """Emit lines under a condition."""
+        weights = ", !prof !4" if unlikely else ""
+        then_label, after = self.function.label(), self.function.label()
+        block.lines += [
+            f"  br i1 {condition}, label %{then_label}, label %{after}{weights}",
+            f"{then_label}:",
+            *lines,
+        ]
         block.lines += [f"  br label %{after}", f"{after}:"]
 
     def counted(
@@ -169,10 +173,10 @@ class LoopWriter(Turning):
         streamed: tuple[frozenset[int], str] | None = None,
         is_range: bool = False,
     ) -> None:
-        """A loop from begin to end, or backwards if that is its direction.
+        """Emit a loop from begin to end, or backwards if that is its direction.
 
-        `masked`: lanes behind the end are off; `enters`: it has a step at least; `streamed`: see `Block`; `is_range`:
-        its steps are several of the outermost loop.
+        `masked`: mask lanes behind the end; `enters`: there is at least one iteration; `streamed`: see `Block`;
+        `is_range`: its iterations are several of the outermost loop.
         """
         function = self.function
         counter = function.variable("i64")
@@ -185,32 +189,32 @@ class LoopWriter(Turning):
             left = function.new(inner, f"sub nsw i64 {end}, {index}")
             inner.mask = self._mask(inner, left, lanes)
         body(inner)
-        some = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
-        first, sign, limit, move = begin, "slt", end, str(step)
+        is_entered = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
+        first, sign, limit, increment = begin, "slt", end, str(step)
         if self.turns and (is_range or loop == self.range_loop):
-            sign, (first, limit, move) = "ne", self.either_way(block, begin, end, step)
+            sign, (first, limit, increment) = "ne", self.either_way(block, begin, end, step)
         elif loop is not None and self.directions.get(loop) == -1:
-            first, sign, limit, move = self.last_step(block, begin, end, step), "sge", begin, str(-step)
-        following = function.new(inner, f"add nsw i64 {index}, {move}")
+            first, sign, limit, increment = self.last_step(block, begin, end, step), "sge", begin, str(-step)
+        next_index = function.new(inner, f"add nsw i64 {index}, {increment}")
         more = function.name()
-        # The condition stands at the end: LLVM keeps constants in registers if what needs them is done in any case.
+        # A rotated loop: LLVM keeps constants in registers if their use dominates the latch.
         block.lines += [
             f"  store i64 {first}, ptr {counter}",
-            f"  br i1 {some}, label %{inside}, label %{after}",
+            f"  br i1 {is_entered}, label %{inside}, label %{after}",
             f"{inside}:",
             f"  {index} = load i64, ptr {counter}",
             *inner.lines,
-            f"  store i64 {following}, ptr {counter}",
-            f"  {more} = icmp {sign} i64 {following}, {limit}",
+            f"  store i64 {next_index}, ptr {counter}",
+            f"  {more} = icmp {sign} i64 {next_index}, {limit}",
             f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
 
-    @kept_property
+    @unlocked_cached_property
     def are_many(self) -> str:
-        """Whether the steps of the function are so many that whole lines of what is `streamed` go past the caches.
+        """Whether the range is so large that full cache lines of `streamed` are stored past the caches.
 
-        All the arrays must come to lie on lines of the caches at once, and none may be one that is read.
+        All the arrays must reach a cache line boundary at once, and none may be one that is read.
         """
         array, *others = self.streamed
         new, block = self.function.new, self.function.block
@@ -221,41 +225,40 @@ class LoopWriter(Turning):
         if self.range_loop != self.lane_loop:
             assert self.lane_loop is not None, "asked"
             count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.lane_loop])}")
-        many = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
+        is_large = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
         for other in others:
-            apart = new(
+            distance = new(
                 block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}"
             )
-            beyond = new(block, f"and i64 {apart}, {LINE - 1}")
-            many = new(block, f"and i1 {many}, {new(block, f'icmp eq i64 {beyond}, 0')}")
-        for one, word in product(self.streamed, sorted(self.read_words)):
-            firsts = self._first_of(block, one.word), self._first_of(block, word)
-            many = new(block, f"and i1 {many}, {new(block, 'icmp ne i64 {}, {}'.format(*firsts))}")
-        return many
+            misalignment = new(block, f"and i64 {distance}, {LINE - 1}")
+            is_large = new(block, f"and i1 {is_large}, {new(block, f'icmp eq i64 {misalignment}, 0')}")
+        for streamed_array, word in product(self.streamed, sorted(self.read_words)):
+            firsts = self._first_of(block, streamed_array.word), self._first_of(block, word)
+            is_large = new(block, f"and i1 {is_large}, {new(block, 'icmp ne i64 {}, {}'.format(*firsts))}")
+        return is_large
 
     def _from_line(self, block: Block, limits: tuple[str, str]) -> str:
-        """Where whole steps begin: those that go past the caches do from a line of these on.
+        """Return where full vectors begin: non-temporal stores begin at a cache line boundary.
 
-        What is before it the function itself is called for, so that all code is there but once: it is what LLVM
-        takes its time for.
+        The function calls itself for the elements before, so that all code exists once: compile time is LLVM's.
         """
         array, begin = self.streamed[0], limits[0]
         new, reached = self.function.new, self.function.variable("i64")
         inside = Block(block, -1)
-        before = new(inside, f"mul i64 {begin}, {NUMBERS[array.dtype].size}")
-        address = new(inside, f"add i64 {self._first_of(inside, array.word)}, {before}")
+        byte_offset = new(inside, f"mul i64 {begin}, {NUMBERS[array.dtype].size}")
+        address = new(inside, f"add i64 {self._first_of(inside, array.word)}, {byte_offset}")
         line = self._line_from(inside, array, address, limits)
         inside.lines.append(f"  call i64 @{self.name}(ptr %frame, i64 {begin}, i64 {line})")
         inside.lines.append(f"  store i64 {line}, ptr {reached}")
         block.lines.append(f"  store i64 {begin}, ptr {reached}")
-        self._where(block, self.are_many, inside.lines, seldom=True)
+        self._where(block, self.are_many, inside.lines, unlikely=True)
         return new(block, f"load i64, ptr {reached}")
 
     def _line_of_row(
         self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block], None]
     ) -> str:
-        """The same in a row, whose first elements are done here."""
-        (target,) = [one for one in self.targets if one.reduction is None]
+        """Return the same for a row, whose elements before the boundary are computed here."""
+        (target,) = [target for target in self.targets if target.reduction is None]
         array = self.streamed[0]
         assert self.lane_loop is not None, "asked"
         _, pointer, _ = self.values.address(block, array, target.place)
@@ -267,41 +270,41 @@ class LoopWriter(Turning):
         return line
 
     def end_of_streams(self, block: Block) -> None:
-        """Others may see from here on what was written."""
+        """Fence: make non-temporal stores visible to other threads."""
         if "are_many" in self.__dict__:
-            self._where(block, self.are_many, ["  fence seq_cst"], seldom=True)
+            self._where(block, self.are_many, ["  fence seq_cst"], unlikely=True)
 
     def _first_of(self, block: Block, word: int) -> str:
-        """The address of the array that a word of the frame has."""
-        place = self.function.new(block, f"getelementptr i64, ptr %frame, i64 {word}")
-        return self.function.new(block, f"load i64, ptr {place}")
+        """The address of the array at a frame word."""
+        slot = self.function.new(block, f"getelementptr i64, ptr %frame, i64 {word}")
+        return self.function.new(block, f"load i64, ptr {slot}")
 
     def _line_from(self, block: Block, array: Array, address: str, limits: tuple[str, str]) -> str:
-        """The first step that writes to the beginning of a line of the caches, if the first of all writes there."""
+        """The first iteration that stores to the beginning of a cache line, given the address of the first store."""
         new, (begin, end) = self.function.new, limits
-        back = new(block, f"sub i64 0, {address}")
-        left = new(block, f"and i64 {back}, {LINE - 1}")
-        steps = new(block, f"udiv i64 {left}, {NUMBERS[array.dtype].size}")
+        negative = new(block, f"sub i64 0, {address}")
+        padding = new(block, f"and i64 {negative}, {LINE - 1}")
+        steps = new(block, f"udiv i64 {padding}, {NUMBERS[array.dtype].size}")
         line = new(block, f"add nsw i64 {begin}, {steps}")
-        less = new(block, f"icmp slt i64 {line}, {end}")
-        return new(block, f"select i1 {less}, i64 {line}, i64 {end}")
+        is_less = new(block, f"icmp slt i64 {line}, {end}")
+        return new(block, f"select i1 {is_less}, i64 {line}, i64 {end}")
 
     def prefetch(self, block: Block, at: str, how: str) -> None:
-        """Ask for a line: to read it or to write to it (0, 1), and how near to bring it (1 to 3)."""
+        """Prefetch a cache line: `how` is whether to read or write it (0, 1), and into which cache (1 to 3)."""
         self.function.library.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         block.lines.append(f"  call void @llvm.prefetch.p0(ptr {at}, {how}, i32 1)")
 
     def _mask(self, block: Block, count: str, lanes: int, times: int = 1) -> str:
-        """Which of the lanes are below a count; of so many vectors of such lanes, one behind another."""
+        """The mask of the lanes below a count, repeated `times` times."""
         bits, all_lanes = min(8 * self.variant.vector_bytes // self.lanes()[0], 64), lanes * times
         kind = f"i{bits if lanes < 1 << bits else 2 * bits}"  # as wide as the widest elements
-        few = self.function.new(block, f"icmp slt i64 {count}, {lanes}")
-        most = self.function.new(block, f"select i1 {few}, i64 {count}, i64 {lanes}")
-        short = most if kind == "i64" else self.function.new(block, f"trunc i64 {most} to {kind}")
+        is_less = self.function.new(block, f"icmp slt i64 {count}, {lanes}")
+        clamped = self.function.new(block, f"select i1 {is_less}, i64 {count}, i64 {lanes}")
+        narrow = clamped if kind == "i64" else self.function.new(block, f"trunc i64 {clamped} to {kind}")
         vector = f"<{all_lanes} x {kind}>"
-        first = self.function.new(block, f"insertelement {vector} poison, {kind} {short}, i64 0")
-        everywhere = self.function.new(
+        first = self.function.new(block, f"insertelement {vector} poison, {kind} {narrow}, i64 0")
+        splat_count = self.function.new(
             block, f"shufflevector {vector} {first}, {vector} poison, <{all_lanes} x i32> zeroinitializer"
         )
         numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
-        return self.function.new(block, f"icmp ugt {vector} {everywhere}, {numbers}")
+        return self.function.new(block, f"icmp ugt {vector} {splat_count}, {numbers}")

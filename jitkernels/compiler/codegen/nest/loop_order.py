@@ -1,23 +1,25 @@
-"""Which loops a nest has: those that are one, that whose steps are lanes, and the order of the others."""
+"""The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others."""
 
-from jitkernels.graph import cones, extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.memory import Array, is_near
-from jitkernels.graph.emit.scans import loop_of
-from jitkernels.graph.emit.targets import Target, Targets
-from jitkernels.graph.emit.whole_lines import LINE
-from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.graph.ir import Node
-from jitkernels.graph.short import FEW, MANY
-from jitkernels.kept import kept_property
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.aligned_loads import LINE
+from jitkernels.compiler.codegen.core.load_store import is_near
+from jitkernels.compiler.codegen.nest.phases import Target, Targets
+from jitkernels.compiler.codegen.nest.scan import loop_of
+from jitkernels.compiler.ir import access_map, symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.static_dim_policy import FEW, MANY
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+from jitkernels.core.cached_property import unlocked_cached_property
 
 LONG = 16 * LINE
-"""Bytes of rows whose whole lines are most of them."""
+"""The least bytes of a row that is stored past the caches: full cache lines are most of it."""
 MOST_SCATTERED = 16
-"""Lanes whose small elements are written one by one: each is some lines of code."""
+"""The most lanes of small elements that are stored one by one: each takes some instructions."""
 CHEAP = 2.0
-"""Additions of an element up to which it takes longer to read and write it."""
+"""The cost of an element, in additions, up to which memory is the bottleneck."""
 
 
 class Loops(Targets):
@@ -30,9 +32,9 @@ class Loops(Targets):
             for store in self.nest.stores
             for dimension, direction in store.directions.items()
         }
-        self._lie_as_written()
+        self._interchange_loops()
         accesses = self._accesses()
-        if self._go_forwards(accesses):
+        if self._reverse_backward_loops(accesses):
             accesses = self._accesses()
         self._collapse(accesses)
         self.scanned = self._scanned()
@@ -42,37 +44,43 @@ class Loops(Targets):
         self.few = self._few()
 
     def _scanned(self) -> set[int]:
-        """The loops along which something runs, whose steps come one after another."""
+        """The loops along which a scan runs: their iterations are sequential."""
         if not any(node.operation == "scan" for cone in self.nest.cones for node in cone.nodes):
             return set()
-        found = {
-            loop_of(place, node.options["axis"])
+        loops = {
+            loop_of(access_map, node.options["axis"])
             for target in self.targets
-            for node, place in self.values.needed(target.node, target.place)
-            if node.operation == "scan" and not self.values.is_leaf(node, place)
+            for node, access_map in self.values.needed(target.node, target.place)
+            if node.operation == "scan" and not self.values.is_leaf(node, access_map)
         }
-        return {loop for loop in found if loop is not None}
+        return {loop for loop in loops if loop is not None}
 
     def _accesses(self) -> list[dict[int, Number]]:
-        """How far each loop goes in each array that is read or written, and in counts."""
-        found: list[dict[int, Number]] = []
+        """The coefficients of each loop, for every array that is loaded or stored and every iota."""
+        results: list[dict[int, Number]] = []
         for target in self.targets:
             if target.array is not None:
-                found.append(self.values.coefficients(target.array.strides, target.where or target.place)[1])
-            for node, place in self.values.needed(target.node, target.place):
+                results.append(
+                    self.values.coefficients(target.array.strides, target.where or target.place)[1]
+                )
+            for node, index_map in self.values.needed(target.node, target.place):
                 if id(node) in self.values.arrays:
-                    found.append(self.values.coefficients(self.values.arrays[id(node)].strides, place)[1])
+                    results.append(
+                        self.values.coefficients(self.values.arrays[id(node)].strides, index_map)[1]
+                    )
                 elif node.operation == "gather":
                     array = self.values.indexed(node)
-                    found.append(self.values.coefficients(array.strides, self.inside(node, 0, place))[1])
+                    results.append(
+                        self.values.coefficients(array.strides, self.inside(node, 0, index_map))[1]
+                    )
                 elif node.operation == "iota":
-                    found.append(dict(place[node.options["axis"]][1]))
+                    results.append(dict(index_map[node.options["axis"]][1]))
                 elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):
-                    found.append(dict.fromkeys(self.loops_of(node), 1))
-        return found
+                    results.append(dict.fromkeys(self.loops_of(node), 1))
+        return results
 
-    def _lie_as_written(self) -> None:
-        """Put the loops of elementwise results in the order in which these lie in memory."""
+    def _interchange_loops(self) -> None:
+        """Order the loops of elementwise outputs by their strides in memory (loop interchange)."""
         if any(target.reduction is not None or target.array is None for target in self.targets):
             return
         if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
@@ -81,44 +89,46 @@ class Loops(Targets):
         assert array is not None, "asked"
         steps = self.values.coefficients(array.strides, place)[1]
         for group in (self.rows, self.columns):
-            group.sort(key=lambda loop: -abs(extents.value_of(steps.get(loop, 0))))
+            group.sort(key=lambda loop: -abs(symbolic_dims.value_of(steps.get(loop, 0))))
 
-    def _go_forwards(self, accesses: list[dict[int, Number]]) -> bool:
-        """Let loops of elementwise results that go backwards in all arrays go forwards; whether there are any."""
+    def _reverse_backward_loops(self, accesses: list[dict[int, Number]]) -> bool:
+        """Reverse loops of elementwise outputs that run backwards in all arrays; return whether there are any."""
         if any(target.reduction is not None or target.array is None for target in self.targets):
             return False
         if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
             return False
-        found = False
+        reversed_any = False
         for loop in (*self.rows, *self.columns):
             steps = [access[loop] for access in accesses if not same(access.get(loop, 0), 0)]
-            if steps and all(extents.value_of(step) < 0 for step in steps):
-                found = True
+            if steps and all(symbolic_dims.value_of(step) < 0 for step in steps):
+                reversed_any = True
                 if loop in self.directions:
                     self.directions[loop] *= -1
                 for target in self.targets:
                     target.place, target.where = (
-                        self._turned(where, loop) for where in (target.place, target.where)
+                        self._reversed(where, loop) for where in (target.place, target.where)
                     )
-        return found
+        return reversed_any
 
-    def _turned(self, place: IndexMap, loop: int) -> IndexMap:
-        """A place where a loop begins with its last step."""
+    def _reversed(self, access_map: IndexMap, loop: int) -> IndexMap:
+        """Return an access map with a loop reversed."""
         last = self.extents[loop] - 1
-        found = []
-        for start, steps in place:
-            whole = sum((step for one, step in steps if one == loop), 0)
-            turned = tuple((one, -step if one == loop else step) for one, step in steps)
-            found.append((start + whole * last, turned))
-        return tuple(found)
+        results = []
+        for start, steps in access_map:
+            whole = sum((step for number, step in steps if number == loop), 0)
+            reversed_steps = tuple((number, -step if number == loop else step) for number, step in steps)
+            results.append((start + whole * last, reversed_steps))
+        return tuple(results)
 
     def _collapse(self, accesses: list[dict[int, Number]]) -> None:
-        """Make one loop of two where each array goes on at the end of the inner one as from one step to the next."""
-        for group in (self.rows, self.columns):  # a loop of one step is none
+        """Collapse adjacent loops where every array continues from the inner into the outer one."""
+        for group in (self.rows, self.columns):  # drop loops of one iteration
             single = [loop for loop in group if same(self.extents[loop], 1) and not self._is_reduced(loop)]
             group[:] = [loop for loop in group if loop not in single]
             self.dropped |= frozenset(single)
-        own = {target.loops for target in self.targets if target.loops and target.loops[0] >= cones.INNER}
+        own = {
+            target.loops for target in self.targets if target.loops and target.loops[0] >= access_map.INNER
+        }
         for group in (self.rows, self.columns, *map(list, sorted(own))):
             inner = group[-1] if group else 0
             for outer in reversed(group[:-1]):
@@ -145,14 +155,14 @@ class Loops(Targets):
                     target.reduction = node, self._without(place)
 
     def keeps_rows(self, outer: int, inner: int) -> bool:  # noqa: ARG002  # of stencils
-        """Whether two loops that could be one stay two, as rows have something in common."""
+        """Return whether two collapsible loops stay two, as their rows share loads."""
         return False
 
     def _is_reduced(self, loop: int) -> bool:
         return any(target.reduction is not None and loop in target.loops for target in self.targets)
 
     def _lane_loop(self, accesses: list[dict[int, Number]]) -> int | None:
-        """The loop along which most arrays lie without gaps; of equals, the innermost."""
+        """Choose the loop with unit stride in most arrays; of equals, the innermost."""
         candidates = [
             *self.rows,
             *(loop for loop in self.extents if loop not in self.rows and loop not in self.dropped),
@@ -163,31 +173,32 @@ class Loops(Targets):
             for access in accesses:
                 step = access.get(loop, 0)
                 score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_near(step) else -1
-            # A guess from the call that was traced, on which nothing but speed depends.
-            length = extents.value_of(self.extents[loop])
+            # A heuristic from the traced call's sizes: only speed depends on it.
+            length = symbolic_dims.value_of(self.extents[loop])
             score -= 2 if length < 4 else 1 if length < 12 else 0
             if score >= most:
                 best, most = loop, score
         return best
 
     def _few(self) -> int:
-        """How many lanes there are where the loop of lanes is short and others go around it; 0 where it is not.
+        """The lanes of a short lane loop inside of others, 0 if it is not short.
 
-        Code for such loops alone: longer ones get their own. Short rows that are reduced have theirs in any case.
+        Such a loop gets code specialized for short loops. Short rows that are reduced have their own code in any
+        case.
         """
         reduces = any(target.reduction for target in self.targets)
         if self.lane_loop is None or self.variant.any_size or (self.order and reduces):
             return 0
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
-            return 1  # which vectors are put together of more slowly than they are copied
+            return 1  # assembling vectors of bytes takes longer than copying the bytes
         if not reduces and self._scatters_bytes():
             return 1 if self.nest.cost <= CHEAP else MOST_SCATTERED
         count = self.extents[self.lane_loop]
-        if extents.is_moving(count):
+        if symbolic_dims.is_moving(count):
             return 0
-        length = extents.value_of(count)
+        length = symbolic_dims.value_of(count)
         others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]
-        steps = extents.value_of(extents.product(self.extents[loop] for loop in others))
+        steps = product_now(self.extents[loop] for loop in others)
         if not 1 < length <= FEW or steps * length < MANY or self.lane_loop in self.scanned:
             return 0
         if isinstance(count, Extent):
@@ -195,7 +206,10 @@ class Loops(Targets):
         return 1 << (length - 1).bit_length()
 
     def _scatters_bytes(self) -> bool:
-        """Whether lanes of small elements are written far from one another: no processor does that at once."""
+        """Return whether lanes of small elements are stored with a large stride.
+
+        There are no such scatter instructions.
+        """
         for target in self.targets:
             if target.array is None or NUMBERS[target.array.dtype].size > 2 or self.lane_loop is None:
                 continue
@@ -206,11 +220,11 @@ class Loops(Targets):
         return False
 
     def _picks_bytes(self) -> bool:
-        """Whether lanes of some small elements are far from one another."""
-        found = [(target.node, target.place) for target in self.targets]
+        """Return whether lanes of small elements are loaded with a large stride."""
+        accesses = [(target.node, target.place) for target in self.targets]
         for target in self.targets:
-            found += self.values.needed(target.node, target.place)
-        for node, place in found:
+            accesses += self.values.needed(target.node, target.place)
+        for node, place in accesses:
             array = self.values.arrays.get(id(node))
             if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
                 continue
@@ -221,42 +235,44 @@ class Loops(Targets):
 
     @property
     def streamed(self) -> list[Array]:
-        """The results that are written past the caches: all those of a nest, in whole lines, or none.
+        """The outputs that are stored past the caches: all outputs of a nest, in full cache lines, or none.
 
-        Nests are of one loop, or of rows along which a single result lies. Lines that are read as well are in the
-        caches anyway.
+        The nest has one loop, or rows along which a single output lies. Lines that are also read are in the caches
+        anyway.
         """
         loops = [*self.order, *self.columns]
         if not self.variant.stream or loops[-1:] != [self.lane_loop] or self.scanned or self.directions:
             return []
         if len(loops) == 2:
             return self._streamed_rows(*loops)
-        found = [target.array for target in self.targets if self._is_streamed(target, loops)]
-        arrays = [array for array in found if array is not None and len(loops) == 1]
+        results = [target.array for target in self.targets if self._is_streamed(target, loops)]
+        arrays = [array for array in results if array is not None and len(loops) == 1]
         sizes = {NUMBERS[array.dtype].size for array in arrays}
         is_read = {array.word for array in arrays} & self.read_words
         return arrays if len(arrays) == len(self.targets) and len(sizes) == 1 and not is_read else []
 
     def _streamed_rows(self, row: int, column: int) -> list[Array]:
-        """That of rows, where those of the call that was traced are so large in all."""
+        """The same for rows, if they are large enough in total in the traced call."""
         roots = [target for target in self.targets if target.reduction is None]
         if len(roots) != 1 or not self._is_streamed(roots[0], [row, column]):
             return []
         array = roots[0].array
         assert array is not None, "asked"
-        length = extents.value_of(self.extents[column]) * NUMBERS[array.dtype].size
-        is_large = length >= LONG and extents.value_of(self.extents[row]) * length >= self.variant.stream
-        is_asked = self.variant.stream == 1  # whatever was traced
-        return [array] if (is_asked or is_large) and array.word not in self.read_words else []
+        length = symbolic_dims.value_of(self.extents[column]) * NUMBERS[array.dtype].size
+        is_large = (
+            length >= LONG and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
+        )
+        is_forced = self.variant.stream == 1  # whatever sizes were traced
+        return [array] if (is_forced or is_large) and array.word not in self.read_words else []
 
     @property
     def read_words(self) -> set[int]:
-        """The words of the frame that have the arrays that are read."""
+        """The frame words of the arrays that are loaded."""
         arrays = self.values.arrays
         return {arrays[key].word for key in self.nest.read_arrays if key in arrays}
 
     def _is_streamed(self, target: Target, loops: list[int]) -> bool:
-        """Whether the steps of the last loop fill lines of the target's array one after another."""
+        """Return whether iterations of the last loop fill cache lines of the target's array one after another."""
         array = target.array
         if array is None or target.reduction is not None or not same(array.first, 0):
             return False
@@ -269,11 +285,11 @@ class Loops(Targets):
 
     @property
     def order(self) -> list[int]:
-        """The loops of rows, that of lanes last."""
+        """The row loops, the lane loop last."""
         return sorted(self.rows, key=lambda loop: loop == self.lane_loop)
 
     def lanes(self) -> tuple[int, int]:
-        """Lanes of one vector, and of as many as a step takes."""
+        """The lanes of one vector, and those of an unrolled iteration."""
         narrow = max(self.variant.vector_bytes // self._widest, 1)
         if self.few and self.few < narrow:
             return self.few, self.few
@@ -281,33 +297,33 @@ class Loops(Targets):
             return narrow, narrow
         return narrow, narrow * self.variant.unroll
 
-    @kept_property
+    @unlocked_cached_property
     def _widest(self) -> int:
-        """Bytes of the largest element of which a vector is made."""
+        """Bytes of the widest element that is vectorized."""
         inner = [target for target in self.targets if self.lane_loop in target.loops]
         if self.lane_loop in self.rows or not inner:
             nodes = [node for cone in self.nest.cones for node in (*cone.nodes, *cone.leaves.values())]
-        else:  # what is computed once for a row does not count
+        else:  # values computed once per row do not count
             nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.place)]
             nodes += [one.reduction[0] for one in inner if one.reduction]
-        # A number that is the same for all elements fills no vector, nor does what they are counted with.
+        # Scalars fill no vector, nor do indices.
         fills = [
             node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)
         ]
         return max([NUMBERS[node.dtype].size for node in fills], default=1)
 
     def _is_one_index(self, node: Node) -> bool:
-        """Whether a node is the index of what is found in all there is: lanes are as many as of what is searched.
+        """Return whether a node is the index found in the whole array: the searched elements determine the lanes.
 
-        Rows are most often too short for steps of so many.
+        Rows are mostly too short for so many lanes.
         """
         return node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax") and not self.rows
 
     @property
     def range_loop(self) -> int | None:
-        """The outermost loop, parts of which can run apart; None where a reduction spans everything."""
+        """The outermost loop, ranges of which can run in parallel; None where a reduction spans everything."""
         if any(target.node.operation == "placed" for target in self.targets):
-            return None  # of equal numbers the last one counts
+            return None  # of equal indices the last store wins
         if self.order:
             return self.order[0]
         if any(target.reduction for target in self.targets) or not self.columns or self.scanned:
@@ -323,27 +339,27 @@ class Loops(Targets):
 
 
 def least_steps(extent: Number) -> int:
-    """The least that the extent of a loop is where code runs, by what was decided about it alone."""
+    """The least trip count that guards imply."""
     if not isinstance(extent, Extent):
         return int(extent)
-    found = extents.least_of(extent) or 0
+    result = symbolic_dims.least_of(extent) or 0
     for guard in extent.scope.guards.values():
-        beyond = extent - guard.extent
-        if guard.sign in (">", ">=") and not isinstance(beyond, Extent):
-            found = max(found, int(beyond) + (guard.sign == ">"))
-    return found
+        difference = extent - guard.extent
+        if guard.sign in (">", ">=") and not isinstance(difference, Extent):
+            result = max(result, int(difference) + (guard.sign == ">"))
+    return result
 
 
 def most_steps(extent: Number) -> int | None:
-    """The most that the extent of a loop is where code runs, by what was decided about it alone; None if any."""
+    """The largest trip count that guards imply; None if they do not bound it."""
     if not isinstance(extent, Extent):
         return int(extent)
     bounds = []
     for guard in extent.scope.guards.values():
-        beyond = extent + guard.extent
-        if guard.sign in (">", ">=", "==") and not isinstance(beyond, Extent):
-            bounds.append(int(beyond) - (guard.sign == ">"))
-        apart = extent - guard.extent
-        if guard.sign == "==" and not isinstance(apart, Extent):
-            bounds.append(int(apart))
+        total = extent + guard.extent
+        if guard.sign in (">", ">=", "==") and not isinstance(total, Extent):
+            bounds.append(int(total) - (guard.sign == ">"))
+        difference = extent - guard.extent
+        if guard.sign == "==" and not isinstance(difference, Extent):
+            bounds.append(int(difference))
     return min(bounds, default=None)

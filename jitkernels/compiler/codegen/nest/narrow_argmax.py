@@ -1,31 +1,31 @@
-"""Where the extreme of narrow integers is: steps are counted, which are the same in all lanes, in as few bits."""
+"""``argmin`` and ``argmax`` of narrow integers: each lane stores the number of the iteration, in as few bits."""
 
 from dataclasses import dataclass
 
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
-from jitkernels.graph.emit.conversions import converted, spread
-from jitkernels.graph.emit.reductions import LAST, Accumulator
+from jitkernels.compiler.codegen.core.casts import broadcast, converted
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
+from jitkernels.compiler.codegen.nest.accumulators import LAST, Accumulator
 
 
 @dataclass
-class StepCounts(Accumulator):
-    """What finds an extreme in a part of so many steps as numbers without a sign of its `index_dtype` count."""
+class NarrowArgmax(Accumulator):
+    """Finds an extreme in a chunk; indices are iteration numbers, unsigned integers of `index_dtype`."""
 
     def longest(self) -> int:
-        """Elements of the longest part."""
+        """The most elements of a chunk."""
         return LAST[self.index_dtype] * self.lanes
 
     def step(self, block: Block, index: str) -> str:
-        """The number of the step that begins with an element, in all lanes."""
+        """The number of the iteration that begins at an element, in all lanes."""
         function = self.values.function
-        apart = function.new(block, f"sub nsw i64 {index}, {self.first}")
-        number = function.new(block, f"lshr i64 {apart}, {self.lanes.bit_length() - 1}")
+        offset = function.new(block, f"sub nsw i64 {index}, {self.first}")
+        number = function.new(block, f"lshr i64 {offset}, {self.lanes.bit_length() - 1}")
         narrow = converted(function, block, Register(number, "int64"), self.index_dtype)
-        return spread(function, block, narrow, self.lanes).text
+        return broadcast(function, block, narrow, self.lanes).text
 
     def give(self, block: Block, other: Accumulator) -> None:
-        """Let another one go on, for which indices are those of elements."""
-        found = Accumulator(
+        """Accumulate into an accumulator whose indices are those of elements."""
+        with_indices = Accumulator(
             self.values, self.kind, self.dtype, self.lanes, index_dtype="int32", first=self.first
         )
         function, lanes, counts = self.values.function, self.lanes, llvm_type(self.index_dtype, self.lanes)
@@ -38,8 +38,8 @@ class StepCounts(Accumulator):
         numbers = ", ".join(f"i32 {lane}" for lane in range(lanes))
         index = new(block, f"add {kind} {first}, <{numbers}>")
         index = new(
-            block, f"select {llvm_type('bool', lanes)} {none}, {kind} {found._last()}, {kind} {index}"
+            block, f"select {llvm_type('bool', lanes)} {none}, {kind} {with_indices._last()}, {kind} {index}"
         )
-        block.lines.append(f"  store {kind} {index}, ptr {found.index}")
-        found._store(block, found.part, self._load(block, self.part))
-        found.give(block, other)
+        block.lines.append(f"  store {kind} {index}, ptr {with_indices.index}")
+        with_indices._store(block, with_indices.part, self._load(block, self.part))
+        with_indices.give(block, other)

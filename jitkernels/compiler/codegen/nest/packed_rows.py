@@ -1,23 +1,23 @@
-"""Several short rows at once: the columns of each are lanes of one wide vector, one row behind another.
+"""Pack several short rows into one wide vector: the columns of each row are adjacent lanes.
 
-What is a number for every row is a vector of as many lanes as there are rows, so that square roots and quotients of all
-are computed together, and rows are added up by folding the vectors of all of them into one.
+A scalar per row is a vector of as many lanes as there are rows, so that square roots and quotients of all rows are
+computed together, and rows are summed by folding the vectors of all of them into one.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
-from jitkernels.graph.emit.conversions import spread
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.values import Values
-from jitkernels.graph.ir import Node
+from jitkernels.compiler.codegen.core.casts import broadcast
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
+from jitkernels.compiler.codegen.nest.value_emitter import Values
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
 
 
 @dataclass
 class RowGroup(Values):
-    """Values in a step over `rows` rows of at most `columns` columns.
+    """Values in an iteration over `rows` rows of at most `columns` columns.
 
     `row`: the block of the group, and `whole`: that of all its elements. `single`: the same for each row alone.
     """
@@ -33,16 +33,20 @@ class RowGroup(Values):
 
     def __post_init__(self) -> None:
         self.alone = Values(
-            self.function, self.lane_loop, self.arrays, self.inside, is_delicate=self.is_delicate
+            self.function,
+            self.lane_loop,
+            self.arrays,
+            self.inside,
+            keeps_fp_flags_exact=self.keeps_fp_flags_exact,
         )
 
     def begin(self, block: Block, numbers: list[str]) -> None:
-        """A step over the rows of these numbers."""
+        """Begin an iteration over rows with these indices."""
         self.row = Block(block, self.row_loop, numbers[0], self.rows, lines=block.lines)
         self.alone_rows = [Block(block, self.row_loop, number, lines=block.lines) for number in numbers]
 
     def at(self, block: Block, column: str, masks: tuple[str, str]) -> None:
-        """The columns from one on, in a block of the group's; masks are those of one row and of all, if any is off."""
+        """Begin the columns from `column` on; `masks`: those of one row and of all rows, "" if all lanes are active."""
         self.whole = Block(
             self.row, self.lane_loop, column, self.rows * self.columns, masks[1], lines=block.lines
         )
@@ -72,31 +76,31 @@ class RowGroup(Values):
         return self._of_rows(loops, lambda one: self.alone._iota(one, node, place)[1])
 
     def _of_rows(
-        self, loops: "set[int] | set[int | None]", found: Callable[[Block], Register]
+        self, loops: "set[int] | set[int | None]", load_row: Callable[[Block], Register]
     ) -> tuple[Block, Register]:
-        """What is found for each row, side by side; once, if it is the same for all."""
+        """Concatenate a value of each row; broadcast it if it is the same for all rows."""
         if self.row_loop not in loops:
-            one = found(self.single[0][1])
+            value = load_row(self.single[0][1])
             numbers = [i % self.columns for i in range(self.columns * self.rows)]
-            return self.whole, self._shuffled(self.whole, one, one, numbers)
+            return self.whole, self._shuffled(self.whole, value, value, numbers)
         inside = self.lane_loop in loops
         home = self.whole if inside else self.row
-        return home, self._joined(home, [found(row[inside]) for row in self.single])
+        return home, self._joined(home, [load_row(row[inside]) for row in self.single])
 
     def _joined(self, block: Block, parts: list[Register]) -> Register:
-        """Registers one behind another."""
+        """Concatenate registers."""
         if parts[0].lanes == 1:
             return self._listed(block, parts)
         while len(parts) > 1:
             numbers = [*range(2 * parts[0].lanes)]
             parts = [
-                self._shuffled(block, one, other, numbers)
-                for one, other in zip(parts[::2], parts[1::2], strict=True)
+                self._shuffled(block, part, other, numbers)
+                for part, other in zip(parts[::2], parts[1::2], strict=True)
             ]
         return parts[0]
 
     def _listed(self, block: Block, parts: list[Register]) -> Register:
-        """Numbers as a vector."""
+        """Build a vector of scalars."""
         if len(parts) == 1:
             return parts[0]
         kind, vector, text = llvm_type(parts[0].dtype), llvm_type(parts[0].dtype, len(parts)), "poison"
@@ -104,20 +108,20 @@ class RowGroup(Values):
             text = self.function.new(block, f"insertelement {vector} {text}, {kind} {part.text}, i64 {i}")
         return Register(text, parts[0].dtype, len(parts))
 
-    def _shuffled(self, block: Block, one: Register, other: Register, numbers: list[int]) -> Register:
-        if numbers == [*range(one.lanes)]:
-            return one
-        vector, order = llvm_type(one.dtype, one.lanes), ", ".join(f"i32 {number}" for number in numbers)
+    def _shuffled(self, block: Block, left: Register, right: Register, numbers: list[int]) -> Register:
+        if numbers == [*range(left.lanes)]:
+            return left
+        vector, order = llvm_type(left.dtype, left.lanes), ", ".join(f"i32 {number}" for number in numbers)
         text = self.function.new(
             block,
-            f"shufflevector {vector} {one.text}, {vector} {other.text}, <{len(numbers)} x i32> <{order}>",
+            f"shufflevector {vector} {left.text}, {vector} {right.text}, <{len(numbers)} x i32> <{order}>",
         )
-        return Register(text, one.dtype, len(numbers))
+        return Register(text, left.dtype, len(numbers))
 
     def store(self, block: Block, array: Array, place: IndexMap, value: Register) -> None:
-        """Write the part of each row."""
+        """Store each row's part."""
         inside = block is self.whole
-        value = spread(self.function, block, value, self.lanes(block))
+        value = broadcast(self.function, block, value, self.lanes(block))
         for i, row in enumerate(self.single):
             if inside:
                 numbers = [i * self.columns + column for column in range(self.columns)]

@@ -1,42 +1,44 @@
-"""Reductions of everything: in blocks that threads share, each of which leaves what it came to; joined in order then.
+"""Parallel full reductions: the thread pool reduces blocks, and the partial results are combined in order.
 
-How many blocks there are follows from the number of elements alone, so that a result has the same bits whatever the
-number of threads. Every phase is a function of its own, ``i64 @name(ptr context, i64 begin, i64 end)`` for a range of
-blocks. A context is the frame, where blocks leave what they come to, elements in a block along the outermost loop, and
-what earlier phases came to.
+The number of elements alone determines the blocks, so that results are bitwise reproducible for any number of
+threads. Every phase is a function of its own, ``i64 @name(ptr context, i64 begin, i64 end)`` for a range of blocks. A
+context is the frame, the partial results, the iterations of the outermost loop per block, and the results of earlier
+phases.
 """
 
-from jitkernels.graph import extents
-from jitkernels.graph.emit.blocks import Block, Function, Register, memory_type
-from jitkernels.graph.emit.nests import Emitter
-from jitkernels.graph.emit.reductions import Accumulator, all_decided
-from jitkernels.graph.emit.targets import Target
-from jitkernels.graph.extents import Extent
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, memory_type
+from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
+from jitkernels.compiler.codegen.nest.nest_emitter import Emitter
+from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.symbolic_dims import Extent
 
 BLOCK, MOST_BLOCKS = 16384, 64
-"""Elements of four bytes of a block at least, and how many blocks there are at most."""
+"""The least 4-byte elements of a block, and the most blocks."""
 ALIGNED = 1024
-"""Steps of which blocks have a multiple along lanes."""
+"""Blocks of the lane loop have a multiple of so many iterations."""
 FRAME, PARTIALS, STEP, EARLIER = range(4)
 
 
 def least_block(emitter: Emitter) -> int:
-    """Elements of a block at least: of narrow ones more, as they take no longer."""
+    """The least elements of a block: more for narrow ones, as they take no longer."""
     sizes = [NUMBERS[leaf.dtype].size for cone in emitter.nest.cones for leaf in cone.leaves.values()]
     return BLOCK * max(4 // max(sizes, default=4), 1)
 
 
 def serves(emitter: Emitter) -> bool:
-    """Whether a nest reduces everything, and may have more than one block."""
-    found = [target for target in emitter.targets if target.loops]
-    sizes = [extents.product(emitter.extents[loop] for loop in target.loops) for target in found]
+    """Return whether a nest reduces everything, and may have more than one block."""
+    results = [target for target in emitter.targets if target.loops]
+    sizes = [symbolic_dims.product(emitter.extents[loop] for loop in target.loops) for target in results]
     is_large = any(isinstance(size, Extent) or size >= 2 * least_block(emitter) for size in sizes)
-    return is_large and not emitter.order and not emitter.scanned and all(one.reduction for one in found)
+    return (
+        is_large and not emitter.order and not emitter.scanned and all(result.reduction for result in results)
+    )
 
 
 class BlockwiseEmitter(Emitter):
-    """Writes a nest that reduces everything, and a function for each of its phases."""
+    """Emits a nest that reduces everything, and a function for each of its phases."""
 
     def text(self) -> str:
         self.parts: list[str] = []
@@ -49,8 +51,10 @@ class BlockwiseEmitter(Emitter):
         part = Part(self.nest, self.arrays, Function(function.library, function.places), self.variant, name)
         part.begin(self)
         accumulators = self._begun(block, targets, 1, is_long=True)
-        slots = [slot for one in accumulators for slot in _slots(one)]
-        self.parts.append(part.part_text(loops, [self.targets.index(one) for one in targets], len(slots)))
+        slots = [slot for accumulator in accumulators for slot in _slots(accumulator)]
+        self.parts.append(
+            part.part_text(loops, [self.targets.index(target) for target in targets], len(slots))
+        )
 
         context = function.variable(f"[{EARLIER + len(self.values.reduced)} x i64]")
         partials = function.variable(f"[{MOST_BLOCKS * len(slots)} x i64]")
@@ -62,60 +66,61 @@ class BlockwiseEmitter(Emitter):
         step_place = _word(function, block, context, STEP)
         whole, size = (
             function.extent(self.extents[loops[0]]),
-            function.extent(extents.product(self.extents[loop] for loop in loops)),
+            function.extent(symbolic_dims.product(self.extents[loop] for loop in loops)),
         )
-        blocks, small, go = function.label(), function.label(), function.label()
+        blocks, small, join_label = function.label(), function.label(), function.label()
         is_large = new(block, f"icmp sge i64 {size}, {2 * least_block(self)}")
         block.lines += [f"  br i1 {is_large}, label %{blocks}, label %{small}", f"{small}:"]
         block.lines += [f"  store i64 {whole}, ptr {step_place}", f"  store i64 1, ptr {count_at}"]
         new(block, f"call i64 @{name}(ptr {context}, i64 0, i64 1)")
-        block.lines += [f"  br label %{go}", f"{blocks}:"]
+        block.lines += [f"  br label %{join_label}", f"{blocks}:"]
         step, count = self._divided(block, loops[0], whole, size)
         block.lines += [f"  store i64 {step}, ptr {step_place}", f"  store i64 {count}, ptr {count_at}"]
         work = new(block, f"mul i64 {size}, {self.nest.work_of_step}")
         new(block, f"call i64 @jk_share(ptr {context}, ptr @{name}, i64 {count}, i64 1, i64 {work})")
-        block.lines += [f"  br label %{go}", f"{go}:"]
+        block.lines += [f"  br label %{join_label}", f"{join_label}:"]
 
-        def joined(inside: Block) -> None:
+        def combine(inside: Block) -> None:
             first = new(inside, f"mul nsw i64 {inside.index}, {len(slots)}")
-            at = new(inside, f"getelementptr i64, ptr {partials}, i64 {first}")
+            slot_address = new(inside, f"getelementptr i64, ptr {partials}, i64 {first}")
             number = 0
             for one in accumulators:
                 one.next_part(inside)
-                found = []
+                one.next_group(inside)
+                results = []
                 for dtype in _slots(one):
-                    found.append(self._load(inside, dtype, _word(function, inside, at, number)))
+                    results.append(self._load(inside, dtype, _word(function, inside, slot_address, number)))
                     number += 1
-                one.take(inside, found[0], "", found[1].text if len(found) > 1 else "")
+                one.take(inside, results[0], "", results[1].text if len(results) > 1 else "")
 
-        self.counted(block, None, "0", new(block, f"load i64, ptr {count_at}"), 1, 1, joined)
+        self.counted(block, None, "0", new(block, f"load i64, ptr {count_at}"), 1, 1, combine)
         for target, accumulator in zip(targets, accumulators, strict=True):
             assert target.reduction is not None, "of a nest that reduces everything"
             self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
 
     def _divided(self, block: Block, loop: int, whole: str, size: str) -> tuple[str, str]:
-        """Steps of the outermost loop that make one block, and how many blocks that gives."""
+        """Return the iterations of the outermost loop per block, and the number of blocks."""
         new = self.function.new
         self.function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-        wanted = new(block, f"sdiv i64 {size}, {least_block(self)}")
-        wanted = new(block, f"call i64 @llvm.smin.i64(i64 {wanted}, i64 {MOST_BLOCKS})")
+        block_count = new(block, f"sdiv i64 {size}, {least_block(self)}")
+        block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MOST_BLOCKS})")
         unit = ALIGNED if loop == self.lane_loop else 1
-        parts = new(block, f"mul i64 {wanted}, {unit}")
-        more = new(block, f"add i64 {whole}, {new(block, f'sub i64 {parts}, 1')}")
-        step = new(block, f"mul i64 {new(block, f'sdiv i64 {more}, {parts}')}, {unit}")
+        units = new(block, f"mul i64 {block_count}, {unit}")
+        rounded_up = new(block, f"add i64 {whole}, {new(block, f'sub i64 {units}, 1')}")
+        step = new(block, f"mul i64 {new(block, f'sdiv i64 {rounded_up}, {units}')}, {unit}")
         last = new(block, f"add i64 {whole}, {new(block, f'sub i64 {step}, 1')}")
         return step, new(block, f"sdiv i64 {last}, {step}")
 
-    def _load(self, block: Block, dtype: str, place: str) -> Register:
-        text = self.function.new(block, f"load {memory_type(dtype)}, ptr {place}")
+    def _load(self, block: Block, dtype: str, address: str) -> Register:
+        text = self.function.new(block, f"load {memory_type(dtype)}, ptr {address}")
         return self.values.from_memory(block, text, dtype, 1)
 
 
 class Part(BlockwiseEmitter):
-    """Writes the function of one phase."""
+    """Emits the function of one phase."""
 
     def begin(self, whole: BlockwiseEmitter) -> None:
-        """Know what is in the context."""
+        """Load the results of earlier phases from the context."""
         self.limits: dict[int, tuple[str, str]] = {}
         function = self.function
         block = function.block
@@ -125,7 +130,7 @@ class Part(BlockwiseEmitter):
             self.values.reduced[key] = block, self._load(block, register.dtype, place)
 
     def part_text(self, loops: list[int], numbers: list[int], words: int) -> str:
-        """The function: for each of its blocks, what the phase's reductions come to."""
+        """Return the function: the partial results of the phase's reductions for each block."""
         function, new = self.function, self.function.new
         block, outer = function.block, loops[0]
         targets = [self.targets[number] for number in numbers]
@@ -140,18 +145,20 @@ class Part(BlockwiseEmitter):
             begin = new(inside, f"mul nsw i64 {inside.index}, {step}")
             ahead = new(inside, f"add nsw i64 {begin}, {step}")
             end = new(inside, f"call i64 @llvm.smin.i64(i64 {ahead}, i64 {whole})")
-            # Of blocks behind the one that decides, nothing counts.
+            # Blocks behind a deciding one do not matter.
             done = new(inside, f"load i1, ptr {decided}")
             end = new(inside, f"select i1 {done}, i64 {begin}, i64 {end}")
             self.limits = {outer: (begin, end)}
             self.accumulate(inside, loops, targets)
             first = new(inside, f"mul nsw i64 {inside.index}, {words}")
             at = new(inside, f"getelementptr i64, ptr {partials}, i64 {first}")
-            if all(one.decides for one in self.accumulators):
+            if all(accumulator.decides for accumulator in self.accumulators):
                 all_done = new(inside, f"or i1 {done}, {all_decided(inside, self.accumulators)}")
                 inside.lines.append(f"  store i1 {all_done}, ptr {decided}")
-            found = [register for one in self.accumulators for register in one.partial(inside)]
-            for number, register in enumerate(found):
+            results = [
+                register for accumulator in self.accumulators for register in accumulator.partial(inside)
+            ]
+            for number, register in enumerate(results):
                 _store(function, inside, register, _word(function, inside, at, number))
 
         self.counted(block, None, "%begin", "%end", 1, 1, one_block)
@@ -166,7 +173,7 @@ class Part(BlockwiseEmitter):
 
 
 def _slots(accumulator: Accumulator) -> list[str]:
-    """The dtypes of what a block leaves of an accumulator."""
+    """The dtypes of an accumulator's partial result."""
     return [accumulator.inner, *(["int64"] if accumulator.is_index else [])]
 
 
@@ -174,8 +181,8 @@ def _word(function: Function, block: Block, base: str, number: int) -> str:
     return function.new(block, f"getelementptr i64, ptr {base}, i64 {number}")
 
 
-def _store(function: Function, block: Block, register: Register, place: str) -> None:
+def _store(function: Function, block: Block, register: Register, address: str) -> None:
     text = register.text
     if register.dtype == "bool":
         text = function.new(block, f"zext i1 {text} to i8")
-    block.lines.append(f"  store {memory_type(register.dtype)} {text}, ptr {place}")
+    block.lines.append(f"  store {memory_type(register.dtype)} {text}, ptr {address}")

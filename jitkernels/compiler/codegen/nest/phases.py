@@ -1,48 +1,51 @@
-"""What a nest computes: the inputs of its reductions and its roots, each in the phase behind those that it needs."""
+"""The phases of a loop nest.
+
+Inputs of its reductions and its outputs, each in the phase behind those that it depends on.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import cones, extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Function
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.values import Pair, Values
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node
-from jitkernels.graph.nests import Nest
-from jitkernels.records import record
+from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.codegen.nest.value_emitter import Pair, Values
+from jitkernels.compiler.ir import access_map, symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.core.frozen_dataclass import record
 
 
 @record
 class Variant:
-    """How a nest is made: bytes of a vector, and how many of them a step of the loop takes at once.
+    """The schedule of a loop nest: bytes of a vector, and the unroll factor of the lane loop.
 
-    `stream`: of results from so many bytes on, whole lines go past the caches, where they would not stay; 0 for never.
-    `fetches`: what is read comes from memory, and what is reduced is asked for before it is needed.
-    `is_delicate`: lanes that are off may set no flag of the processor, whatever they compute. `any_size`: no code is
-    left out because sizes such as those traced do not want it. `halves`: what whole vectors leave of a row is done by
-    half of one, and half of that, which is sooner done for a few lanes than a vector with lanes that are off.
-    `neighbours`: rows that read some of the same elements are computed two at once (see `neighbour_rows`). `is_fresh`:
-    the last element of a row may have been written just now (see `reduced_rows`).
+    `stream`: outputs of at least so many bytes are stored past the caches; 0 for never. `fetches`: operands come from
+    memory, and reduced ones are prefetched. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
+    `any_size`: emit code for all sizes, not only for sizes such as the traced ones. `halves`: compute the remainder
+    of a row by half a vector, a quarter and so on, which is faster for few lanes than a masked vector. `neighbours`:
+    unroll and jam rows that load the same elements (see `unroll_and_jam`). `reads_recent_store`: the last element
+    of a row may
+    have been stored just before (see `row_reduction`).
     """
 
     vector_bytes: int = 64
     unroll: int = 2
     stream: int = 0
     fetches: bool = False
-    is_delicate: bool = False
+    keeps_fp_flags_exact: bool = False
     any_size: bool = False
     halves: bool = False
     neighbours: bool = False
-    is_fresh: bool = False
+    reads_recent_store: bool = False
 
 
 @dataclass
 class Target:
-    """What a phase computes: the input of a reduction, or a root to be stored. `loops` are those of its phase.
+    """A computation of a phase: the input of a reduction, or an output to store. `loops`: the loops of its phase.
 
-    `where`: the place in the array that it goes to.
+    `where`: the access map of the store.
     """
 
     node: Node
@@ -75,52 +78,54 @@ class Targets:
         self.columns = list(range(len(nest.rows), len(loops)))
         inside = {id(store.cone.root) for store in nest.stores}
         outside = {key: array for key, array in self.arrays.items() if key not in inside}
-        is_delicate = self.variant.is_delicate
-        self.values = Values(self.function, None, outside, self.inside, is_delicate=is_delicate)
+        keeps_fp_flags_exact = self.variant.keeps_fp_flags_exact
+        self.values = Values(
+            self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact
+        )
         self.targets = self._targets()
 
-    def inside(self, node: Node, number: int, place: IndexMap) -> IndexMap:
-        """The place of an input. Loops of a reduction over as many columns as the nest has are those."""
-        where = cones.place_in(node, number, place)
+    def inside(self, node: Node, operand_index: int, access_map_: IndexMap) -> IndexMap:
+        """The access map of an operand. Loops of a reduction over the nest's columns are the nest's own."""
+        operand_map = access_map.operand_access_map(node, operand_index, access_map_)
         if node.operation == "reduce":
             loops = dict(
                 zip(
-                    range(cones.INNER, cones.INNER + len(node.options["axes"])),
+                    range(access_map.INNER, access_map.INNER + len(node.options["axes"])),
                     self.loops_of(node),
                     strict=True,
                 )
             )
-            where = tuple(
+            operand_map = tuple(
                 (start, tuple((loops.get(loop, loop), step) for loop, step in steps))
-                for start, steps in where
+                for start, steps in operand_map
             )
-        return self._without(where)
+        return self._without(operand_map)
 
-    def _without(self, place: IndexMap) -> IndexMap:
+    def _without(self, access_map_: IndexMap) -> IndexMap:
         if not self.dropped:
-            return place
+            return access_map_
         return tuple(
             (start, tuple((loop, step) for loop, step in steps if loop not in self.dropped))
-            for start, steps in place
+            for start, steps in access_map_
         )
 
     def loops_of(self, reduction: Node) -> tuple[int, ...]:
-        """The loops over what a reduction reduces, the same also when some of them have become one."""
+        """The loops of a reduction, the same also after some of them were collapsed."""
         if id(reduction) not in self.reducing:
             self.reducing[id(reduction)] = self._new_loops(reduction)
         return self.reducing[id(reduction)]
 
     def _new_loops(self, reduction: Node) -> tuple[int, ...]:
         shape = [reduction.inputs[0].shape[i] for i in reduction.options["axes"]]
-        if extents.key_of_shape(shape) == extents.key_of_shape(self.nest.columns):
+        if symbolic_dims.key_of_shape(shape) == symbolic_dims.key_of_shape(self.nest.columns):
             return tuple(range(len(self.nest.rows), len(self.nest.rows) + len(shape)))
-        first = cones.INNER
+        first = access_map.INNER
         while any(
-            first + i in self.extents and not same(self.extents[first + i], one)
-            for i, one in enumerate(shape)
+            first + i in self.extents and not same(self.extents[first + i], extent)
+            for i, extent in enumerate(shape)
         ):
             first += 64
-        self.extents |= {first + i: one for i, one in enumerate(shape)}
+        self.extents |= {first + i: extent for i, extent in enumerate(shape)}
         return tuple(range(first, first + len(shape)))
 
     def _targets(self) -> list[Target]:
@@ -137,13 +142,13 @@ class Targets:
             loops = tuple(self.columns) if cone.root.ndim > len(self.rows) else ()
             where = place
             if cone.root.operation == "placed":
-                where = cones.place_written(cone.root, place)
+                where = access_map.scattered_access_map(cone.root, place)
             targets.append(Target(cone.root, place, phase, loops, array=array, where=where))
         return targets
 
     def _reductions(self, root: Node, place: IndexMap, done: dict[Any, Target]) -> list[Target]:
-        """The reductions that a root needs, each behind those that it needs itself."""
-        found: list[Target] = []
+        """The reductions that a root depends on, in topological order."""
+        results: list[Target] = []
         stack: list[tuple[Node, IndexMap, bool]] = [(root, place, False)]
         seen: set[Any] = set()
         while stack:
@@ -155,28 +160,28 @@ class Targets:
                 self.phases[key] = phase
                 target = Target(node.inputs[0], inner, phase, self.loops_of(node), reduction=(node, where))
                 done[key] = target
-                found.append(target)
+                results.append(target)
                 continue
             if key in seen or key in done or id(node) in self.values.arrays:
                 continue
             seen.add(key)
             if node.operation == "reduce":
                 stack.append((node, where, True))
-            stack += [(one, self.inside(node, i, where), False) for i, one in enumerate(node.inputs)]
-        return found
+            stack += [(operand, self.inside(node, i, where), False) for i, operand in enumerate(node.inputs)]
+        return results
 
     def _last_phase(self, node: Node, place: IndexMap) -> int:
-        """The phase of the last reduction that a node needs; 0 if it needs none."""
+        """The phase of the last reduction that a node depends on; 0 if there is none."""
         last, seen = 0, set()
         stack = [(node, place)]
         while stack:
-            one, where = stack.pop()
-            key = self.values.key(one, where)
-            if key in seen or id(one) in self.values.arrays:
+            current, where = stack.pop()
+            key = self.values.key(current, where)
+            if key in seen or id(current) in self.values.arrays:
                 continue
             seen.add(key)
             if key in self.phases:
                 last = max(last, self.phases[key])
                 continue
-            stack += [(inner, self.inside(one, i, where)) for i, inner in enumerate(one.inputs)]
+            stack += [(inner, self.inside(current, i, where)) for i, inner in enumerate(current.inputs)]
         return last

@@ -1,31 +1,32 @@
-"""Rows that are reduced one by one: whole steps, what these leave of a row, and how all lanes become one number.
+"""Row reductions: an unrolled main loop, the remainder, and a horizontal reduction.
 
-Where a loop writes elements of the row that it reads, as in a Cholesky decomposition, that of the round before is taken
-by itself, behind all others, and what vectors leave of these by half a vector, and half of that: a processor hands a
-number that is on its way to memory to who reads that number, but has whoever reads a vector with it in it wait until it
-is there.
+Where a loop stores elements of the row that it loads, as in a Cholesky decomposition, the element of the previous
+iteration is loaded by itself, last, and the remainder of the others by half a vector, a quarter, and so on:
+processors forward a store in flight to a load of the same number, but a vector load that contains it waits until the
+store is done.
 """
 
 from collections.abc import Callable
 
-from jitkernels.graph.emit.blocks import Block
-from jitkernels.graph.emit.parts import Steps, whole_steps
-from jitkernels.graph.emit.reductions import Accumulator, all_decided
-from jitkernels.graph.emit.short_rows import ShortRows
-from jitkernels.graph.emit.step_counts import StepCounts
-from jitkernels.graph.emit.targets import Target
-from jitkernels.graph.extents import is_moving
+from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
+from jitkernels.compiler.codegen.nest.chunked_row_loop import Steps, whole_steps
+from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
+from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.small_row_packing import ShortRows
+from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.microkernels.maths.blocked_summation import ADDS
 
-CHUNK = 4096
-"""Elements of which a sum of floats is one part."""
+SEARCHED = 4096
+"""The elements of a row between two early exits of a search."""
 COUNTED = 1 << 30
-"""Elements that are counted in 32 bits."""
+"""The most elements that 32-bit indices address."""
 MOST_HALVED = 8
-"""Lanes of vectors whose rows end in halves: each half is code of its own."""
+"""The most lanes of vectors whose remainder is halved: each half is code of its own."""
 
 
 class ReducedRows(ShortRows):
-    """Writes the rows of one nest that are reduced to numbers."""
+    """Emits the row reductions of one nest."""
 
     accumulators: list[Accumulator]
 
@@ -40,27 +41,24 @@ class ReducedRows(ShortRows):
         *,
         is_alone: bool,
     ) -> None:
-        """A row that is reduced: by as many vectors as a step takes, if it is as long, and by single ones then.
+        """Emit a row reduction: unrolled vectors, if the row is long enough, and then single ones.
 
-        Where nothing else `is` done `alone` with it, it ends with the part that decides what is found.
+        With `is_alone` there is nothing else to compute, and the row ends behind the chunk that decides the result.
         """
         first, end = self._limits(loop)
         new = self.function.new
-        is_fresh = self._is_fresh(reductions) and narrow == wide <= MOST_HALVED
-        if is_fresh:
-            some = new(block, f"icmp sgt i64 {end}, {first}")
-            one_less = new(block, f"zext i1 {some} to i64")
-            if self._begins_fresh(loop):
-                fresh, first = first, new(block, f"add nsw i64 {first}, {one_less}")
+        reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MOST_HALVED
+        if reads_recent_store:
+            is_nonempty = new(block, f"icmp sgt i64 {end}, {first}")
+            skipped = new(block, f"zext i1 {is_nonempty} to i64")
+            if self._begins_with_recent_store(loop):
+                recent_index, first = first, new(block, f"add nsw i64 {first}, {skipped}")
             else:
-                fresh = end = new(block, f"sub nsw i64 {end}, {one_less}")
-        rest = [self._rest(target, narrow) for target in reductions]
-        for one in rest:
-            one.begin(block)
+                recent_index = end = new(block, f"sub nsw i64 {end}, {skipped}")
+        rest = self._started(block, [self._rest(target, narrow) for target in reductions])
         count = new(block, f"sub nsw i64 {end}, {first}")
-        whole = new(block, f"and i64 {count}, {-wide}")
-        stop = new(block, f"add nsw i64 {first}, {whole}")
-        inside = Block(block, -1)
+        main_count = new(block, f"and i64 {count}, {-wide}")
+        main_end, inside = new(block, f"add nsw i64 {first}, {main_count}"), Block(block, -1)
         self.accumulators = [self._part(target, wide, is_wide=True) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for _, other in pairs:
@@ -68,46 +66,61 @@ class ReducedRows(ShortRows):
         deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
-        length = max(CHUNK, wide) if deciding or any(one.in_parts for one in rest) else COUNTED
-        counted = [one.longest() for one in self.accumulators if isinstance(one, StepCounts)]
-        length = min([length, *counted])
-        whole_steps(self, inside, Steps(loop, (first, stop), wide, length, step), pairs, deciding)
+        length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else COUNTED)
+        whole_steps(self, inside, Steps(loop, (first, main_end), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines
         else:
-            self._where(block, new(block, f"icmp sgt i64 {whole}, 0"), inside.lines)
+            self._where(block, new(block, f"icmp sgt i64 {main_count}, 0"), inside.lines)
         self.accumulators = rest
         if deciding:
-            stop = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {stop}")
-        if not is_fresh:
-            self.single_vectors(block, loop, (first, stop, end), narrow, wide, step)
+            main_end = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {main_end}")
+        if not reads_recent_store:
+            self.single_vectors(block, loop, (first, main_end, end), narrow, wide, step)
         settled = Block(block, -1)
         for one in rest:
             one.settle(settled)
         if settled.lines:
-            self._where(block, new(block, f"icmp sgt i64 {whole}, {max(CHUNK, wide)}"), settled.lines)
-        if is_fresh:
+            self._where(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
+        if reads_recent_store:
             self._in_half_vectors(block, loop, (first, count), reductions, narrow, step)
-            alone = Block(block, loop, fresh)
+            alone = Block(block, loop, recent_index)
             step(alone)
-            self._where(block, some, alone.lines)
+            self._where(block, is_nonempty, alone.lines)
         else:
             self.accumulators = self._given(block, reductions, 1)
 
-    def _is_fresh(self, reductions: list[Target]) -> bool:
-        """Whether an element of the row may just have been written; of sums alone halves take an addition or two."""
-        kinds = [target.reduction[0].options["kind"] for target in reductions if target.reduction]
-        return self.variant.is_fresh and not self.order and all(kind in ("sum", "prod") for kind in kinds)
+    def _part_length(self, rest: list[Accumulator], summed: int, most: int) -> int:
+        """The elements of a chunk, a power of two: `summed` for float sums, else as many as indices can count."""
+        counted = [
+            accumulator.longest()
+            for accumulator in self.accumulators
+            if isinstance(accumulator, NarrowArgmax)
+        ]
+        least = min([summed if any(one.in_parts for one in rest) else most, *counted])
+        return 1 << (least.bit_length() - 1)
 
-    def _begins_fresh(self, loop: int) -> bool:
-        """Whether that element is the first: of what begins elsewhere in each round, and ends at the same place."""
+    def _reads_recent_store(self, reductions: list[Target]) -> bool:
+        """Return whether a row's element may just have been stored.
+
+        Only for sums, whose halves take an addition or two.
+        """
+        kinds = [target.reduction[0].options["kind"] for target in reductions if target.reduction]
+        return (
+            self.variant.reads_recent_store
+            and not self.order
+            and all(kind in ("sum", "prod") for kind in kinds)
+        )
+
+    def _begins_with_recent_store(self, loop: int) -> bool:
+        """Return whether that element is the first: the row's begin is loop-variant, and its end is not."""
         return any(
-            one == loop and is_moving(start) and not is_moving(start + self.extents[loop] * step)
+            dim_loop == loop and is_moving(start) and not is_moving(start + self.extents[loop] * step)
             for target in self.targets
-            for node, place in self.values.needed(target.node, target.place)
+            for node, access_map in self.values.needed(target.node, target.place)
             if id(node) in self.values.arrays
-            for start, steps in place
-            for one, step in steps
+            for start, steps in access_map
+            for dim_loop, step in steps
         )
 
     def _in_half_vectors(
@@ -119,30 +132,34 @@ class ReducedRows(ShortRows):
         lanes: int,
         step: Callable[[Block], None],
     ) -> None:
-        """What whole vectors left of a row, from its first element and how many it has: half a vector, half of that."""
+        """Emit the remainder of a row, given its first element and its length: half a vector, a quarter, and so on."""
         first, count = limits
         new = self.function.new
         while lanes > 1:
             here = new(block, f"add nsw i64 {first}, {new(block, f'and i64 {count}, {-lanes}')}")
             lanes //= 2
             self.accumulators = self._given(block, reductions, lanes)
-            some = new(block, f"icmp ne i64 {new(block, f'and i64 {count}, {lanes}')}, 0")
+            is_set = new(block, f"icmp ne i64 {new(block, f'and i64 {count}, {lanes}')}, 0")
             part = Block(block, loop, here, lanes)
             step(part)
-            self._where(block, some, part.lines)
+            self._where(block, is_set, part.lines)
 
     def _begun(
         self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool
     ) -> list[Accumulator]:
-        """Accumulators of so many lanes that have taken nothing."""
-        found = [self._accumulator(target, lanes, is_long=is_long) for target in reductions]
-        for one in found:
-            one.begin(block)
-        return found
+        """Initialized accumulators of so many lanes."""
+        return self._started(
+            block, [self._accumulator(target, lanes, is_long=is_long) for target in reductions]
+        )
+
+    def _started(self, block: Block, accumulators: list[Accumulator]) -> list[Accumulator]:
+        for accumulator in accumulators:
+            accumulator.begin(block)
+        return accumulators
 
     def _given(self, block: Block, reductions: list[Target], lanes: int) -> list[Accumulator]:
-        """Accumulators of so many lanes that have taken what those at hand have."""
-        found = self._begun(block, reductions, lanes, is_long=False)
-        for one, other in zip(self.accumulators, found, strict=True):
-            one.give(block, other)
-        return found
+        """Accumulators of so many lanes, with the current ones combined into them."""
+        result = self._begun(block, reductions, lanes, is_long=False)
+        for accumulator, other in zip(self.accumulators, result, strict=True):
+            accumulator.give(block, other)
+        return result

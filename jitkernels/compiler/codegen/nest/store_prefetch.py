@@ -1,40 +1,49 @@
-"""Lines that are asked for before they are written to, where stores to other lines would wait for them.
+"""Prefetch cache lines of outputs before they are stored to, where stores to other lines would wait for them.
 
-A processor that writes in order fetches what comes next for a single run of stores. Of several that take turns each
-store waits for its line, if that is not in the first cache.
+A processor with in-order stores prefetches for a single stream of stores. With several streams each store waits for
+its line, if that is not in L1.
 """
 
 from collections.abc import Sequence
 
-from jitkernels import machine
-from jitkernels.graph.emit.blocks import Block
-from jitkernels.graph.emit.loop_text import LoopWriter
-from jitkernels.graph.emit.targets import Target
-from jitkernels.graph.emit.whole_lines import LINE
-from jitkernels.graph.extents import same
-from jitkernels.native.language.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.aligned_loads import LINE
+from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.core import cpu_target
 
 CALCULATING = 12
-"""Additions for an element from which on it takes longer to compute it than to wait for its line."""
+"""The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
 SOON = 8 * LINE
-"""Bytes behind what is written now: 128 to 2,048 do as well, in the first cache and in the second."""
+"""The prefetch distance in bytes: 128 to 2,048 do as well, in L1 and in L2."""
 
 
-class ComingLines(LoopWriter):
-    """Asks for lines of the results of a nest."""
+class StorePrefetch(LoopWriter):
+    """Prefetches lines of a nest's outputs."""
 
-    def ask_for_lines(self, block: Block, targets: Sequence[Target]) -> None:
-        """Those that come soon of several results along which lanes lie; what is read is there anyway.
+    def prefetch_stores(self, block: Block, targets: Sequence[Target]) -> None:
+        """Prefetch the next lines of several outputs with unit stride along lanes.
 
-        What may go past the caches is asked for where it does not.
+        Lines that are loaded are there anyway. Outputs that may be stored past the caches are prefetched where they
+        are not.
         """
-        if not machine.target().waits_to_write or self.values.mask(block) or self.nest.cost >= CALCULATING:
+        if (
+            not cpu_target.target().stalls_on_store_miss
+            or self.values.mask(block)
+            or self.nest.cost >= CALCULATING
+        ):
             return
         if self.streamed and not block.streamed:
             return
-        found = {one.array.word: one for one in targets if one.array is not None and self._is_run(block, one)}
+        outputs = {
+            target.array.word: target
+            for target in targets
+            if target.array is not None and self._has_unit_stride(block, target)
+        }
         inside, new = Block(block, -1), self.function.new
-        for word, target in found.items() if len(found) > 1 else ():
+        for word, target in outputs.items() if len(outputs) > 1 else ():
             assert target.array is not None, "a root's"
             if word in self.read_words:
                 continue
@@ -46,11 +55,11 @@ class ComingLines(LoopWriter):
         if not inside.lines or not block.streamed:
             block.lines += inside.lines
             return
-        stays = new(self.function.block, f"xor i1 {block.streamed[1]}, true")
-        self._where(block, stays, inside.lines)
+        is_cached = new(self.function.block, f"xor i1 {block.streamed[1]}, true")
+        self._where(block, is_cached, inside.lines)
 
-    def _is_run(self, block: Block, target: Target) -> bool:
-        """Whether a step writes half a line at least of an array, one element behind another."""
+    def _has_unit_stride(self, block: Block, target: Target) -> bool:
+        """Return whether an iteration stores at least half a line with unit stride."""
         if target.array is None or target.node.operation == "placed" or self.lane_loop is None:
             return False
         steps = self.values.coefficients(target.array.strides, target.place)[1]

@@ -1,71 +1,73 @@
-"""Rows of a stencil that are computed together, as they read some of the same elements: these are loaded once for all.
+"""Unroll and jam: compute two rows of a stencil together, so that their common elements are loaded once.
 
-The innermost loop of rows takes two steps at once (unroll and jam). A row ends with a whole vector too, some elements
-of which are of the one before it: it is computed before that one is written, as it may be written over what it was
-computed from.
+The innermost row loop is unrolled by two, and the copies are jammed into one loop of columns. A row ends with a full
+vector too, which overlaps the one before it: it is computed before that one is stored, as the output may alias the
+operands.
 
-It is done in loops, whose arrays are in the caches since the last round, and for results of elements alone, whose rows
-may come in any order: what is reduced has its own ways, and loops with a direction write over what other rows read.
+It applies in loops, whose arrays are in the caches since the last iteration, and to elementwise outputs, whose rows
+may come in any order: reductions have their own schedules, and loops with a direction overwrite what other rows load.
 
-Of two rows, vectors of one are written before those of the other, several at a time: stores that change between lines
-wait for each of them. On processors where those of a single row wait too, lines of the next rows are asked for.
+Of two rows, several vectors of one are stored before those of the other: stores that alternate between lines wait for
+each of them. On processors where stores of a single row wait too, lines of the next rows are prefetched.
 """
 
 from collections.abc import Sequence
 from itertools import product
 
-from jitkernels import machine
-from jitkernels.graph import extents
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit.blocks import Block, Register, llvm_type
-from jitkernels.graph.emit.loops import least_steps
-from jitkernels.graph.emit.memory import Array
-from jitkernels.graph.emit.neighbour_reads import NeighbourReads
-from jitkernels.graph.emit.targets import Target
-from jitkernels.graph.emit.whole_lines import LINE
-from jitkernels.graph.extents import Extent, Number, same
-from jitkernels.kept import kept_property
-from jitkernels.native.language.types import NUMBERS
-from jitkernels.records import record
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.aligned_loads import LINE
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
+from jitkernels.compiler.codegen.nest.loop_order import least_steps
+from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.shared_loads import SharedLoads
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+from jitkernels.core import cpu_target
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
 
 FEW = 6
-"""Vectors of a row up to which these come one after another, and not in a loop, where registers hold their results."""
+"""The most vectors of a row that is fully unrolled, if registers hold their results."""
 TOGETHER = 2
-"""Vectors of longer rows that are computed before they are written."""
+"""Vectors of longer rows that are computed before they are stored."""
 LONG = 8
-"""Vectors of a row from which on that is worth a loop of its own: a guess from the call that was traced."""
+"""The least vectors of a row for which that is worth a loop of its own: a heuristic from the traced call's sizes."""
 FIRST_CACHE = 48 << 10
-"""Bytes that the first cache of a processor holds whose stores wait for lines."""
+"""The L1 bytes of processors whose stores wait for lines."""
 
 
 @record
-class Coming:
-    """Lines that will be written to, by how many elements they are from a place in an array."""
+class PendingLines:
+    """Cache lines to prefetch for stores: an access map of an array, and a distance in elements."""
 
     array: Array
-    place: IndexMap
+    access_map: IndexMap
     distance: str
 
 
-class NeighbourRows(NeighbourReads):
-    """Writes the loops of rows that share what they read."""
+class UnrollAndJam(SharedLoads):
+    """Emits the loops of rows that share loads."""
 
     def are_neighbours(self, loops: Sequence[int], targets: Sequence[Target]) -> bool:
-        """Whether rows share what they read, and are as long as code for them asks."""
+        """Return whether rows share loads, and are as long as the specialized code requires."""
         if not self.may_be_neighbours or len(loops) < 2 or loops[-1] != self.lane_loop or self.streamed:
             return False
         count, lanes = self.extents[loops[-1]], self.whole_vector()
-        if extents.is_moving(count) or lanes < 2 or extents.value_of(count) < lanes:
+        if symbolic_dims.is_moving(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
             return False
         return self.rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self.runs_of(targets))
 
     def in_neighbours(self, block: Block, loops: Sequence[int], targets: Sequence[Target]) -> None:
-        """Loops one in another: two rows at once, then one that is left."""
-        self.nest.variant = f"1 x {machine.target().vector_bytes} bytes, neighbouring rows"
+        """Emit nested row loops: two rows at once, then a single one."""
+        self.nest.variant = f"1 x {cpu_target.target().vector_bytes} bytes, neighbouring rows"
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
-            self.counted(block, loop, begin, end, 1, 1, lambda one: self.in_neighbours(one, inner, targets))
+            self.counted(
+                block, loop, begin, end, 1, 1, lambda inside: self.in_neighbours(inside, inner, targets)
+            )
             return
         if self.rows_share(loop, targets):
             both, new = self.two_rows(loop, targets), self.function.new
@@ -73,59 +75,67 @@ class NeighbourRows(NeighbourReads):
             count = new(block, f"sub nsw i64 {end}, {begin}")
             stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
             self.counted(
-                block, loop, begin, stop, 2, 1, lambda one: self._in_vectors(one, inner[0], both, ahead)
+                block,
+                loop,
+                begin,
+                stop,
+                2,
+                1,
+                lambda inside: self._vector_rows(inside, inner[0], both, ahead),
             )
-            self.counted(block, loop, stop, end, 1, 1, lambda one: self._last_row(one, inner[0], targets))
+            self.counted(
+                block, loop, stop, end, 1, 1, lambda inside: self._last_row(inside, inner[0], targets)
+            )
             return
         ahead = self._coming(loops, targets, 1)
         self.counted(
-            block, loop, begin, end, 1, 1, lambda one: self._in_vectors(one, inner[0], targets, ahead)
+            block, loop, begin, end, 1, 1, lambda inside: self._vector_rows(inside, inner[0], targets, ahead)
         )
 
-    def _coming(self, loops: Sequence[int], targets: Sequence[Target], rows: int) -> list[Coming]:
-        """What is asked for: what so many rows write to that come next.
+    def _coming(self, loops: Sequence[int], targets: Sequence[Target], rows: int) -> list[PendingLines]:
+        """The lines to prefetch: those that the next rows store to.
 
-        Which arrays the first cache holds is a guess from the call that was traced.
+        Which arrays L1 holds is a heuristic from the traced call's sizes.
         """
         loop, inner = loops
-        reads = [(self.values.arrays[id(node)], place) for node, place in self.reads(targets)]
-        writes = [(one.array, one.place) for one in targets if one.array is not None]
+        reads = [(self.values.arrays[id(node)], access_map) for node, access_map in self.reads(targets)]
+        writes = [(target.array, target.place) for target in targets if target.array is not None]
         sizes = self.bytes_along(loop, [*reads, *writes])
-        if not machine.target().waits_to_write or sum(sizes.values()) < FIRST_CACHE:
+        if not cpu_target.target().stalls_on_store_miss or sum(sizes.values()) < FIRST_CACHE:
             return []
-        found = []
-        for array, place in writes:
-            steps = self.values.coefficients(array.strides, place)[1]
+        results = []
+        for array, access_map in writes:
+            steps = self.values.coefficients(array.strides, access_map)[1]
             step, size = steps.get(loop, 0), self.whole_vector() * NUMBERS[array.dtype].size
             if size < LINE // 2 or not same(steps.get(inner, 0), 1):
-                continue  # lines are other ones, or the same again and again
+                continue  # the lines are not adjacent, or the same in all iterations
             for i in range(rows):
-                far = self.onward(loop, step * (rows + i), step * (i - rows))
-                found.append(Coming(array, place, far))
-        return found
+                distance = self.onward(loop, step * (rows + i), step * (i - rows))
+                results.append(PendingLines(array, access_map, distance))
+        return results
 
-    def _in_vectors(
-        self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[Coming]
+    def _vector_rows(
+        self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[PendingLines]
     ) -> None:
-        """Rows in whole vectors, the last of which may begin within the one before it."""
+        """Emit rows by full vectors, the last of which may overlap the one before it."""
         lanes, new = self.whole_vector(), self.function.new
         begin, end = self._limits(loop)
         last = new(block, f"sub nsw i64 {end}, {lanes}")
         vectors = self._vectors(self.extents[loop])
         if vectors <= self._few_vectors:
-            places = [*(str(i * lanes) for i in range(vectors - 1)), last]
-            blocks = [Block(block, loop, one, lanes, lines=block.lines) for one in places]
+            starts = [*(str(i * lanes) for i in range(vectors - 1)), last]
+            blocks = [Block(block, loop, place, lanes, lines=block.lines) for place in starts]
             self._together(blocks, targets, [])
             return
         stop = begin
-        if extents.value_of(self.extents[loop]) >= LONG * lanes:
+        if symbolic_dims.value_of(self.extents[loop]) >= LONG * lanes:
             stop = self._by_several(block, loop, (begin, last), targets, ahead)
         self._one_by_one(block, loop, (stop, last), targets, ahead)
 
     def _last_row(self, block: Block, loop: int, targets: Sequence[Target]) -> None:
-        """The row that is left of two at once: code for speed would be for it alone."""
+        """Emit a single last row, with little code."""
         if self._vectors(self.extents[loop]) == 1:
-            self._in_vectors(block, loop, targets, [])
+            self._vector_rows(block, loop, targets, [])
             return
         begin, end = self._limits(loop)
         last = self.function.new(block, f"sub nsw i64 {end}, {self.whole_vector()}")
@@ -137,27 +147,31 @@ class NeighbourRows(NeighbourReads):
         loop: int,
         limits: tuple[str, str],
         targets: Sequence[Target],
-        ahead: Sequence[Coming],
+        ahead: Sequence[PendingLines],
     ) -> str:
-        """Several vectors at a time, and where the others begin, of which there are two at least."""
+        """Emit several vectors at a time; return where the rest begins, at least two vectors."""
         lanes, new = self.whole_vector(), self.function.new
         begin, last = limits
 
-        def several(one: Block) -> None:
-            others = [new(one, f"add nsw i64 {one.index}, {i * lanes}") for i in range(1, TOGETHER)]
-            blocks = [Block(block, loop, place, lanes, lines=one.lines) for place in (one.index, *others)]
+        def iteration(inside: Block) -> None:
+            others = [new(inside, f"add nsw i64 {inside.index}, {i * lanes}") for i in range(1, TOGETHER)]
+            blocks = [
+                Block(block, loop, place, lanes, lines=inside.lines) for place in (inside.index, *others)
+            ]
             self._together(blocks, targets, ahead)
 
         step = lanes * TOGETHER
-        before = new(block, f"sub nsw i64 {new(block, f'sub nsw i64 {last}, {begin}')}, 1")
-        whole = new(block, f"and i64 {before}, {-step}")
+        available = new(block, f"sub nsw i64 {new(block, f'sub nsw i64 {last}, {begin}')}, 1")
+        whole = new(block, f"and i64 {available}, {-step}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, step, lanes, several)
+        self.counted(block, loop, begin, stop, step, lanes, iteration)
         return stop
 
-    def _together(self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[Coming]) -> None:
-        """Vectors that are all computed, and then written."""
-        self._written(blocks, targets, [self._computed(one, targets) for one in blocks], ahead)
+    def _together(
+        self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[PendingLines]
+    ) -> None:
+        """Compute several vectors, and then store all of them."""
+        self._written(blocks, targets, [self._computed(block, targets) for block in blocks], ahead)
 
     def _one_by_one(
         self,
@@ -165,61 +179,62 @@ class NeighbourRows(NeighbourReads):
         loop: int,
         limits: tuple[str, str],
         targets: Sequence[Target],
-        ahead: Sequence[Coming],
+        ahead: Sequence[PendingLines],
     ) -> None:
-        """From a place to where the last vector of a row begins, each held until the next one is computed."""
+        """Emit one vector at a time, each stored after the next one is computed (software pipelining)."""
         lanes, new, variable = self.whole_vector(), self.function.new, self.function.variable
         begin, last = limits
         kinds = [llvm_type(target.node.dtype, lanes) for target in targets]
-        held = [("i64", variable("i64")), *((kind, variable(kind)) for kind in kinds)]
+        slots = [("i64", variable("i64")), *((kind, variable(kind)) for kind in kinds)]
         inside, after = self.function.label(), self.function.label()
 
-        def keep(at: Block) -> None:
-            now = [at.index, *self._computed(at, targets)]
-            at.lines += [
-                f"  store {kind} {one}, ptr {place}" for (kind, place), one in zip(held, now, strict=True)
+        def compute(inside_block: Block) -> None:
+            computed = [inside_block.index, *self._computed(inside_block, targets)]
+            inside_block.lines += [
+                f"  store {kind} {one}, ptr {place}"
+                for (kind, place), one in zip(slots, computed, strict=True)
             ]
 
-        def kept(at: Block) -> list[str]:
-            return [new(at, f"load {kind}, ptr {place}") for kind, place in held]
+        def reload(inside_block: Block) -> list[str]:
+            return [new(inside_block, f"load {kind}, ptr {place}") for kind, place in slots]
 
-        keep(Block(block, loop, begin, lanes, lines=block.lines))
-        following = Block(block, loop, "", lanes)
-        index, *values = kept(following)
-        next_one = new(following, f"add nsw i64 {index}, {lanes}")
-        is_whole = new(following, f"icmp slt i64 {next_one}, {last}")
-        following.index = new(following, f"select i1 {is_whole}, i64 {next_one}, i64 {last}")
-        keep(following)
-        self._written([Block(block, loop, index, lanes, lines=following.lines)], targets, [values], ahead)
+        compute(Block(block, loop, begin, lanes, lines=block.lines))
+        next_block = Block(block, loop, "", lanes)
+        index, *values = reload(next_block)
+        next_index = new(next_block, f"add nsw i64 {index}, {lanes}")
+        is_whole = new(next_block, f"icmp slt i64 {next_index}, {last}")
+        next_block.index = new(next_block, f"select i1 {is_whole}, i64 {next_index}, i64 {last}")
+        compute(next_block)
+        self._written([Block(block, loop, index, lanes, lines=next_block.lines)], targets, [values], ahead)
         block.lines += [
             f"  br label %{inside}",
             f"{inside}:",
-            *following.lines,
+            *next_block.lines,
             f"  br i1 {is_whole}, label %{inside}, label %{after}, !llvm.loop !0",
             f"{after}:",
         ]
-        index, *values = kept(block)
+        index, *values = reload(block)
         self._written([Block(block, loop, index, lanes, lines=block.lines)], targets, [values], ahead)
 
-    @kept_property
+    @unlocked_cached_property
     def _few_vectors(self) -> int:
-        """Vectors of a row up to which two rows are computed before they are written: most registers are for that."""
-        return max(1, min(FEW, machine.target().registers * 3 // 8 // (2 * len(self.targets))))
+        """The most vectors of a row of which two rows are computed before they are stored: most registers hold them."""
+        return max(1, min(FEW, cpu_target.target().registers * 3 // 8 // (2 * len(self.targets))))
 
     def _vectors(self, count: Number) -> int:
-        """How many vectors rows take, up to `_few_vectors`, with code for each number; one more for all others."""
+        """The vectors of a row, up to `_few_vectors`, each with specialized code; one more for all longer rows."""
         lanes, few = self.whole_vector(), self._few_vectors
-        found = min(-(-extents.value_of(count) // lanes), few + 1)
+        result = min(-(-symbolic_dims.value_of(count) // lanes), few + 1)
         if isinstance(count, Extent):
-            least = max(lanes * (found - 1), lanes - 1)
+            least = max(lanes * (result - 1), lanes - 1)
             if least_steps(count) <= least:
                 count.guard(count - least, ">", is_choice=True)
-            if found <= few:
-                count.guard(lanes * found - count, ">=", is_choice=True)
-        return found
+            if result <= few:
+                count.guard(lanes * result - count, ">=", is_choice=True)
+        return result
 
     def _computed(self, block: Block, targets: Sequence[Target]) -> list[str]:
-        """All is read before anything is written: what is written may be what another root reads here."""
+        """Load everything before any store: an output may alias what another output reads here."""
         for run in self.runs_of(targets):
             if len(run.reads) > 1:
                 self.load_run(block, run)
@@ -230,15 +245,15 @@ class NeighbourRows(NeighbourReads):
         blocks: Sequence[Block],
         targets: Sequence[Target],
         values: Sequence[Sequence[str]],
-        ahead: Sequence[Coming],
+        ahead: Sequence[PendingLines],
     ) -> None:
-        """Vectors, of one target after another: in lines of the caches that are at hand."""
+        """Store vectors, one target after another: into lines that are in the cache."""
         for number, target in enumerate(targets):
             assert target.array is not None, "a root's"
-            for block, found in zip(blocks, values, strict=True):
-                value = Register(found[number], target.node.dtype, block.lanes)
+            for block, vector_values in zip(blocks, values, strict=True):
+                value = Register(vector_values[number], target.node.dtype, block.lanes)
                 self.values.store(block, target.array, target.place, value)
-        for block, one in product(blocks, ahead):
-            moves = [(self.function.block, one.distance)]
-            _, pointer, _ = self.values.address(block, one.array, one.place, moves)
+        for block, line in product(blocks, ahead):
+            offsets = [(self.function.block, line.distance)]
+            _, pointer, _ = self.values.address(block, line.array, line.access_map, offsets)
             self.prefetch(block, pointer, "i32 1, i32 3")

@@ -1,103 +1,101 @@
-"""Values of nodes in a nest: loads, scalar code in lanes, each computed in the outermost loop that it depends on."""
+"""Values of nodes in a loop nest: loads and lane operations, each hoisted to the outermost loop that it depends on."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.graph import cones, construct
-from jitkernels.graph.construct import IndexMap
-from jitkernels.graph.emit import divisors
-from jitkernels.graph.emit.blocks import Block, Register
-from jitkernels.graph.emit.conversions import converted, spread
-from jitkernels.graph.emit.elementwise import applied
-from jitkernels.graph.emit.gathers import Index, added, picked, put
-from jitkernels.graph.emit.memory import Array, Memory
-from jitkernels.graph.emit.quotients import is_of_sums, is_possible, quotient
-from jitkernels.graph.emit.scans import loop_of, scanned
-from jitkernels.graph.extents import Number, same
-from jitkernels.graph.ir import Node
-from jitkernels.native.language.types import NUMBERS, constant
+from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core import divide_by_invariant
+from jitkernels.compiler.codegen.core.casts import broadcast, converted
+from jitkernels.compiler.codegen.core.divide_by_row_sum import divides_sums, has_fma, quotient
+from jitkernels.compiler.codegen.core.gather_scatter import Index, gathered, scatter_added, scattered
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register
+from jitkernels.compiler.codegen.core.load_store import Memory
+from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.nest.scan import loop_of, scanned
+from jitkernels.compiler.ir import access_map, builder
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 Pair = tuple[Node, IndexMap]
 
 
 @dataclass
 class Values(Memory):
-    """Computes nodes at places. `arrays`: where kept nodes are, by their ids.
+    """Computes nodes at access maps. `arrays`: the materialized nodes, by id.
 
-    `inside`: the place of an input of a node at some place, in the loops that there are. `reduced`: reductions that are
-    done, and `stashed`: values that an array holds for the time being. `runs`: how many loops over the
-    columns of a row were begun, each of which takes its scans anew. `is_delicate`: some operations fail for numbers
-    such as 1, which sets flags of the processor.
+    `inside`: the access map of a node's operand in the existing loops. `reduced`: finished reductions;
+    `scratch_arrays`:
+    values that a buffer holds as scratch. `runs`: the number of column loops begun, each of which starts its scans
+    anew. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
     """
 
     arrays: Mapping[int, Array]
-    inside: Callable[[Node, int, IndexMap], IndexMap] = cones.place_in
+    inside: Callable[[Node, int, IndexMap], IndexMap] = access_map.operand_access_map
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
-    stashed: dict[Any, Array] = field(default_factory=dict)
+    scratch_arrays: dict[Any, Array] = field(default_factory=dict)
     keys: dict[int, tuple[IndexMap, Any]] = field(default_factory=dict)
     runs: int = 0
-    multiplies: bool = field(default_factory=is_possible)
-    is_delicate: bool = False
+    multiplies: bool = field(default_factory=has_fma)
+    keeps_fp_flags_exact: bool = False
 
     def needed(self, node: Node, place: IndexMap, known: Collection[int] = ()) -> list[Pair]:
-        """What computing a node takes, each behind its inputs; kept nodes and reductions are not looked into.
-
-        Nor are nodes that are `known` by their ids.
-        """
+        """The dependences of a node in topological order, up to materialized nodes, reductions, and `known` ids."""
         done: dict[Any, Pair] = {}
         stack: list[tuple[Node, IndexMap, bool]] = [(node, place, False)]
         while stack:
-            one, where, expanded = stack.pop()
-            key = self.key(one, where)
+            current, where, expanded = stack.pop()
+            key = self.key(current, where)
             if key in done:
                 continue
-            if expanded or id(one) in known or self.is_leaf(one, where):
-                done[key] = (one, where)
+            if expanded or id(current) in known or self.is_leaf(current, where):
+                done[key] = (current, where)
                 continue
-            stack.append((one, where, True))
+            stack.append((current, where, True))
             stack.extend(
-                (inner, self.inside(one, number, where), False)
-                for number, inner in reversed([*enumerate(one.inputs)])
-                if not cones.is_indexed(one, number)
+                (inner, self.inside(current, number, where), False)
+                for number, inner in reversed([*enumerate(current.inputs)])
+                if not access_map.is_indexed(current, number)
             )
         return list(done.values())
 
     def key(self, node: Node, place: IndexMap) -> Any:
         known = self.keys.get(id(place))
         if known is None:
-            known = self.keys[id(place)] = place, cones.key_of(place)
+            known = self.keys[id(place)] = place, access_map.key_of(place)
         return id(node), known[1]
 
     def is_leaf(self, node: Node, place: IndexMap) -> bool:
         key = self.key(node, place)
-        return id(node) in self.arrays or key in self.reduced or key in self.stashed or not node.inputs
+        return id(node) in self.arrays or key in self.reduced or key in self.scratch_arrays or not node.inputs
 
     def value(self, block: Block, node: Node, place: IndexMap) -> Register:
-        """A node's value in a block, in lanes if it differs by lane."""
-        for one, where in self.needed(node, place):
-            self._place(block, one, where)
+        """Compute a node's value in a block, in lanes if it depends on the lane loop."""
+        for dependency, where in self.needed(node, place):
+            self._place(block, dependency, where)
         return self._known(block, node, place)[1]
 
     def in_lanes(self, block: Block, node: Node, place: IndexMap) -> Register:
-        """A node's value in all lanes."""
+        """Compute a node's value in all lanes."""
         self.value(block, node, place)
         home, register = self._known(block, node, place)
-        return spread(self.function, home, register, self.lanes(block))
+        return broadcast(self.function, home, register, self.lanes(block))
 
     def _known(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         key = self.key(node, place)
         if key in self.reduced:
             return self.reduced[key]
-        found: tuple[Block, Register] = block.find(key)
-        return found
+        result: tuple[Block, Register] = block.find(key)
+        return result
 
     def _place(self, block: Block, node: Node, place: IndexMap) -> None:
-        """Compute a node whose inputs are known, unless it is known itself."""
+        """Compute a node whose operands are computed, unless it is itself."""
         key = self.key(node, place)
         if key in self.reduced or block.find(key) is not None:
             return
-        array = self.stashed.get(key) or self.arrays.get(id(node))
+        array = self.scratch_arrays.get(key) or self.arrays.get(id(node))
         if array is not None:
             home, register = self.loaded(block, array, place)
         elif node.operation == "constant":
@@ -112,78 +110,78 @@ class Values(Memory):
         elif node.operation == "scan":
             home, register = self._scanned(block, node, place)
         elif node.operation == "gather":
-            home, register = self._picked_by_numbers(block, node, place)
+            home, register = self._gather(block, node, place)
         else:
             home, register = self._computed(block, node, place)
         home.known[key] = (home, register)
 
     def indexed(self, node: Node) -> Array:
-        """Where the array is that a node picks elements of by numbers."""
-        index_map, one = None, node.inputs[0]
-        while id(one) not in self.arrays:
-            own = one.options["map"]
-            index_map = own if index_map is None else construct.composed(own, index_map)
-            one = one.inputs[0]
-        array = self.arrays[id(one)]
+        """The array that a gather node loads from."""
+        index_map, source = None, node.inputs[0]
+        while id(source) not in self.arrays:
+            view_map = source.options["map"]
+            index_map = view_map if index_map is None else builder.composed(view_map, index_map)
+            source = source.inputs[0]
+        array = self.arrays[id(source)]
         return array if index_map is None else array.region(index_map, node.inputs[0].ndim)
 
     def _scanned(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
-        found = self._known(block, node.inputs[0], self.inside(node, 0, place))
+        result = self._known(block, node.inputs[0], self.inside(node, 0, place))
         loop = loop_of(place, node.options["axis"])
         if loop is None:
-            return found
+            return result
         return scanned(
-            self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, place)), found
+            self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, place)), result
         )
 
-    def _picked_by_numbers(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
+    def _gather(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         array, axis = self.indexed(node), node.options["axis"]
-        given = node.inputs[0]
-        numbers = self._numbers(block, node, place, array, given.shape[axis:])
-        return picked(self, block, array, self.inside(node, 0, place), numbers)
+        source = node.inputs[0]
+        numbers = self._numbers(block, node, place, array, source.shape[axis:])
+        return gathered(self, block, array, self.inside(node, 0, place), numbers)
 
     def _numbers(
         self, block: Block, node: Node, place: IndexMap, array: Array, extents: Sequence[Number]
     ) -> list[Index]:
-        found = []
+        results = []
         strides = array.strides[node.options["axis"] :]
-        for i, one in enumerate(node.inputs[1:]):
-            home, register = self._known(block, one, self.inside(node, i + 1, place))
-            found.append(Index(home, register, extents[i], strides[i]))
-        return found
+        for i, operand in enumerate(node.inputs[1:]):
+            home, register = self._known(block, operand, self.inside(node, i + 1, place))
+            results.append(Index(home, register, extents[i], strides[i]))
+        return results
 
     def stored(
         self, block: Block, node: Node, place: IndexMap, array: Array, where: IndexMap, value: Register
     ) -> None:
-        """Write the value of a node to a place in an array, which numbers tell if they are what places it."""
+        """Store a node's value at an access map of an array, scattered by indices if the node is a scatter."""
         if node.operation != "placed":
             self.store(block, array, where, value)
             return
         numbers = self._numbers(block, node, place, array, node.options["extents"])
-        store = added if cones.adds(node) else put
+        store = scatter_added if access_map.adds(node) else scattered
         store(self, block, array, where, numbers, value)
 
     def _computed(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
-        found = [
-            self._known(block, one, self.inside(node, number, place))
-            for number, one in enumerate(node.inputs)
+        operands = [
+            self._known(block, operand, self.inside(node, number, place))
+            for number, operand in enumerate(node.inputs)
         ]
         home = self.function.block
-        for inner, _ in found:
+        for inner, _ in operands:
             if len(inner.path()) > len(home.path()):
                 home = inner
-        if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
-            return found[0]
-        lanes = max(register.lanes for _, register in found)
-        outside, divisor = found[-1]
-        is_fixed = outside is not home and divisor.lanes < lanes
-        if self.multiplies and is_fixed and is_of_sums(node, self.arrays):
-            return home, quotient(self.function, home, outside, found[0][1], divisor)
-        if is_fixed and divisors.serves(node.operation, divisor.dtype, lanes):
-            return home, divisors.by_multiplying(
-                self.function, home, outside, node.operation, found[0][1], divisor
+        if node.operation in ("view", "reduce", "placed"):  # a reduction over no axis
+            return operands[0]
+        lanes = max(register.lanes for _, register in operands)
+        divisor_block, divisor = operands[-1]
+        is_fixed = divisor_block is not home and divisor.lanes < lanes
+        if self.multiplies and is_fixed and divides_sums(node, self.arrays):
+            return home, quotient(self.function, home, divisor_block, operands[0][1], divisor)
+        if is_fixed and divide_by_invariant.is_strength_reduced(node.operation, divisor.dtype, lanes):
+            return home, divide_by_invariant.multiply_by_reciprocal(
+                self.function, home, divisor_block, node.operation, operands[0][1], divisor
             )
-        registers = [spread(self.function, inner, register, lanes) for inner, register in found]
+        registers = [broadcast(self.function, inner, register, lanes) for inner, register in operands]
         if node.operation == "cast":
             return home, converted(self.function, home, registers[0], node.dtype)
         return home, applied(self.function, home, node.operation, registers, node.dtype)
@@ -192,21 +190,21 @@ class Values(Memory):
         start, steps = place[node.options["axis"]]
         function = self.function
         home, text = function.block, function.extent(start)
-        moves = dict(steps)
+        coefficients = dict(steps)
         for inner in block.path()[1:]:
-            if inner.loop in moves and inner.loop is not None:
+            if inner.loop in coefficients and inner.loop is not None:
                 home = inner
                 distance = function.new(
-                    inner, f"mul nsw i64 {inner.index}, {function.extent(moves[inner.loop])}"
+                    inner, f"mul nsw i64 {inner.index}, {function.extent(coefficients[inner.loop])}"
                 )
                 text = function.new(inner, f"add nsw i64 {text}, {distance}")
         register = Register(text, "int64")
         lanes = self.lanes(block)
-        apart = moves.get(self.lane_loop, 0) if self.lane_loop is not None and lanes > 1 else 0
-        if not same(apart, 0):
-            everywhere = spread(function, home, register, lanes)
+        stride = coefficients.get(self.lane_loop, 0) if self.lane_loop is not None and lanes > 1 else 0
+        if not same(stride, 0):
+            splat_start = broadcast(function, home, register, lanes)
             text = function.new(
-                home, f"add nsw <{lanes} x i64> {everywhere.text}, {self.lane_distances(apart, lanes)}"
+                home, f"add nsw <{lanes} x i64> {splat_start.text}, {self.lane_distances(stride, lanes)}"
             )
             register = Register(text, "int64", lanes)
         return home, converted(function, home, register, node.dtype)

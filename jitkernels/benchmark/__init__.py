@@ -1,1 +1,0 @@
-"""One suite of benchmarks: the table of all kernels, and named ones, shown, stored and compared in one way."""

@@ -1,0 +1,1 @@
+"""The tasks of the contest, one module each: its `TASK`, and the program of each contestant."""

@@ -1,0 +1,1 @@
+"""The fusion compiler behind `jk.jit`: capture, IR, passes, schedule, code generation, dispatch."""

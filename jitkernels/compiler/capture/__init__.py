@@ -1,0 +1,1 @@
+"""Tracing: from a Python function and its arguments to a graph."""

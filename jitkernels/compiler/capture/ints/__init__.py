@@ -1,0 +1,1 @@
+"""Integers of traced loops: interval analysis, symbolic induction variables, bounds and overflow guards."""

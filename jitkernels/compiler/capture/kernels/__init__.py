@@ -1,0 +1,1 @@
+"""Registry kernels called inside compiled functions: inlined references and kernel nodes."""

@@ -1,0 +1,1 @@
+"""NumPy operations of traced arrays."""

@@ -1,0 +1,1 @@
+"""Containers of arguments and results: flatten, unflatten, result recipes."""

@@ -1,0 +1,1 @@
+"""Source rewriting of traced functions: loops and branches become calls of runtime hooks."""

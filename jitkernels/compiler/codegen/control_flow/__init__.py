@@ -1,0 +1,1 @@
+"""Lowering of loop and branch regions to LLVM IR."""

@@ -1,0 +1,1 @@
+"""LLVM IR building blocks that loop nests and regions share."""

@@ -1,0 +1,1 @@
+"""Lowering of loop nests to LLVM IR."""

@@ -1,0 +1,378 @@
+"""One nest of a schedule as a Python function over flat arrays: a part of its outermost loop, as in the LLVM generator.
+
+Rows are the outer loops. In every row come phases: reductions whose inputs are known, then what reads them. Where
+arrays lie along rows that are reduced, blocks of `BLOCK` rows go through each phase together, with their accumulators
+in scratch memory, so that the innermost loop reads runs of memory.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from jitkernels.codegen.numba_functions import PythonFunction
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.loop_order import Loops
+from jitkernels.compiler.codegen.nest.output_as_scratch import scratch_targets
+from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.numba.python_accumulators import PART, Reduction
+from jitkernels.compiler.codegen.numba.python_expressions import symbol
+from jitkernels.compiler.codegen.numba.python_values import Values, new_values
+from jitkernels.compiler.codegen.numba.spelling import FLOATS
+from jitkernels.compiler.ir import access_map
+from jitkernels.compiler.ir.symbolic_dims import value_of
+from jitkernels.core.cached_property import unlocked_cached_property
+
+BLOCK = 1024
+"""Rows that are reduced together: their accumulators stay in the first cache."""
+INDENT = "    "
+
+
+class NestPrinter(Loops):
+    """Prints one nest. `is_alone`: no pointer of the function overlaps another."""
+
+    is_alone = True
+    prefix = ""
+    """What the variables of a nest inside of a loop or branch begin with; none where it is a function of its own."""
+    turns: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.printed: Values = new_values(self, self.function.library.alone)
+        self.scratch_targets = scratch_targets(self.nest, self.targets, self.values)
+        self.printed.variables = {loop: self.loop_name(loop) for loop in self.extents}
+        reduces = any(target.reduction for target in self.targets) or bool(self.scanned)
+        self.in_blocks = reduces and self.lane_loop in self.rows
+        self.number = 0
+
+    def text(self) -> str:
+        """LLVM IR of the function that the segment calls, and the printed function as a comment."""
+        function = self.python
+        new, lines = self.function.new, self.function.block
+        passed = ["ptr %result", "ptr %raised"]
+        words = {name: word for word, name in self.printed.arrays.items()}
+        for name, kind in function.arguments:
+            if name in words:
+                at = new(lines, f"getelementptr i64, ptr %frame, i64 {words[name]}")
+                passed.append(f"ptr {new(lines, f'load ptr, ptr {at}')}")
+            elif kind.endswith("*"):
+                place = new(lines, f"alloca [{BLOCK} x {NUMBERS[kind[:-1]].memory}], align 64")
+                passed.append(f"ptr {place}")
+            elif name in ("begin", "end"):
+                passed.append(f"i64 %{name}")
+            else:
+                passed.append(f"i64 {self.function.extent_of(self._symbols[name])}")
+        return "\n".join(
+            [
+                (
+                    f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
+                    " noinline nounwind {"
+                ),
+                "  %result = alloca ptr",
+                "  %raised = alloca ptr",
+                *self.function.memory,
+                *lines.lines,
+                f'  %status = call i32 @"{function.symbol}"({", ".join(passed)})',
+                "  ret i64 0\n}",
+                function.declaration(),
+                function.comment(),
+            ]
+        )
+
+    @unlocked_cached_property
+    def python(self) -> PythonFunction:
+        """The printed function."""
+        block, printed = Block(), self.printed
+        self._rows(block, [loop for loop in self.order if not (self.in_blocks and loop == self.lane_loop)])
+        self._symbols = {symbol(name): name for name in sorted(printed.symbols)}
+        dtypes = self._dtypes()
+        arguments = [(name, f"{dtypes[word]}*") for word, name in sorted(printed.arrays.items())]
+        alone = [name for name, _ in arguments] if self.is_alone else []
+        arguments += [(name, f"{dtype}*") for name, dtype in printed.scratch]
+        alone += [name for name, _ in printed.scratch]
+        arguments += [(name, "int64") for name in (*self._symbols, "begin", "end")]
+        name = self.name.replace(".", "_")
+        head = f"def {name}({', '.join(one for one, _ in arguments)}):"
+        text = "\n".join([head, *(f"{INDENT}{line}" for line in (self._docstring(), *block.lines))])
+        definitions = self._definitions()
+        return PythonFunction(
+            f"{self.name}.python",
+            text,
+            tuple(arguments),
+            frozenset(alone),
+            printed.spelling.functions,
+            definitions,
+        )
+
+    def _docstring(self) -> str:
+        loop = self.range_loop
+        part = "the whole nest" if loop is None else f"steps begin to end of {self.loop_name(loop)}"
+        return f'"""{self.title}: {part}."""'
+
+    @property
+    def title(self) -> str:
+        silent = ("cast", "view", "constant", "extent")
+        named = [
+            one.options.get("kind", one.operation) for one in self.nest.nodes if one.operation not in silent
+        ]
+        return " ".join(dict.fromkeys(map(str, named))) or "copy"
+
+    def _definitions(self) -> str:
+        from jitkernels.compiler.codegen.core import module_text
+
+        spelling = self.printed.spelling
+        return module_text.unit_text(spelling.library, [*spelling.texts.values()])
+
+    def _dtypes(self) -> dict[int, str]:
+        """The element type of each array, by its word."""
+        found = {array.word: array.dtype for array in self.values.arrays.values()}
+        found |= {
+            target.array.word: target.array.dtype for target in self.targets if target.array is not None
+        }
+        return found
+
+    def _rows(self, block: Block, order: list[int]) -> None:
+        """The loops of rows, and all phases inside."""
+        if order:
+            loop, *others = order
+            self.counted(block, loop, lambda inside: self._rows(inside, others))
+        elif self.in_blocks:
+            self._row_blocks(block)
+        else:
+            self._row(block)
+
+    def loop_name(self, loop: int) -> str:
+        return f"{self.prefix}i{loop}" if loop < 64 else f"{self.prefix}k{loop - 64}"
+
+    def inline(self, prefix: str, given: Values) -> list[str]:
+        """The statements of the whole nest, for a function that has its arrays and numbers in variables already."""
+        self.prefix = prefix
+        given.variables = {loop: self.loop_name(loop) for loop in self.extents}
+        given.loops, given.prefix, self.printed = self, prefix, given
+        block = Block()
+        self._rows(block, [loop for loop in self.order if not (self.in_blocks and loop == self.lane_loop)])
+        return block.lines
+
+    def counted(self, block: Block, loop: int, body: Callable[[Block], None]) -> None:
+        """A loop over a whole extent, or the part of it that the function does."""
+        begin, end = self._limits(loop)
+        self.loop(block, loop, begin, end, body)
+
+    def _limits(self, loop: int) -> tuple[str, str]:
+        if self.in_blocks and loop == self.lane_loop:
+            return f"{self.loop_name(loop)}_begin", f"{self.loop_name(loop)}_end"
+        if loop == self.range_loop and not self.prefix:
+            return "begin", "end"
+        return "0", self.printed.extent(self.extents[loop])
+
+    def loop(self, block: Block, loop: int, begin: str, end: str, body: Callable[[Block], None]) -> None:
+        """A loop from one number to another, backwards where something is stored over what it is computed from."""
+        inside = Block(block, loop)
+        body(inside)
+        limits = end if begin == "0" else f"{begin}, {end}"
+        if self.directions.get(loop) == -1:
+            limits = f"{end} - 1, {begin} - 1, -1" if begin != "0" else f"{end} - 1, -1, -1"
+        self.nested(block, f"for {self.loop_name(loop)} in range({limits}):", inside)
+
+    @staticmethod
+    def nested(block: Block, head: str, inside: Block) -> None:
+        """Put the lines of a block behind its head."""
+        block.lines += [head, *(f"{INDENT}{line}" for line in inside.lines or ["pass"])]
+
+    def _row_blocks(self, block: Block) -> None:
+        """Rows in blocks, each of which goes through all phases."""
+        loop = self.lane_loop
+        assert loop is not None, "asked"
+        name = self.loop_name(loop)
+        begin, end = "0", self.printed.extent(self.extents[loop])
+        if loop == self.range_loop and not self.prefix:
+            begin, end = "begin", "end"
+        inside = Block(block, -1)
+        inside.lines.append(f"{name}_end = min({name}_begin + {BLOCK}, {end})")
+        self.printed.lane = loop, f"{name} - {name}_begin"
+        self._row(inside)
+        self.nested(block, f"for {name}_begin in range({begin}, {end}, {BLOCK}):", inside)
+
+    def _row(self, block: Block) -> None:
+        """All phases of one row, or of a block of rows."""
+        last = max((target.phase for target in self.targets), default=0)
+        for phase in range(1, last + 1):
+            inner: dict[tuple[int, ...], list[Target]] = {}
+            for target in self.targets:
+                if target.phase == phase and target.loops:
+                    inner.setdefault(target.loops, []).append(target)
+            for loops, targets in inner.items():
+                # LLVM makes no vectors of a loop that looks for an index: what else a phase does has its own.
+                for searches in (False, True):
+                    some = [one for one in targets if _finds_index(one) == searches]
+                    if some:
+                        self._phase(block, self._inner_order(loops), some)
+            given = [
+                one for one in self.targets if one.phase == phase and not one.loops and one.array is not None
+            ]
+            if given:
+                self._in_each_row(block, partial(self._store_all, targets=given))
+
+    def _in_each_row(self, block: Block, body: Callable[[Block], None]) -> None:
+        """What is done once for a row."""
+        if self.in_blocks:
+            assert self.lane_loop is not None, "asked"
+            self.counted(block, self.lane_loop, body)
+        else:
+            body(block)
+
+    def _store_all(self, block: Block, targets: list[Target]) -> None:
+        """Compute what is stored, and then store it: another root may read there what this one writes."""
+        self.printed.begin_statement([(target.node, target.place) for target in targets])
+        if len(targets) == 1:
+            self._store(block, targets[0], self.printed.value(block, targets[0].node, targets[0].place).text)
+            return
+        texts = [self.printed.named(block, target.node, target.place) for target in targets]
+        for target, text in zip(targets, texts, strict=True):
+            self._store(block, target, text)
+
+    def _store(self, block: Block, target: Target, value: str) -> None:
+        assert target.array is not None, "a root's"
+        printed, node = self.printed, target.node
+        if node.operation != "placed":
+            text, _ = printed.element(target.array, target.place)
+            block.lines.append(f"{text} = {printed.written(target.array, value)}")
+            return
+
+        more, _ = printed.numbers(block, node, target.place, target.array, node.options["extents"])
+        own = tuple(
+            (start, tuple((loop, step) for loop, step in steps if loop != access_map.ANYWHERE))
+            for start, steps in target.where
+        )
+        text, _ = printed.element(target.array, own, more)
+        if access_map.adds(node):
+            dtype = target.array.dtype
+            value = printed.spelling.applied(
+                "add", [printed.read(target.array, text), value], [dtype, dtype], dtype
+            )
+        block.lines.append(f"{text} = {printed.written(target.array, value)}")
+
+    def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
+        """One nest of inner loops: reductions take their elements, roots are stored."""
+        self.values.runs += 1
+        reductions = [
+            (target, self._reduction(target, loops)) for target in targets if target.reduction is not None
+        ]
+        kept = [
+            one
+            for one in self.scratch_targets
+            if one.phase == targets[0].phase
+            and set(one.loops) == set(loops)
+            and self.values.key(one.node, one.place) not in self.values.scratch_arrays
+        ]
+        stored = [target for target in (*targets, *kept) if target.reduction is None]
+        self.printed.to_begin = []
+        body = Block(block, -2)
+        self._begin(block, [one for _, one in reductions])
+        is_long = any(one.in_parts for _, one in reductions)
+        if is_long:
+            self._in_parts(body, loops[0], reductions, stored)
+        else:
+            order = [*loops, self.lane_loop] if self.in_blocks else loops
+            self._inner(body, order, lambda inside: self._step(inside, loops, reductions, stored))
+        for name, first in self.printed.to_begin:
+            assert self.printed.lane is not None, "rows together"
+            self._in_each_row(block, partial(_append, line=f"{name}[{self.printed.lane[1]}] = {first}"))
+        block.lines += body.lines
+        for target, one in reductions:
+            assert target.reduction is not None, "chosen"
+            block.lines += one.result()
+            key = self.values.key(*target.reduction)
+            self._reduced(block, key, target, one)
+        for target in kept:
+            assert target.array is not None, "a root's"
+            self.values.scratch_arrays[self.values.key(target.node, target.place)] = target.array
+
+    def _reduced(self, block: Block, key: Any, target: Target, one: Reduction) -> None:
+        """Note where the result of a reduction is, in the dtype of its node."""
+        assert target.reduction is not None, "chosen"
+        text, dtype = one.value()
+        text = self.printed.spelling.cast(text, dtype, target.reduction[0].dtype)
+        home = None if self.in_blocks else block
+        self.printed.reduced[key] = text, target.reduction[0].dtype, home
+        self.values.reduced[key] = None  # type: ignore[assignment]  # which tells that it is a leaf
+
+    def _begin(self, block: Block, reductions: list[Reduction]) -> None:
+        lines = [line for one in reductions for line in one.begin()]
+        if lines:
+            self._in_each_row(block, lambda inside: inside.lines.extend(lines))
+
+    def _reduction(self, target: Target, loops: list[int]) -> Reduction:
+        """A reduction, with a variable of its own, or an element of scratch memory for each row of a block."""
+        assert target.reduction is not None, "chosen"
+        node = target.reduction[0]
+        kind = str(node.options["kind"])
+        dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
+        self.number += 1
+        name, index = f"{self.prefix}{kind}{self.number}", f"{self.prefix}index{self.number}"
+        if self.in_blocks:
+            assert self.printed.lane is not None, "rows together"
+            place = self.printed.lane[1]
+            name = f"{self.printed.new_scratch('float32' if dtype == 'float16' else dtype)}[{place}]"
+            if kind in ("argmin", "argmax"):
+                index = f"{self.printed.new_scratch('int64')}[{place}]"
+        inner = "float32" if dtype == "float16" else dtype
+        extent = value_of(self.extents[loops[-1]])
+        is_long = kind == "sum" and inner in FLOATS and not self.in_blocks and len(loops) == 1
+        return Reduction(kind, dtype, name, index, in_parts=is_long and self._may_be_long(loops[0], extent))
+
+    def _may_be_long(self, loop: int, now: int) -> bool:
+        """Whether a loop may have more steps than a part."""
+        from jitkernels.compiler.codegen.nest.loop_order import most_steps
+
+        most = most_steps(self.extents[loop])
+        return most is None or most > PART or now > PART
+
+    def _inner(self, block: Block, loops: list[Any], body: Callable[[Block], None]) -> None:
+        """Loops, one in another."""
+        if not loops:
+            body(block)
+            return
+        loop, *others = loops
+        self.counted(block, loop, lambda inside: self._inner(inside, others, body))
+
+    def _in_parts(self, block: Block, loop: int, reductions: list[Any], stored: list[Target]) -> None:
+        """A loop in parts, each of which has its own sum."""
+        name, (begin, end) = self.loop_name(loop), self._limits(loop)
+        inside = Block(block, -1)
+        for _, one in reductions:
+            inside.lines += one.begin_part()
+        last = f"min({name}_part + {PART}, {end})"
+        self.loop(
+            inside, loop, f"{name}_part", last, lambda block: self._step(block, [loop], reductions, stored)
+        )
+        for _, one in reductions:
+            inside.lines += one.end_part()
+        self.nested(block, f"for {name}_part in range({begin}, {end}, {PART}):", inside)
+
+    def _step(self, block: Block, loops: list[int], reductions: list[Any], stored: list[Target]) -> None:
+        """One element: all is read before anything is written."""
+        printed = self.printed
+        pairs = [(target.node, target.place) for target, _ in reductions]
+        pairs += [(target.node, target.place) for target in stored]
+        printed.begin_statement(pairs)
+        if not reductions:
+            self._store_all(block, stored)
+            return
+        values = [printed.named(block, target.node, target.place) for target in stored]
+        for target, one in reductions:
+            found = printed.value(block, target.node, target.place)
+            text = printed.spelling.cast(found.text, found.dtype, one.inner)
+            if one.is_index:
+                text = text if text.isidentifier() else printed._variable(block, text)
+            block.lines += one.take(printed.spelling, text, self.loop_name(loops[-1]))
+        for target, value in zip(stored, values, strict=True):
+            self._store(block, target, value)
+
+
+def _finds_index(target: Target) -> bool:
+    return target.reduction is not None and target.reduction[0].options["kind"] in ("argmin", "argmax")
+
+
+def _append(block: Block, line: str) -> None:
+    block.lines.append(line)

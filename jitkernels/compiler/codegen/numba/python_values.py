@@ -1,0 +1,290 @@
+"""Values of nodes in a printed nest: each is a variable of the outermost loop that it depends on.
+
+An expression that one statement reads alone is part of that statement, as long as it stays short.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.loop_order import Loops
+from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
+from jitkernels.compiler.codegen.nest.scan import OPERATIONS as SCANS
+from jitkernels.compiler.codegen.nest.scan import _first as first_of_scan
+from jitkernels.compiler.codegen.nest.scan import loop_of
+from jitkernels.compiler.codegen.numba.python_expressions import (
+    constant_text,
+    enclosed,
+    extent_text,
+    index_text,
+)
+from jitkernels.compiler.codegen.numba.spelling import Spelling
+from jitkernels.compiler.ir import access_map
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.core.frozen_dataclass import record
+
+LONGEST = 72
+"""Characters of an expression that is written where it is read."""
+
+
+@record
+class Text:
+    """A value: a Python expression and its dtype. `home` is the block that computes it."""
+
+    text: str
+    dtype: str
+    home: Block
+
+
+@dataclass
+class Values:
+    """Prints the values of one nest.
+
+    `variables` are those of loops, `arrays` those of pointers by words of the frame, and `scalars` those that stand for
+    arrays without dimensions. `reduced` has the results of reductions; `uses` says how often the statement at hand
+    reads a value. `lane`: the loop of rows that are computed together, and the place of a row in `scratch` memory;
+    `to_begin` is what that begins with in front of the loops of a phase. `prefix` begins all names of variables.
+    """
+
+    loops: Loops
+    spelling: Spelling
+    variables: dict[int, str] = field(default_factory=dict)
+    arrays: dict[int, str] = field(default_factory=dict)
+    symbols: set[str] = field(default_factory=set)
+    reduced: dict[Any, tuple[str, str, Block | None]] = field(default_factory=dict)
+    uses: Counter[Any] = field(default_factory=Counter)
+    count: int = 0
+    lane: tuple[int, str] | None = None
+    scalars: dict[int, str] = field(default_factory=dict)
+    prefix: str = ""
+    scratch: list[tuple[str, str]] = field(default_factory=list)
+    to_begin: list[tuple[str, str]] = field(default_factory=list)
+
+    def extent(self, extent: Number) -> str:
+        self._note(extent)
+        return extent_text(extent)
+
+    def _note(self, extent: Number) -> None:
+        if isinstance(extent, Extent):
+            from jitkernels.compiler.ir.symbolic_dims import symbols_of
+
+            self.symbols |= symbols_of(extent)
+
+    def array(self, array: Array) -> str:
+        """The variable of an array's pointer."""
+        return self.arrays.setdefault(array.word, f"a{array.word}")
+
+    def element(
+        self, array: Array, place: IndexMap, more: list[str] | None = None
+    ) -> tuple[str, frozenset[int]]:
+        """An element as text, and the loops that its place depends on.
+
+        `scalars` has the variables that stand for arrays without dimensions, by their words.
+        """
+        if array.word in self.scalars:
+            return self.scalars[array.word], frozenset()
+        first, steps = self.loops.values.coefficients(array.strides, place)
+        first = first + array.first
+        for number in (first, *steps.values()):
+            self._note(number)
+        text = index_text(first, steps, self.variables, more or ())
+        return f"{self.array(array)}[{text}]", frozenset(steps)
+
+    def read(self, array: Array, text: str) -> str:
+        """An element as a number: bools are bytes in memory."""
+        return f"{text} != 0" if array.dtype == "bool" and array.word not in self.scalars else text
+
+    def written(self, array: Array, text: str) -> str:
+        """A number as an element."""
+        return f"uint8({text})" if array.dtype == "bool" and array.word not in self.scalars else text
+
+    def begin_statement(self, pairs: list[tuple[Node, IndexMap]]) -> None:
+        """Count how often each value is read by what is computed next."""
+        self.uses = Counter()
+        seen: set[Any] = set()
+        own = self.loops.values
+        for node, place in pairs:
+            self.uses[own.key(node, place)] += 1
+            for one, where in own.needed(node, place):
+                key = own.key(one, where)
+                if key in seen or own.is_leaf(one, where):
+                    continue
+                seen.add(key)
+                for number, inner in enumerate(one.inputs):
+                    if not access_map.is_indexed(one, number):
+                        self.uses[own.key(inner, self.loops.inside(one, number, where))] += 1
+
+    def value(self, block: Block, node: Node, place: IndexMap) -> Text:
+        """A node's value."""
+        for one, where in self.loops.values.needed(node, place):
+            self._place(block, one, where)
+        return self._known(block, node, place)
+
+    def named(self, block: Block, node: Node, place: IndexMap) -> str:
+        """A node's value as a variable or number of the block."""
+        found = self.value(block, node, place)
+        return self._variable(block, found.text) if not found.text.isidentifier() else found.text
+
+    def _known(self, block: Block, node: Node, place: IndexMap) -> Text:
+        key = self.loops.values.key(node, place)
+        if key in self.reduced:
+            text, dtype, home = self.reduced[key]
+            return Text(text, dtype, home or self._lane_block(block))
+        found: Text = block.find(key)
+        return found
+
+    def _lane_block(self, block: Block) -> Block:
+        assert self.lane is not None, "rows together"
+        return next(one for one in block.path() if one.loop == self.lane[0])
+
+    def _place(self, block: Block, node: Node, place: IndexMap) -> None:
+        key = self.loops.values.key(node, place)
+        if key in self.reduced or block.find(key) is not None:
+            return
+        first = block.of(set())
+        array = self.loops.values.scratch_arrays.get(key) or self.loops.values.arrays.get(id(node))
+        if array is not None:
+            text, loops = self.element(array, place)
+            found = Text(self.read(array, text), node.dtype, block.of(loops))
+        elif node.operation == "constant":
+            found = Text(self._constant(node.options["value"], node.dtype), node.dtype, first)
+        elif node.operation == "extent":
+            text = self.spelling.cast(self.extent(node.options["extent"]), "int64", node.dtype)
+            found = Text(text, node.dtype, first)
+        elif node.operation == "iota":
+            found = self._iota(block, node, place)
+        elif node.operation == "scan":
+            found = self._scanned(block, node, place)
+        elif node.operation == "gather":
+            found = self._gathered(block, node, place)
+        else:
+            found = self._computed(block, node, place)
+        is_plain = node.operation in ("constant", "view", "reduce", "placed") or found.text.isidentifier()
+        inline = self.uses[key] <= 1 and found.home is block and len(found.text) <= LONGEST
+        if not (is_plain or inline):
+            found = Text(self._variable(found.home, found.text), found.dtype, found.home)
+        found.home.known[key] = found
+
+    def _constant(self, value: Any, dtype: str) -> str:
+        return constant_text(value, dtype)
+
+    def _variable(self, block: Block, text: str) -> str:
+        self.count += 1
+        block.lines.append(f"{self.prefix}v{self.count} = {text}")
+        return f"{self.prefix}v{self.count}"
+
+    def deepest(self, block: Block, found: list[Text]) -> Block:
+        home = block.of(set())
+        for one in found:
+            if len(one.home.path()) > len(home.path()):
+                home = one.home
+        return home
+
+    def _inputs(self, block: Block, node: Node, place: IndexMap) -> list[Text]:
+        return [
+            self._known(block, one, self.loops.inside(node, number, place))
+            for number, one in enumerate(node.inputs)
+        ]
+
+    def _computed(self, block: Block, node: Node, place: IndexMap) -> Text:
+        found = self._inputs(block, node, place)
+        home = self.deepest(block, found)
+        if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
+            return Text(found[0].text, found[0].dtype, home)
+        texts, kinds = [one.text for one in found], [one.dtype for one in found]
+        if node.operation == "cast":
+            return Text(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
+        return Text(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype, home)
+
+    def _iota(self, block: Block, node: Node, place: IndexMap) -> Text:
+        start, steps = place[node.options["axis"]]
+        moves: dict[int, Number] = {}
+        for loop, step in steps:
+            moves[loop] = moves.get(loop, 0) + step
+        for number in (start, *moves.values()):
+            self._note(number)
+        text = index_text(start, moves, self.variables)
+        return Text(self.spelling.cast(text, "int64", node.dtype), node.dtype, block.of(frozenset(moves)))
+
+    def numbers(
+        self, block: Block, node: Node, place: IndexMap, array: Array, extents: Any
+    ) -> tuple[list[str], Block]:
+        """What numbers that pick elements add to an index, and the block that knows them all."""
+        found, home = [], block.of(set())
+        strides = array.strides[node.options["axis"] :]
+        for i, one in enumerate(node.inputs[1:]):
+            value = self._known(block, one, self.loops.inside(node, i + 1, place))
+            text = value.text if value.text.isidentifier() else self._variable(value.home, value.text)
+            wrapped = f"({text} if {text} >= 0 else {text} + {enclosed(self.extent(extents[i]))})"
+            stride = self.extent(strides[i])
+            found.append(wrapped if stride == "1" else f"{wrapped} * {enclosed(stride)}")
+            home = self.deepest(block, [value, Text("", "", home)])
+        return found, home
+
+    def _gathered(self, block: Block, node: Node, place: IndexMap) -> Text:
+        array, axis = self.loops.values.indexed(node), node.options["axis"]
+        more, home = self.numbers(block, node, place, array, node.inputs[0].shape[axis:])
+        own = tuple(
+            (start, tuple((loop, step) for loop, step in steps if loop != access_map.ANYWHERE))
+            for start, steps in self.loops.inside(node, 0, place)
+        )
+        text, loops = self.element(array, own, more)
+        text = self.read(array, text)
+        return Text(
+            text, node.dtype, self.deepest(block, [Text("", "", home), Text("", "", block.of(loops))])
+        )
+
+    def _scanned(self, block: Block, node: Node, place: IndexMap) -> Text:
+        """A variable that begins in front of the loop and takes the element of each step."""
+        found = self._inputs(block, node, place)[0]
+        loop = loop_of(place, node.options["axis"])
+        if loop is None:
+            return found
+        home = next(one for one in block.path() if one.loop == loop)
+        if self.lane is not None:
+            home = block.of({loop, self.lane[0]})
+        kind, dtype = node.options["kind"], found.dtype
+        wide = "float32" if dtype == "float16" else dtype
+        key = "scan", self.loops.values.runs, self.loops.values.key(node, place)
+        name = home.find(key)
+        if name is None:
+            name = self._begin_scan(block, loop, wide, constant_text(first_of_scan(kind, dtype), wide))
+            block.of(set()).known[key] = name
+        given = self.spelling.cast(found.text, dtype, wide)
+        if wide in ("float32", "float64") and kind in SCANS_OF_FLOATS:
+            text = f"{name} {'+' if kind == 'sum' else '*'} {enclosed(given)}"
+        else:
+            text = self.spelling.applied(SCANS[kind], [name, given], [wide, wide], wide)
+        if wide != dtype:  # each step is rounded to half precision
+            text = self.spelling.cast(self.spelling.cast(text, wide, dtype), dtype, wide)
+        home.lines.append(f"{name} = {text}")
+        return Text(self.spelling.cast(name, wide, dtype), dtype, home)
+
+    def _begin_scan(self, block: Block, loop: int, dtype: str, first: str) -> str:
+        """The variable of a scan, set in front of its loop: the last statement before that loop begins."""
+        self.count += 1
+        if self.lane is not None:
+            scratch = self.new_scratch(dtype)
+            self.to_begin.append((scratch, first))
+            return f"{scratch}[{self.lane[1]}]"
+        name = f"{self.prefix}scan{self.count}"
+        path = block.path()
+        place = next(i for i, one in enumerate(path) if one.loop == loop)
+        path[place - 1].lines.append(f"{name} = {first}")
+        return name
+
+    def new_scratch(self, dtype: str) -> str:
+        """Memory for one number of each row that is computed together."""
+        name = f"{self.prefix}t{len(self.scratch)}"
+        self.scratch.append((name, dtype))
+        return name
+
+
+def new_values(loops: Loops, alone: Any) -> Values:
+    """The values of a nest, whose functions may call scalar code that stands alone."""
+    return Values(loops, Spelling(Library(alone=alone)))

@@ -1,0 +1,114 @@
+"""How each primitive operation is written in Python: an operator where Python's means the same, else a function.
+
+A function is called by the operation and its dtypes, such as ``exp_float32``. In compiled code it is the scalar code
+of the table of operations, so that both code generators compute the same; `scalars` has it for CPython.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jitkernels.codegen.python.simd_library import Library
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.casts import converted
+from jitkernels.compiler.codegen.core.ir_builder import Function, Register, llvm_type
+from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.numba.python_expressions import enclosed
+
+FLOATS = ("float32", "float64")
+COMPARISONS = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+}  # fmt: skip
+OPERATORS = {
+    **{key: {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", **COMPARISONS} for key in FLOATS},
+    **{key: {"add": "+", "subtract": "-", "multiply": "*", **COMPARISONS} for key in ("int64", "uint64")},
+    "bool": {"logical_and": "&", "logical_or": "|", "logical_xor": "^"},
+}
+"""By the dtype of all operands, the operations that an operator of Python is; numba computes others in wider types."""
+
+
+def memory_dtype(dtype: str) -> str:
+    """What holds a number in compiled Python, which has no half-precision floats: these are their bits there."""
+    return "uint16" if dtype == "float16" else dtype
+
+
+def function_name(operation: str, kinds: Sequence[str], dtype: str) -> str:
+    """The function of an operation for operands of some dtypes, and its result's."""
+    own = [kinds[0]] if len({*kinds}) == 1 else [*kinds]
+    usual = dtype in (kinds[-1], "bool")
+    return "_".join([operation, *own, *([] if usual else ["to", dtype])])
+
+
+@dataclass
+class Spelling:
+    """The functions that one printed function calls: their LLVM code, operand dtypes and result."""
+
+    library: Library
+    functions: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def applied(self, operation: str, given: Sequence[str], kinds: Sequence[str], dtype: str) -> str:
+        """An elementwise operation as an expression of the texts of its operands."""
+        sign = OPERATORS.get(kinds[0], {}).get(operation) if len({*kinds}) == 1 and len(kinds) == 2 else None
+        if sign is not None and dtype in (kinds[0], "bool"):
+            return f"{enclosed(given[0])} {sign} {enclosed(given[1])}"
+        if operation == "negative" and kinds[0] in FLOATS:
+            return f"-{enclosed(given[0])}"
+        if operation == "logical_not" and kinds[0] == "bool":
+            return f"not {enclosed(given[0])}"
+        if operation == "positive" and kinds[0] == dtype:
+            return given[0]
+        name = function_name(operation, kinds, dtype)
+
+        def code(function: Function, registers: list[Register]) -> Register:
+            return applied(function, function.block, operation, registers, dtype)
+
+        return self.call(name, given, kinds, dtype, code)
+
+    def cast(self, given: str, kind: str, dtype: str) -> str:
+        """A number as another type."""
+        if kind == dtype:
+            return given
+        name = f"cast_{kind}_to_{dtype}"
+        return self.call(
+            name,
+            [given],
+            [kind],
+            dtype,
+            lambda function, found: converted(function, function.block, found[0], dtype),
+        )
+
+    def call(
+        self,
+        name: str,
+        given: Sequence[str],
+        kinds: Sequence[str],
+        dtype: str,
+        code: Callable[[Function, list[Register]], Register],
+    ) -> str:
+        """A call of a function, whose LLVM instructions `code` writes."""
+        if name not in self.functions:
+            self.functions[name] = tuple(kinds), dtype
+            self.texts[name] = self._definition(name, kinds, dtype, code)
+        return f"{name}({', '.join(given)})"
+
+    def _definition(
+        self,
+        name: str,
+        kinds: Sequence[str],
+        dtype: str,
+        code: Callable[[Function, list[Register]], Register],
+    ) -> str:
+        function = Function(self.library, {})
+        registers = []
+        for number, kind in enumerate(kinds):
+            text = f"%a{number}"
+            if kind == "float16":
+                text = function.new(function.block, f"bitcast i16 {text} to half")
+            registers.append(Register(text, kind))
+        result = code(function, registers)
+        text, kind = result.text, llvm_type(memory_dtype(dtype))
+        if dtype == "float16":
+            text = function.new(function.block, f"bitcast half {text} to i16")
+        taken = ", ".join(f"{NUMBERS[memory_dtype(one)].llvm} %a{i}" for i, one in enumerate(kinds))
+        lines = "\n".join([*function.memory, *function.block.lines])
+        return f'define {kind} @"{name}"({taken}) alwaysinline nounwind {{\n{lines}\n  ret {kind} {text}\n}}'

@@ -1,0 +1,85 @@
+"""Calls of NumPy functions: array descriptors are passed to the callback, which makes ndarrays of them."""
+
+from collections.abc import Mapping, Sequence
+
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.ir import numpy_call_spec, symbolic_dims
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.schedule.numpy_step import NumpyCall
+from jitkernels.runtime import python_callback, vectorcall
+
+KINDS = {
+    "array": python_callback.ARRAY,
+    "scalar": python_callback.SCALAR,
+    float: python_callback.FLOAT,
+    int: python_callback.INT,
+    bool: python_callback.BOOL,
+}
+
+
+def text_of(call: NumpyCall, function: Function, arrays: Mapping[int, Array], name: str) -> str:
+    """Return a function that calls NumPy's function; it returns 0 if the result is as expected."""
+    called_spec = call.node.options["function"]
+    kinds = (
+        called_spec.kinds
+        if type(called_spec) is numpy_call_spec.Called
+        else ["array"] * len(call.node.inputs)
+    )
+    operands = [
+        [
+            KINDS[kind],
+            *_descriptor(function, node, arrays[id(node)]),
+            _number_list(function, [step * NUMBERS[node.dtype].size for step in arrays[id(node)].strides]),
+        ]
+        for node, kind in zip(call.node.inputs, kinds, strict=True)
+    ]
+    results = [
+        [
+            -1 if item is call.node else item.options["index"],
+            *_descriptor(function, item, arrays[id(item)]),
+            function.extent(symbolic_dims.product(item.shape) * NUMBERS[item.dtype].size),
+        ]
+        for item in call.items
+    ]
+    records = [_records(function, record_list) for record_list in (operands, results)]
+    library, callee = function.library, numpy_call_spec.name_of(called_spec)
+    library.declare(python_callback.NAME, "i64", ["ptr", "i64", "ptr", "i64", "ptr", "i64"])
+    for record_list in call.externals[1:]:
+        library.declared[record_list.symbol] = f"@{record_list.symbol} = external global i8"
+    arguments = f"ptr @{callee}, i64 {len(operands)}, ptr {records[0]}, i64 {len(results)}, ptr {records[1]}"
+    text = f"call i64 @{python_callback.NAME}({arguments}, i64 {int(call.hears)})"
+    status = function.new(function.block, text)
+    head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
+    return "\n".join([f"{head} {{", *function.memory, *function.block.lines, f"  ret i64 {status}", "}"])
+
+
+def _descriptor(function: Function, node: Node, array: Array) -> list[object]:
+    """The descriptor of an array: its address, dtype, dimensions and extents."""
+    at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
+    data = function.new(function.block, f"load i64, ptr {at}")
+    dtype = f"ptrtoint (ptr @{vectorcall.dtype_object(node.dtype).symbol} to i64)"
+    return [data, dtype, node.ndim, _number_list(function, node.shape)]
+
+
+def _number_list(function: Function, numbers: Sequence[Number]) -> str:
+    """The address of a list of numbers."""
+    if not numbers:
+        return "0"
+    return function.new(
+        function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64"
+    )
+
+
+def _records(function: Function, records: Sequence[Sequence[object]]) -> str:
+    return _words(function, [word for record in records for word in record]) if records else "null"
+
+
+def _words(function: Function, words: Sequence[object]) -> str:
+    table = function.variable(f"[{len(words)} x i64]")
+    for number, word in enumerate(words):
+        slot = function.new(function.block, f"getelementptr i64, ptr {table}, i64 {number}")
+        function.block.lines.append(f"  store i64 {word}, ptr {slot}")
+    return table

@@ -1,0 +1,43 @@
+"""Calls of registered kernels, with the arrays' extents."""
+
+import struct
+from collections.abc import Mapping
+
+from jitkernels.codegen.source_protocol import External
+from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.schedule.kernel_step import KernelCall
+
+
+def text_of(
+    call: KernelCall, function: Function, arrays: Mapping[int, Array], name: str, external: External
+) -> str:
+    """Return a function that calls the kernel; it returns 0 on success."""
+    block, kernel = function.block, call.kernel
+    signature = kernel.attr.signature()
+    operands = list(call.node.inputs)
+    number_operands = dict(zip(kernel.numbers, operands[len(operands) - len(kernel.numbers) :], strict=True))
+    nodes = *operands[: len(operands) - len(kernel.numbers)], *call.items
+    arguments = [f"ptr {_pointer(function, arrays[id(node)])}" for node in nodes]
+    integers = [kernel.values.get(field_name, value) for field_name, value in signature.integers]
+    arguments += [f"i64 {function.extent(value)}" for value in integers]
+    for field_name, value in signature.floats:
+        if field_name in number_operands:
+            arguments.append(f"ptr {_pointer(function, arrays[id(number_operands[field_name])])}")
+            continue
+        slot = function.variable("double")
+        block.lines.append(f"  store double {_double(value)}, ptr {slot}")
+        arguments.append(f"ptr {slot}")
+    function.library.declare(external.symbol, "i64", [argument.partition(" ")[0] for argument in arguments])
+    status = function.new(block, f"call i64 @{external.symbol}({', '.join(arguments)})")
+    head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
+    return "\n".join([f"{head} {{", *function.memory, *block.lines, f"  ret i64 {status}", "}"])
+
+
+def _pointer(function: Function, array: Array) -> str:
+    slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
+    return function.new(function.block, f"load ptr, ptr {slot}")
+
+
+def _double(value: float) -> str:
+    return f"0x{int.from_bytes(struct.pack('>d', value)):016X}"

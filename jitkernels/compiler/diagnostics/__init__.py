@@ -1,0 +1,1 @@
+"""What the compiler reports: explain, profiles, pictures, differential checks."""

@@ -1,0 +1,82 @@
+"""The code of a compiled function as text: Python loops as numba compiles them, or LLVM IR."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from jitkernels.codegen.numba_functions import functions_in, python_of
+from jitkernels.compiler.codegen.numba.flow_printer import unprintable
+from jitkernels.compiler.diagnostics.explain import argument_names, described
+from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.region_memory import Flow
+from jitkernels.compiler.lowering import lower_graph
+from jitkernels.compiler.lowering.compiled_program import Program, Segment
+from jitkernels.errors import AttrError, NotUsableError, shown
+
+PRINTED = ("native", "numba")
+
+
+def source(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], backend: str) -> str:
+    """What the compiler decided for a call, or for all calls so far: loops in the language of a backend.
+
+    Raises NotUsableError where NumPy runs all of it, AttrError for a backend that prints nothing.
+    """
+    if backend not in PRINTED:
+        raise AttrError(f"backend: expected {' or '.join(PRINTED)}, got {shown(backend)}")
+    name, names = function.__name__, function._signature.names
+    made: list[Specialisation] = [one for kept in list(function._specialisations.values()) for one in kept]
+    if args or kwargs or not made:
+        found, structure = function._looked_at(args, kwargs)
+        if isinstance(found, str):
+            raise NotUsableError(f"{name}: there is no code: {found}")
+        made, names = [found], argument_names(structure, names)
+    compiled = [one for one in made if one.graph is not None]
+    if not compiled:
+        raise NotUsableError(f"{name}: there is no code: {made[0].reason}")
+    config = replace(function.config, backend=backend, profile=False)
+    return "\n\n".join(_text(name, one, names, config) for one in compiled)
+
+
+def _text(name: str, made: Specialisation, names: Sequence[str], config: JitConfig) -> str:
+    assert made.graph is not None, "compiled"
+    program = lower_graph.compiled(made.graph, made.scope, config)
+    mark = "#" if config.backend == "numba" else ";"
+    head = [f"{mark} {line}" for line in _described(name, made, program, names)]
+    segments = [step for step in program.steps if isinstance(step, Segment)]
+    if config.backend == "native":
+        return "\n".join([*head, *(segment.source.text for segment in segments)])
+    functions = [one for segment in segments for one in functions_in(segment.source.text)]
+    return "\n".join([*head, python_of(functions)])
+
+
+def _described(name: str, made: Specialisation, program: Program, names: Sequence[str]) -> list[str]:
+    """What the arrays of the code are, and the steps that are no printed loops."""
+    symbols = ", ".join(f"{symbol}={value}" for symbol, value in made.scope.values.items())
+    lines = [f"{name} for {symbols}" if symbols else name]
+    known: dict[int, str] = {}
+    for node, argument in zip(program.graph.inputs, names, strict=False):
+        known[program.words[id(node)]] = f"{argument}: {described(node)}"
+    for i, node in enumerate(program.graph.outputs):
+        if id(node) in program.words:
+            known.setdefault(program.words[id(node)], f"result {i}: {described(node)}")
+    lines += [f"a{word} is {what}" for word, what in sorted(known.items())]
+    for number, step in enumerate(program.steps, 1):
+        if isinstance(step, Node):
+            lines.append(f"step {number}: NumPy computes {step.operation}")
+            continue
+        parts = [
+            f"{type(nest).__name__.lower()}{f' ({note})' if (note := _note(nest)) else ''}"
+            for nest in step.nests
+        ]
+        lines.append(f"step {number}: {', '.join(parts)}")
+    return lines
+
+
+def _note(nest: Any) -> str:
+    """How a step is made, where that is not said by its name."""
+    if isinstance(nest, Flow):
+        reason = unprintable(nest)
+        return f"LLVM IR: {reason}" if reason else ""
+    return getattr(nest, "variant", "") or ""

@@ -1,0 +1,1 @@
+"""The warm path of a compiled function: guards, the compiled entry, results."""

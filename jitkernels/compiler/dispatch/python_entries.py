@@ -1,0 +1,73 @@
+"""Statistics of calls that enter through Python: counts by reason, and timings of compiled and plain calls."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+FIRST = "the first calls of a kind, for which code is made"
+ERRORS = "floating-point errors that are to raise, or to call a function"
+SHARED = "what is written is read-only, or shares memory with other arguments"
+SMALL = "arrays for which the plain function takes less time than Python does for compiled code"
+OTHERS = "arguments that no compiled entry takes"
+MEASURED = 3
+"""Timed calls of each kind before the faster one is chosen."""
+MOST_SECONDS, MOST_SECONDS_OF_LOOPS = 1e-3, 2e-4
+"""Slower compiled calls are not compared with the plain function: the entry through Python is negligible there. The
+limit is lower for functions with loops, which Python runs a hundred times slower."""
+TOO_SLOW = 4
+"""Slowdown against compiled code after which the plain function is not timed again."""
+
+
+class PythonEntries:
+    """The number of calls of a function that entered through Python, by reason."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+
+    def note(self, reason: str) -> None:
+        """Count one call."""
+        self.reasons[reason] += 1
+
+    @property
+    def told(self) -> tuple[tuple[str, int], ...]:
+        """The reasons and their counts, the most frequent first."""
+        return tuple(self.reasons.most_common())
+
+
+class Timings:
+    """Times of calls with arguments of one size class: compiled code entered through Python, and the plain function."""
+
+    def __init__(self) -> None:
+        self.compiled: list[float] = []
+        self.plain: list[float] = []
+
+    def prefers_plain(self, *, has_loops: bool) -> bool:
+        """Whether the next call runs the plain function: it is faster, or must be timed."""
+        if not self.compiled:
+            return False
+        best = min(self.compiled)
+        if best > (MOST_SECONDS_OF_LOOPS if has_loops else MOST_SECONDS):
+            return False
+        if self.plain and self.plain[0] > TOO_SLOW * best:
+            return False
+        if not self.is_settled:
+            return len(self.plain) < len(self.compiled)
+        return min(self.plain) < best
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether both kinds have enough timings."""
+        return min(len(self.compiled), len(self.plain)) >= MEASURED
+
+    def note(self, seconds: float, *, is_plain: bool) -> None:
+        """Record the time of a call."""
+        times = self.plain if is_plain else self.compiled
+        if len(times) < MEASURED:
+            times.append(seconds)
+
+
+def size_class(leaves: Sequence[Any]) -> int:
+    """The size class of arguments: the bit length of their number of elements."""
+    return int(sum(leaf.size for leaf in leaves if type(leaf) is np.ndarray)).bit_length()

@@ -1,0 +1,1 @@
+"""Memory planning: lifetimes, buffer assignment, rematerialization, and output layouts."""

@@ -1,0 +1,1 @@
+"""Transforms of loops and kernels in a graph, before it is scheduled."""

@@ -1,1 +1,0 @@
-"""The tasks of the contest, one module each: its `TASK`, and what each contestant does."""

@@ -1,0 +1,1 @@
+"""The path of a call to its kernel: everyday functions, the kernel cache, kernels."""

@@ -1,0 +1,58 @@
+"""The dispatcher of everyday functions such as ``jk.softmax``: from a Python call to a kernel, in machine code.
+
+One object serves every everyday function; the parameters of a function are in its table
+(`jitkernels.runtime.abi_layout`). The stages of a call: sort arguments into slots, read inputs as operands (lists and
+scalars through NumPy's own conversions), choose one dtype, infer extents from shapes, look up a context by (dtype,
+options, size class), allocate or check results, call the entry. Operands in a layout that the kernel does not accept
+(other dtypes, strides, broadcasts, an axis in the middle) pass through a buffer in blocks that fit in the L1 cache.
+Invalid and rare calls fall back to Python, which raises the error or computes the same
+(`jitkernels.attrs.schema.argument_binding`); nothing has been written then.
+
+Functions call those of other files by name. Code that most programs never need is in separate objects
+(`jitkernels.dispatch.native.segments`), which are built, or loaded, when a call first needs them.
+"""
+
+from jitkernels.dispatch.native import (
+    broadcasting,
+    buffer_io,
+    buffered,
+    copy_loops,
+    data_movement,
+    entry,
+    fast_path,
+    gather_rows,
+    input_operands,
+    lookup,
+    materialize,
+    mixed_dtypes,
+    option_values,
+    result_arrays,
+    result_shapes,
+    strided_rows,
+)
+
+MODULES = (
+    entry,
+    fast_path,
+    mixed_dtypes,
+    lookup,
+    input_operands,
+    option_values,
+    result_shapes,
+    broadcasting,
+    result_arrays,
+    materialize,
+    gather_rows,
+    buffered,
+    buffer_io,
+    strided_rows,
+    data_movement,
+    copy_loops,
+)
+FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
+INLINED = (
+    "part", "sorted_into", "plain", "whole", "finished", "called_for", "served", "operand", "record", "context_of",
+    "hashed", "class_of", "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
+    "width_of", "is_wide", "is_sequence", "items_of", "readable_kind", "target_of", "pair_of",
+)  # fmt: skip
+"""Functions that are small, or have one call site on every call."""

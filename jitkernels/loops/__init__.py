@@ -1,1 +1,0 @@
-"""What implementations are made from: tiles, loops around them, and how their work is cut."""

@@ -1,0 +1,1 @@
+"""Building blocks of implementations: register tiles, drivers, work splitting and scalar maths."""

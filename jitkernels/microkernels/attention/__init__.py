@@ -1,0 +1,1 @@
+"""Scaled dot-product attention: prefill, decode, split over keys."""

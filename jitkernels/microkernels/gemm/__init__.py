@@ -1,0 +1,1 @@
+"""Matrix multiply: register tiles, packing, and the drivers around them."""

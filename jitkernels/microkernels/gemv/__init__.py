@@ -1,0 +1,1 @@
+"""Matrix times vector, and dot products of rows."""

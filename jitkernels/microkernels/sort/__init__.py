@@ -1,0 +1,1 @@
+"""Sorting networks, merge sort, and integer keys of floats."""

@@ -1,0 +1,24 @@
+"""STRIDE_SCAL by numba."""
+
+from typing import Any
+
+from jitkernels.attrs.broadcast_ops import StrideScalAttr
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.more.numba.python_nest import python_nest, usable
+
+
+@implements(StrideScalAttr, can_be_used=usable)
+def stride_scal(attr: StrideScalAttr) -> LoopNest:
+    def body(a: Any, x: Any, y: Any, n: int, stride: int, begin: int, end: int) -> None:
+        factor = a[0]
+        if stride == 1:
+            for i in range(begin, end):
+                y[i] = x[i] * factor
+        else:
+            for i in range(begin, end):
+                y[i] = x[i]
+            for i in range((begin + stride - 1) // stride * stride, end, stride):
+                y[i] = y[i] * factor
+
+    return python_nest(attr, body, "n")

@@ -1,0 +1,29 @@
+"""CUMSUM by numba: what rounding loses is kept beside each running sum."""
+
+from typing import Any
+
+from jitkernels.attrs.cumsum_histogram import CumsumAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+
+
+def variants(attr: CumsumAttr) -> list[Variant]:
+    return [*variants_along(attr, "rows")]
+
+
+@implements(CumsumAttr, can_be_used=usable, variants=variants)
+def cumsum(attr: CumsumAttr, parallel: bool = False) -> LoopNest:
+    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            total, lost = real(0), real(0)
+            for i in range(row * n, (row + 1) * n):
+                value = x[i]
+                whole = total + value
+                added = whole - total
+                lost += total - (whole - added) + (value - added)
+                total = whole
+                exact = total + lost
+                y[i] = exact if exact == exact else total
+
+    return python_nest(attr, body, "rows", parallel=parallel, in_place=True)

@@ -1,0 +1,60 @@
+"""EMB_SEQ_POOL by numba."""
+
+from typing import Any
+
+from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.gen.emb_seq_pool import check
+from jitkernels.more.numba.python_nest import larger, python_nest, real, usable, variants_along
+
+ROWS = 16
+"""Rows that are added up before they are joined to the sum of a column."""
+
+
+def variants(attr: EmbSeqPoolAttr) -> list[Variant]:
+    return [*variants_along(attr, "idx_w")]
+
+
+def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
+    return "its sums overflow in another order" if attr.pool == "mean" else usable(attr)
+
+
+@implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=variants)
+def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
+    is_max, is_mean = attr.pool == "max", attr.pool == "mean"
+
+    def body(
+        table: Any,
+        ids: Any,
+        out: Any,
+        table_h: int,
+        table_w: int,
+        idx_h: int,
+        idx_w: int,
+        begin: int,
+        end: int,
+    ) -> None:
+        for s in range(begin, end):
+            for j in range(table_w):
+                total, lost = real(0), real(0)
+                if is_max:
+                    total = table[ids[s] * table_w + j]
+                    for i in range(1, idx_h):
+                        total = larger(total, table[ids[i * idx_w + s] * table_w + j])
+                else:
+                    for first in range(0, idx_h, ROWS):
+                        part = real(0)
+                        for i in range(first, min(first + ROWS, idx_h)):
+                            part += table[ids[i * idx_w + s] * table_w + j]
+                        whole = total + part
+                        added = whole - total
+                        lost += total - (whole - added) + (part - added)
+                        total = whole
+                    if lost == lost:
+                        total += lost
+                    if is_mean:
+                        total = total / real(idx_h)
+                out[s * table_w + j] = total
+
+    return python_nest(attr, body, "idx_w", check=check, parallel=parallel)

@@ -1,0 +1,77 @@
+"""GROUP_NORM by numba, of single precision: sums of squares in double precision do not overflow."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.group_norm import GroupNormAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.gen.group_norm import check_affine, check_plain
+from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+
+float64 = np.float64
+
+
+def variants(attr: GroupNormAttr) -> list[Variant]:
+    return [*variants_along(attr, "rows")]
+
+
+def can_be_used(attr: GroupNormAttr) -> bool | str:
+    return "squares of doubles overflow" if attr.dtype == "float64" else usable(attr)
+
+
+@implements(GroupNormAttr, can_be_used=can_be_used, variants=variants)
+def group_norm(attr: GroupNormAttr, parallel: bool = False) -> LoopNest:
+    def plain(
+        x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any, begin: int, end: int
+    ) -> None:
+        count = channels // groups * inner
+        for group in range(begin * groups, end * groups):
+            first, last = group * count, (group + 1) * count
+            total, squares = float64(0), float64(0)
+            for i in range(first, last):
+                total += x[i]
+            mean, total = total / count, float64(0)
+            for i in range(first, last):
+                total += x[i] - mean
+            mean += total / count  # of a constant group, its elements
+            for i in range(first, last):
+                squares += (x[i] - mean) * (x[i] - mean)
+            deviation = (squares / count + float64(real(eps[0]))) ** 0.5
+            for i in range(first, last):
+                y[i] = real((x[i] - mean) / deviation)
+
+    def affine(
+        x: Any,
+        scale: Any,
+        bias: Any,
+        y: Any,
+        rows: int,
+        channels: int,
+        inner: int,
+        groups: int,
+        eps: Any,
+        begin: int,
+        end: int,
+    ) -> None:
+        width = channels // groups
+        for group in range(begin * groups, end * groups):
+            first, last = group * width * inner, (group + 1) * width * inner
+            total, squares = float64(0), float64(0)
+            for i in range(first, last):
+                total += x[i]
+            mean, total = total / (last - first), float64(0)
+            for i in range(first, last):
+                total += x[i] - mean
+            mean += total / (last - first)  # of a constant group, its elements
+            for i in range(first, last):
+                squares += (x[i] - mean) * (x[i] - mean)
+            deviation = (squares / (last - first) + float64(real(eps[0]))) ** 0.5
+            for c in range(width):
+                channel = group % groups * width + c
+                for i in range(first + c * inner, first + (c + 1) * inner):
+                    y[i] = real((x[i] - mean) / deviation * scale[channel] + bias[channel])
+
+    body, check = (affine, check_affine) if attr.affine else (plain, check_plain)
+    return python_nest(attr, body, "rows", check=check, parallel=parallel, in_place=True)

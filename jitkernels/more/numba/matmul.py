@@ -1,0 +1,32 @@
+"""MATMUL by numba: rows of the result, to which multiples of rows of the second factor are added."""
+
+from typing import Any
+
+from jitkernels.attrs.matmul import MatMulAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+
+
+def variants(attr: MatMulAttr) -> list[Variant]:
+    return [*variants_along(attr, "m")]
+
+
+@implements(MatMulAttr, can_be_used=usable, variants=variants)
+def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
+    trans_a, trans_b, beta, adds = attr.trans_a, attr.trans_b, float(attr.beta), attr.beta != 0
+
+    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            for j in range(n):
+                c[i * n + j] = real(beta) * c[i * n + j] if adds else real(0)
+            for p in range(k):
+                factor = a[p * m + i] if trans_a else a[i * k + p]
+                if trans_b:
+                    for j in range(n):
+                        c[i * n + j] += factor * b[j * k + p]
+                else:
+                    for j in range(n):
+                        c[i * n + j] += factor * b[p * n + j]
+
+    return python_nest(attr, body, "m", parallel=parallel)

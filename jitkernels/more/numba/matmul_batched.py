@@ -1,0 +1,34 @@
+"""MATMUL_BATCHED by numba: as MATMUL, pair by pair."""
+
+from typing import Any
+
+from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+
+
+def variants(attr: MatMulBatchedAttr) -> list[Variant]:
+    return [*variants_along(attr, "batch")]
+
+
+@implements(MatMulBatchedAttr, can_be_used=usable, variants=variants)
+def matmul_batched(attr: MatMulBatchedAttr, parallel: bool = False) -> LoopNest:
+    trans_a, trans_b = attr.trans_a, attr.trans_b
+
+    def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> None:
+        for pair in range(begin, end):
+            first, second, result = pair * m * k, pair * k * n, pair * m * n
+            for i in range(m):
+                for j in range(n):
+                    c[result + i * n + j] = real(0)
+                for p in range(k):
+                    factor = a[first + p * m + i] if trans_a else a[first + i * k + p]
+                    if trans_b:
+                        for j in range(n):
+                            c[result + i * n + j] += factor * b[second + j * k + p]
+                    else:
+                        for j in range(n):
+                            c[result + i * n + j] += factor * b[second + p * n + j]
+
+    return python_nest(attr, body, "batch", parallel=parallel)

@@ -1,0 +1,174 @@
+"""A loop nest written as a plain Python function over flat arrays, which numba compiles.
+
+A function may use integers and floats, ``range``, ``min``, ``max``, ``abs``, and the names of this module: `real` is
+the row's floating-point type, and scalar functions such as `exp` are those of the table of operations for it.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.codegen.numba_functions import PythonFunction, numba_version
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import DeferredIR, references
+from jitkernels.core import dtypes
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.errors import BuildError
+
+if TYPE_CHECKING:
+    from jitkernels.compiler.codegen.numba.spelling import Spelling
+
+FLOATS = ("float32", "float64")
+BLOCK = 65536
+"""Operations, or bytes, that a thread gets at least."""
+
+
+@record
+class ScalarFunction:
+    """An operation of numbers of the row's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
+
+    name: str
+    count: int = 1
+    reduces: bool = False
+
+    def __call__(self, *numbers: Any) -> Any:
+        """For type checkers: printed loops call it, Python cannot."""
+        raise BuildError(f"{self.name}{numbers} exists in compiled loop nests only")
+
+    def spelled(self, spelling: "Spelling", dtype: str) -> str:
+        """The function's name for a dtype."""
+        from jitkernels.compiler.codegen.numba.python_accumulators import Reduction
+
+        names = [f"a{i}" for i in range(self.count)]
+        if self.reduces:
+            found = Reduction(self.name, dtype, "").joined(spelling, *names)
+        else:
+            found = spelling.applied(self.name, names, [dtype] * self.count, dtype)
+        return found.partition("(")[0]
+
+
+exp, log, sqrt, rint = map(ScalarFunction, ("exp", "log", "sqrt", "rint"))
+add = ScalarFunction("sum", 2, reduces=True)
+larger = ScalarFunction("max", 2, reduces=True)
+maximum, minimum = ScalarFunction("maximum", 2), ScalarFunction("minimum", 2)
+real: Any = np.float64
+"""The row's floating-point type."""
+
+
+def usable(attr: KernelAttr) -> bool | str:
+    """Whether numba is there, and knows the row's type."""
+    dtype = attr.fields()["dtype"]
+    return (
+        (numba_version() != "none" or "numba is not installed")
+        if dtype in FLOATS
+        else f"numba has no {dtype}"
+    )
+
+
+def python_nest(
+    attr: KernelAttr,
+    body: Callable[..., None],
+    along: str,
+    *,
+    check: Callable[..., int] | None = None,
+    parallel: bool = False,
+    in_place: bool = False,
+) -> LoopNest:
+    """The loop nest of a Python function of the row's C arguments, `begin` and `end`: a part of the extent `along`.
+
+    `check` is as of `LoopNest`. `in_place`: results may lie over what is read.
+    """
+    from jitkernels.compiler.api.traced_kernel import compiler
+
+    signature = attr.signature()
+    function = _function(attr, body, signature.c_arguments, in_place=in_place)
+    key = f"{function.text}\n; by numba {numba_version()} and the compiler {compiler()}"
+    return LoopNest(
+        f"{attr.name}_{attr.fields()['dtype']}_numba",
+        signature.c_arguments,
+        DeferredIR(key, lambda _: _glue(function)),
+        extent=signature.index(along),
+        block=_block(attr, along) if parallel else 1,
+        parallel=parallel,
+        check=check,
+    )
+
+
+def variants_along(attr: KernelAttr, along: str) -> list[dict[str, Any]]:
+    """One thread, and several where two of them get two blocks each."""
+    return [{}, {"parallel": True}] if attr.fields()[along] // _block(attr, along) >= 4 else [{}]
+
+
+def _block(attr: KernelAttr, along: str) -> int:
+    work = attr.operations() / max(attr.fields()[along], 1)
+    return 1 << max(0, int(BLOCK / max(work, 1)).bit_length() - 1)
+
+
+def _function(
+    attr: KernelAttr, body: Callable[..., None], arguments: Sequence[str], *, in_place: bool
+) -> PythonFunction:
+    from jitkernels.codegen.function_ast import parsed
+    from jitkernels.codegen.python.simd_library import Library
+    from jitkernels.compiler.codegen.core import module_text
+    from jitkernels.compiler.codegen.numba.spelling import Spelling
+
+    dtype = attr.fields()["dtype"]
+    tree, _ = parsed(body.__code__)
+    tree.decorator_list, tree.returns = [], None
+    names = [one.arg for one in tree.args.args]
+    for one in tree.args.args:
+        one.annotation = None
+    spelling, given = Spelling(Library(alone={})), []
+    for name, value in references(body).items():
+        given.append(f"{name} = {_value(value, spelling, dtype)}")
+    text = "\n".join([*given, ast.unparse(tree)])
+    kinds = [_kind(one) for one in (*arguments, "int64", "int64")]
+    if len(kinds) != len(names):
+        raise BuildError(f"{body.__qualname__}: expected {len(kinds)} parameters, got {', '.join(names)}")
+    alone = frozenset(
+        name for name, one in zip(names, arguments, strict=False) if "restrict" in one and not in_place
+    )
+    definitions = module_text.unit_text(spelling.library, [*spelling.texts.values()])
+    return PythonFunction(
+        "body.python", text, tuple(zip(names, kinds, strict=True)), alone, spelling.functions, definitions
+    )
+
+
+def _kind(text: str) -> str:
+    kind = dtypes.c_type(text)
+    return f"{kind.element.name}*" if kind.is_pointer and kind.element else "int64"
+
+
+def _value(value: Any, spelling: "Spelling", dtype: str) -> str:
+    """What a name of the function stands for."""
+    if value is real:
+        return dtype
+    if isinstance(value, ScalarFunction):
+        return value.spelled(spelling, dtype)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return value.__name__
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    raise BuildError(f"a printed loop refers to {value!r}: expected a number, a type, or a scalar function")
+
+
+def _glue(function: PythonFunction) -> str:
+    """LLVM IR of the body, which calls what numba makes of the function."""
+    taken = [
+        ("ptr" if kind.endswith("*") else "i64", f"%a{i}") for i, (_, kind) in enumerate(function.arguments)
+    ]
+    listed = ", ".join(f"{kind} {name}" for kind, name in taken)
+    return "\n".join(
+        [
+            f"define i64 @body({listed}) alwaysinline {{",
+            "  %result = alloca ptr",
+            "  %raised = alloca ptr",
+            f'  %status = call i32 @"{function.symbol}"(ptr %result, ptr %raised, {listed})',
+            "  ret i64 0\n}",
+            function.declaration(),
+            function.comment(),
+        ]
+    )

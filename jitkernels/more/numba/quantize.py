@@ -1,0 +1,45 @@
+"""QUANTIZE by numba."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.quantize import QuantizeAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.more.numba.python_nest import (
+    maximum,
+    minimum,
+    python_nest,
+    real,
+    rint,
+    usable,
+    variants_along,
+)
+
+
+def variants(attr: QuantizeAttr) -> list[Variant]:
+    return [*variants_along(attr, "rows")]
+
+
+@implements(QuantizeAttr, can_be_used=usable, variants=variants)
+def quantize(attr: QuantizeAttr, parallel: bool = False) -> LoopNest:
+    low, high = (0, 255) if attr.q_dtype == "uint8" else (-128, 127)
+    small: Any = np.uint8 if attr.q_dtype == "uint8" else np.int8
+
+    def plain(x: Any, scale: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            for i in range(row * n, (row + 1) * n):
+                whole = rint(x[i] / scale[row])
+                whole = whole if whole == whole else real(0)
+                q[i] = small(minimum(maximum(whole, real(low)), real(high)))
+
+    def shifted(x: Any, scale: Any, zero: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            shift = real(zero[row])
+            for i in range(row * n, (row + 1) * n):
+                whole = rint(x[i] / scale[row])
+                whole = (whole if whole == whole else real(0)) + shift
+                q[i] = small(minimum(maximum(whole, real(low)), real(high)))
+
+    return python_nest(attr, shifted if attr.shifted else plain, "rows", parallel=parallel)

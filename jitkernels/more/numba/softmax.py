@@ -1,0 +1,40 @@
+"""CROSS_ENTROPY by numba."""
+
+from typing import Any
+
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.softmax import CrossEntropyAttr
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.gen.softmax import check
+from jitkernels.more.numba.python_nest import (
+    add,
+    exp,
+    larger,
+    log,
+    python_nest,
+    real,
+    usable,
+    variants_along,
+)
+
+
+def variants(attr: CrossEntropyAttr) -> list[Variant]:
+    return [*variants_along(attr, "rows")]
+
+
+@implements(CrossEntropyAttr, can_be_used=usable, variants=variants)
+def cross_entropy(attr: CrossEntropyAttr, parallel: bool = False) -> LoopNest:
+    def body(logits: Any, labels: Any, loss: Any, rows: int, n: int, begin: int, end: int) -> None:
+        for row in range(begin, end):
+            largest = logits[row * n]
+            for j in range(1, n):
+                largest = larger(largest, logits[row * n + j])
+            total = real(0)
+            for first in range(0, n, 1024):
+                part = real(0)
+                for j in range(first, min(first + 1024, n)):
+                    part = add(part, exp(logits[row * n + j] - largest))
+                total += part
+            loss[row] = log(total) - (logits[row * n + labels[row]] - largest)
+
+    return python_nest(attr, body, "rows", check=check, parallel=parallel)

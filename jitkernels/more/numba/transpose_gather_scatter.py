@@ -1,0 +1,61 @@
+"""TRANSPOSE, GATHER and SCATTER_ADD by numba."""
+
+from typing import Any
+
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.gen.transpose_gather_scatter import gather_check, scatter_check
+from jitkernels.more.numba.python_nest import python_nest, usable, variants_along
+
+TILE = 16
+"""Rows and columns that are moved together: a cache line of each is used while it is there."""
+
+
+def transpose_variants(attr: TransposeAttr) -> list[Variant]:
+    return [*variants_along(attr, "batch")]
+
+
+@implements(TransposeAttr, can_be_used=usable, variants=transpose_variants)
+def transpose(attr: TransposeAttr, parallel: bool = False) -> LoopNest:
+    def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
+        for b in range(begin, end):
+            base = b * rows * n
+            for top in range(0, rows, TILE):
+                for left in range(0, n, TILE):
+                    for j in range(left, min(left + TILE, n)):
+                        for i in range(top, min(top + TILE, rows)):
+                            y[base + j * rows + i] = x[base + i * n + j]
+
+    return python_nest(attr, body, "batch", parallel=parallel)
+
+
+def gather_variants(attr: GatherAttr) -> list[Variant]:
+    return [*variants_along(attr, "count")]
+
+
+@implements(GatherAttr, can_be_used=usable, variants=gather_variants)
+def gather(attr: GatherAttr, parallel: bool = False) -> LoopNest:
+    def body(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            row = ids[i]
+            for j in range(n):
+                y[i * n + j] = table[row * n + j]
+
+    return python_nest(attr, body, "count", check=gather_check, parallel=parallel)
+
+
+@implements(ScatterAddAttr, can_be_used=usable)
+def scatter_add(attr: ScatterAddAttr) -> LoopNest:
+    def body(
+        table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int
+    ) -> None:
+        for i in range(table_rows):
+            for j in range(begin, end):
+                y[i * n + j] = table[i * n + j]
+        for s in range(count):
+            row = ids[s]
+            for j in range(begin, end):
+                y[row * n + j] += x[s * n + j]
+
+    return python_nest(attr, body, "n", check=scatter_check, in_place=True)

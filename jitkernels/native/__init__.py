@@ -1,1 +1,0 @@
-"""From a source to a function that Python can call: compile, cache, load, launch, threads."""

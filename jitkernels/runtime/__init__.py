@@ -1,0 +1,1 @@
+"""From object files to addresses that Python calls: loader, threads, workspaces, floating-point status."""

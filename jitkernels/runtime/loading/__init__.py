@@ -1,0 +1,1 @@
+"""Load object files into the process: object cache, archives, ELF loader, MCJIT fallback."""

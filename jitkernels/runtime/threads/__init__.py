@@ -1,0 +1,1 @@
+"""The thread pool of generated code, team sizes, and parallel loops."""

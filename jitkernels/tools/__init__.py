@@ -1,0 +1,1 @@
+"""Tools on top of the package: command line, kernel tests, generated documentation, kernel archives."""

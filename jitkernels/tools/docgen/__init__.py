@@ -1,0 +1,1 @@
+"""Generated documentation: the kernel reference, coverage tables, type stubs."""

@@ -1,0 +1,167 @@
+"""The table of ARCHITECTURE.md that says where each thing is decided; every place is resolved."""
+
+DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "fusion": (
+        (
+            "compiler.schedule.fusion:scheduled",
+            "the rules, numbered in the module's docstring; the loop until none applies",
+        ),
+        (
+            "compiler.schedule.fusion_region:FusionRegion",
+            "what one output's loop nest computes, and what blocks fusion",
+        ),
+        ("compiler.schedule.fusion:_nests", "which outputs share a loop nest"),
+        (
+            "compiler.schedule.gemm_epilogue:brought_together",
+            "which nests run on the rows of a matrix product",
+        ),
+        (
+            "compiler.transforms.decompose_kernels:decided",
+            "which kernels are called, and which dissolve into nests",
+        ),
+        ("compiler.ir.config:JitConfig", "`max_fusion_size`, `max_inputs`, `fuse_reduce`, `opt_level`"),
+    ),
+    "loop order": (
+        ("compiler.codegen.nest.loop_order:Loops._collapse", "which loops become one"),
+        ("compiler.codegen.nest.loop_order:Loops.order", "the order of the rest"),
+        ("compiler.schedule.loop_direction:directions_of", "which loops run backwards, for updates in place"),
+        (
+            "compiler.codegen.nest.serpentine_order:SerpentineOrder.turns",
+            "which loops reverse in every second iteration",
+        ),
+    ),
+    "vectorization": (
+        ("compiler.codegen.nest.loop_order:Loops._lane_loop", "which loop's iterations are the lanes"),
+        ("compiler.codegen.nest.loop_order:Loops.lanes", "how many lanes"),
+        ("compiler.codegen.nest.loop_order:Loops._few", "code of its own for short loops"),
+        ("compiler.codegen.nest.small_row_packing:ShortRows._forms", "several short rows in one vector"),
+        (
+            "compiler.lowering.build_segment:Maker._variant",
+            "the vector width of a nest: measured, or the target's",
+        ),
+        ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
+    ),
+    "unrolling": (
+        ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
+        (
+            "compiler.schedule.unroll_short_axes:unrolled",
+            "axes of two to four elements become as many arrays",
+        ),
+        (
+            "compiler.codegen.nest.unroll_and_jam:UnrollAndJam.are_neighbours",
+            "two rows of a stencil at once",
+        ),
+        ("compiler.capture.control_flow.unroll_at_trace:unrolled", "Python loops that the trace writes out"),
+        (
+            "compiler.capture.control_flow.runtime_hooks:_for",
+            "whether a Python loop becomes a loop of the graph",
+        ),
+    ),
+    "prefetch": (
+        (
+            "compiler.codegen.nest.nest_emitter:Emitter._prefetch_reads",
+            "reads: the next row, or what comes soon",
+        ),
+        (
+            "compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores",
+            "writes: the next line of each output",
+        ),
+        ("compiler.codegen.nest.row_streams:Runs.fetch_runs", "rows that one vector is multiplied with"),
+    ),
+    "streaming stores": (
+        ("compiler.lowering.heuristics:stream", "from how many bytes on"),
+        ("compiler.codegen.nest.loop_order:Loops.streamed", "which outputs qualify"),
+        ("compiler.codegen.nest.loop_emitter:LoopWriter.are_many", "the test at run time"),
+    ),
+    "aliasing": (
+        (
+            "compiler.dispatch.argument_checks:ArgumentGuards._written_apart",
+            "arguments that a call writes: checked per call",
+        ),
+        ("compiler.dispatch.specialization:Specialisation.may_write", "the same for calls from Python"),
+        ("compiler.schedule.update_in_place:shared_memory", "updates that need no copy"),
+        ("compiler.passes.index_map_overlap:are_disjoint", "whether two regions of one array are disjoint"),
+        (
+            "compiler.codegen.core.parallel_region:_is_iteration_local",
+            "whether two steps need a barrier between them",
+        ),
+        ("dispatch.native.result_arrays:keep_apart", "everyday calls whose `out` overlaps an input"),
+    ),
+    "bounds checks": (
+        ("compiler.transforms.bounds_checks:checked", "index arrays: before anything is written"),
+        ("compiler.capture.ints.element_access:_checked_index", "`a[i]` in loops: check, proof, or guard"),
+        ("compiler.capture.ints.intervals:within", "integer ranges that prove a check away"),
+        (
+            "compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices",
+            "checks hoisted out of loops",
+        ),
+    ),
+    "fallback": (
+        ("compiler.dispatch.specialization:made", "a function that cannot be traced or compiled"),
+        ("compiler.api.fallback_policy:Left", "warn once, or raise with `strict`"),
+        ("compiler.capture.numpy.numpy_callouts", "one NumPy function that compiled code calls"),
+        (
+            "compiler.dispatch.specialization:Specialisation.max_plain_elements",
+            "arrays so small that NumPy is sooner done",
+        ),
+        ("compiler.api.cold_call:PythonCalls._sooner", "measured: whichever of both is faster"),
+        ("dispatch.kernel_cache:_picked", "a kernel that cannot be built: the reference serves"),
+    ),
+    "memory plan": (
+        ("compiler.lowering.lower_graph:_in_memory", "the plan of one program, step by step"),
+        ("compiler.memory.lifetimes:lifetimes", "when each buffer is live"),
+        ("compiler.memory.arena:planned", "offsets of buffers in the arena"),
+        ("compiler.memory.buffer_reuse:InPlaceOutputs.replaced", "results that take an operand's buffer"),
+        ("compiler.memory.memory_aware_order:ordered", "the order of steps that needs little memory"),
+        ("compiler.memory.rematerialization:Rematerializer.within", "recomputation under `memory_limit`"),
+        ("compiler.memory.output_layout:order_of_store", "the dimension order of results"),
+    ),
+    "threads": (
+        ("runtime.threads.num_threads:get_num_threads", "how many at most"),
+        ("runtime.threads.parallel_for:WORK", "how much work one thread must have"),
+        ("compiler.codegen.core.parallel_region:runs_of", "which steps share one parallel region"),
+        ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
+        ("compiler.transforms.loop_parallelism:independent", "the dependence test of such loops"),
+        ("compiler.codegen.nest.parallel_reduction:serves", "reductions to one number"),
+        ("codegen.entry_points:ir", "kernels of the registry"),
+    ),
+    "tuning": (
+        ("selection.select:choose", "the lookup order: pinned, measured, nearby, shipped, static"),
+        ("tuning.tuner:contest", "who wins a measurement"),
+        ("tuning.online_tuning:open_account", "whether calls of a kernel earn measurements"),
+        ("tuning.tuning_budget:TuningBudget.buy", "what is measured for what calls have paid"),
+        ("compiler.diagnostics.autotune:Call.tuned", "what `f.tune` measures"),
+        ("compiler.lowering.autotune_program:picked", "which measured variant of a program is compiled"),
+        ("microkernels.gemm.gemm_heuristics:candidates", "which GEMM variants there are, and the static one"),
+    ),
+    "specialization": (
+        ("compiler.api.jit:JitFunction._found", "the key: structure, dtypes, ranks, strides"),
+        ("compiler.capture.pytree.flatten:patterns", "what of an array is in the key"),
+        ("compiler.ir.static_dim_policy:WIDEST", "short extents that become constants"),
+        (
+            "compiler.capture.pytree.recompile_limit:Varied.are_enough",
+            "when another specialization is refused",
+        ),
+        ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
+        ("selection.shape_buckets:class_of", "the size class of an attr"),
+    ),
+    "guards": (
+        ("compiler.ir.symbolic_dims:Extent.guard", "relations between extents that the trace relied on"),
+        ("compiler.capture.trace_context:Tracer.guard", "values of Python numbers that it relied on"),
+        (
+            "compiler.dispatch.object_guards:Reaching",
+            "globals, closures and attributes that must be what they were",
+        ),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "the test in the compiled entry"),
+        ("compiler.dispatch.specialization:Specialisation.values", "the test in Python"),
+        ("compiler.capture.ints.zero_trip_guard:is_certain", "whether a loop has a first iteration"),
+    ),
+    "algebra": (
+        ("compiler.passes:optimised", "which rules run at which level; docs/rules.md lists them"),
+        (
+            "compiler.passes.fast_math:rule_2_times_reciprocal",
+            "and its neighbours: what only `fast_math` allows",
+        ),
+    ),
+}
+"""What is decided, and the definitions that decide it, the first one first."""

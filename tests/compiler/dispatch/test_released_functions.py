@@ -1,0 +1,120 @@
+"""Compiled functions that nobody holds any more leave nothing behind: no bytecode, no syntax, no machine code."""
+
+import gc
+import os
+import subprocess
+import sys
+import types
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitkernels.core import cpu_target
+from jitkernels.core.cached_property import cached_per_code
+
+PROGRAM = """
+import gc, linecache, os, sys, threading, tracemalloc, warnings
+import numpy as np, jitkernels as jk
+from jitkernels.runtime.loading import loader as load
+warnings.simplefilter("ignore")
+threads, count = int(sys.argv[1]), int(sys.argv[2])
+BODIES = {
+    "loop": "a = x * {0}.5 + y\\n    for k in range(len(x)):\\n        a = a + x[k] * y\\n    return a / (1 + a * a)",
+    "branch": "if x[0] > {0}:\\n        return x * 2\\n    return np.exp(x) * {0}.25",
+    "expression": "return np.tanh(x * {0}.5) + np.log(np.zeros(3)).sum()",
+    "inner": "g = lambda z: z * {0}.5\\n    return g(x) + np.maximum(y, {0})",
+    "fallback": "print(end='')\\n    return x + {0}",
+}
+def one(number, is_compiled):
+    x = np.arange(10.0)
+    for name, body in BODIES.items():
+        text = "def function(x, y):\\n    " + body.format(number) + "\\n"
+        file = f"<{name} {number}>"
+        linecache.cache[file] = len(text), None, text.splitlines(True), file
+        names = {"np": np}
+        exec(compile(text, file, "exec"), names)
+        function = jk.jit(names["function"]) if is_compiled else names["function"]
+        for _ in range(3):
+            function(x, x)
+        del linecache.cache[file]
+def some(begin, end, is_compiled):
+    work = lambda first: [one(number, is_compiled) for number in range(begin + first, end, threads)]
+    started = [threading.Thread(target=work, args=(first,)) for first in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    gc.collect()
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+def added(begin, end, is_compiled=True):
+    before = resident(), len(gc.get_objects()), len(load._held), tracemalloc.get_traced_memory()[0]
+    some(begin, end, is_compiled)
+    after = resident(), len(gc.get_objects()), len(load._held), tracemalloc.get_traced_memory()[0]
+    return [(b - a) / (end - begin) / len(BODIES) for a, b in zip(before, after)]
+some(0, 15, True)
+print(*added(15, 15 + count))
+if threads == 1:
+    tracemalloc.start()
+    print(*added(15 + count, 15 + 2 * count))
+"""
+
+
+def left(threads: int, count: int, cache: Path) -> list[list[float]]:
+    """Bytes, objects, loaded codes and traced bytes that a dropped function leaves; then where Python's are traced."""
+    environment = {**os.environ, "JITKERNELS_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(threads), str(count)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr
+    return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
+@pytest.mark.parametrize(("threads", "count"), [(1, 25), (4, 25)])
+def test_dropped_functions_leave_nothing(threads: int, count: int, tmp_path: Path) -> None:
+    first, *traced = left(threads, count, tmp_path)
+    resident, objects, codes, _ = first
+    assert objects < 1
+    assert codes < 0.1
+    assert resident < 30_000  # of 100 kB and more when LLVM's pipelines stayed
+    for _, objects, codes, memory in traced:
+        assert objects < 1
+        assert codes < 0.1
+        assert memory < 3_000  # of 13 kB and more when bytecode and syntax stayed
+
+
+def code_of(text: str) -> types.CodeType:
+    names: dict[str, Any] = {}
+    exec(text, names)
+    code: types.CodeType = names["function"].__code__
+    return code
+
+
+def test_what_is_known_of_code_goes_with_it() -> None:
+    asked: list[str] = []
+
+    @cached_per_code
+    def name_of(code: types.CodeType) -> str:
+        asked.append(code.co_name)
+        return code.co_name
+
+    code, equal = code_of("def function(): return 1"), code_of("def function(): return 1")
+    assert code == equal
+    assert [name_of(one) for one in (code, code, equal, equal)] == ["function"] * 4
+    assert len(asked) == 2  # by identity: equal code may be in two files
+    entries = name_of.entries  # type: ignore[attr-defined]
+    dead = weakref.ref(code)
+    del code
+    gc.collect()
+    assert dead() is None
+    assert len(entries) == 1
+    assert name_of(equal) == "function"
+    assert len(asked) == 2

@@ -1,0 +1,151 @@
+"""Every command that the README and the docs show, and every named benchmark, runs once, as small as it can be.
+
+Commands are collected from the pages: from fenced blocks, and from lines of text and tables that name one. Figures of
+tiny runs mean nothing, so that promises which they break do not count; errors do.
+"""
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.benchmarks.peers import ordinary_calls_of
+from jitkernels.benchmarks.suite import TINY, Settings, benchmarks
+from jitkernels.core import cache_dirs
+from jitkernels.tools.cli import bench, main, tune
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+SPAN = re.compile(r"`jitkernels ([^`]+)`")
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MEANT = {"FILES...": "text.txt other.txt", "FILE": "written", "KERNEL": "vmul", "field=value...": "n=8"}
+"""What users write in place of such words."""
+SECONDS = "1e-5"
+
+
+def commands_of(page: str) -> Iterator[str]:
+    """What a page has its readers type behind ``jitkernels``."""
+    for language, block in FENCED.findall(page):
+        for line in block.splitlines() if language == "sh" else ():
+            for command in line.split(" #")[0].split("&&"):
+                words = command.split()
+                if words and words[0].endswith("jitkernels"):
+                    yield " ".join(words[1:])
+    yield from SPAN.findall(FENCED.sub("", page))
+
+
+def tiny(command: str) -> tuple[str, ...]:
+    """The words of a command, made quick where it measures."""
+    words = [meant for word in shlex.split(command) for meant in MEANT.get(word, word).split()]
+    if words[0] not in ("bench", "tune"):
+        return tuple(words)
+    for option in ("--tag", "--threads"):
+        if option in words:
+            at = words.index(option)
+            del words[at : at + 2]
+    if words[0] == "bench":
+        return (*words, "--tag", TINY, "--seconds", SECONDS, "--threads", "1")
+    return tuple(words) if "--export" in words else (*words, "--tag", "ci", "--seconds", SECONDS)
+
+
+def every_command() -> list[tuple[str, ...]]:
+    """The commands of all pages and ``bench NAME`` of every benchmark, each once."""
+    shown = [tiny(command) for page in PAGES for command in commands_of(page.read_text(encoding="utf-8"))]
+    named = [tiny(f"bench {name}") for name in benchmarks()]
+    run_by_pages = {words[1] for words in shown if words[0] == "bench"}
+    return [*dict.fromkeys(shown), *(words for words in named if words[1] not in run_by_pages)]
+
+
+COMMANDS = every_command()
+
+
+def rows_by_call() -> list[type[jk.KernelAttr]]:
+    """A row for each kind of plainest call: none, or by whether names are needed, given, and may be left out."""
+    first: dict[object, type[jk.KernelAttr]] = {}
+    for row in all_rows():
+        call = next(iter(ordinary_calls_of(row, 8)), None)
+        if call is None:
+            first.setdefault(None, row)
+            continue
+        others = [*row.parameters().parameters.values()][len(call.arguments) :]
+        needed = any(parameter.default is parameter.empty for parameter in others)
+        first.setdefault((needed, bool(call.named), bool(others)), row)
+    return list(first.values())
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with all files that commands read; few rows where a command names none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    for page in ("docs/rules.md", "ARCHITECTURE.md"):  # pages that commands write in part
+        shutil.copy(ROOT / page, tmp_path / page)
+    for name in ("text.txt", "other.txt"):
+        (tmp_path / name).write_text(f"some words of {name}\n" * 20)
+    (tmp_path / "file.py").write_text("import numpy as np\n\ndef function(x):\n    return np.exp(x) + x\n")
+    np.save(tmp_path / "x.npy", np.ones(8, np.float32))
+    monkeypatch.setattr(bench, "all_rows", rows_by_call)
+    monkeypatch.setattr(tune, "all_rows", lambda: all_rows()[:1])
+    return tmp_path
+
+
+def bundle_at(folder: Path) -> None:
+    def doubled(x: Any) -> Any:
+        return x + x
+
+    jk.jit(doubled).export(folder, np.ones(8, np.float32))
+
+
+def code_of(*words: str) -> int:
+    """The exit code of a command, run in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_commands_run(
+    words: Sequence[str], place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if words[0] == "run":
+        bundle_at(place / words[1])
+    if words[0] == "tune":  # it keeps what it measures
+        (place / "cache").mkdir(mode=0o700)
+        monkeypatch.setattr(cache_dirs, "cache_root", lambda: place / "cache")
+        monkeypatch.setenv("JITKERNELS_TUNE", "auto")
+        if "--export" in words:
+            code_of(*tiny("tune"))
+    code = code_of(*words)
+    told = capfd.readouterr().err
+    assert code in ((0, 1) if words[0] == "bench" else (0,)), told
+    assert "Traceback" not in told
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", benchmarks())
+def test_benchmarks_run_for_every_row(name: str) -> None:
+    """Hours of first calls of all rows, some of them from empty caches."""
+    entry = benchmarks()[name]
+    lines = list(entry.run(Settings(all_rows(), TINY, float(SECONDS), 1, peers=True)))
+    assert lines
+    assert entry.verdict(lines).text
+
+
+def test_pages_show_commands() -> None:
+    """The collection finds commands in blocks, text and tables; no tiny run is longer than its benchmark."""
+    assert {"info", "explain", "tune", "cache", "bench", "run", "tour", "docs"} <= {
+        words[0] for words in COMMANDS
+    }
+    assert {name for words in COMMANDS if words[0] == "bench" for name in words[1:2]} >= set(benchmarks())
+    text = (
+        "run `jitkernels a b`\n```sh\nx && .venv/bin/jitkernels c  # d\n```\n```python\n`jitkernels e`\n```\n"
+    )
+    assert sorted(commands_of(text)) == ["a b", "c"]
+    assert any(row.kernel_type.name == "TOPK" for row in rows_by_call()), "k has to be given by name"
