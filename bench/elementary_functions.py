@@ -43,23 +43,7 @@ ANGLES = (0, 1000), (2e3, 9e3), (1e4, 1e5), (1e5, 1e6), (1e11, 1e12), (1e20, 1e3
 """Further ranges for `CIRCULAR`: large angles take other paths of argument reduction."""
 CIRCULAR = "sin", "cos", "tan"
 CHUNKS, REPETITIONS, SPEED = 160, 300, 4096
-BORDERS = (
-    0.25,
-    0.5,
-    0.75,
-    1,
-    np.pi / 4,
-    np.pi / 2,
-    np.pi,
-    3.95,
-    5.95,
-    10.1,
-    26.55,
-    27.3,
-    1607,
-    205782,
-    6585057,
-)
+BORDERS = (0.25, 0.5, 0.75, 1, np.pi / 4, np.pi / 2, np.pi, 3.95, 5.95, 10.1, 26.55, 27.3, 1607, 205782, 6585057)
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "elementary_functions.md"
 HEADER = """\
 | function | dtype | max ULP | worst input | inputs | ns | NumPy | MKL |
@@ -79,11 +63,7 @@ def functions() -> dict[tuple[str, str], Any]:
         if name not in EXACT
         if stem.startswith("erf") or (hasattr(np, name) and "add" not in name)
     }
-    return {
-        (stem, dtype): function_table.function(name, dtype)
-        for stem, name in known.items()
-        for dtype in DTYPES
-    }
+    return {(stem, dtype): function_table.function(name, dtype) for stem, name in known.items() for dtype in DTYPES}
 
 
 def compiled(name: str, dtype: str, function: Any) -> Callable[..., Any]:
@@ -217,8 +197,7 @@ def times_of(name: str, dtype: str, kernel: Any, count: int, limits: tuple[float
         mkl.functions.MKL_Set_Num_Threads_Local(1)
         function = getattr(mkl.functions, vml)
         functions = [
-            mkl.ffi.from_buffer(f"{'float' if dtype == 'float32' else 'double'}[]", one)
-            for one in (*x, result)
+            mkl.ffi.from_buffer(f"{'float' if dtype == 'float32' else 'double'}[]", one) for one in (*x, result)
         ]
         runs[2] = lambda: function(SPEED, *functions, 0x2 | 0x140000 | 0x100)
     least = [np.nan] * 3
@@ -234,9 +213,7 @@ def times_of(name: str, dtype: str, kernel: Any, count: int, limits: tuple[float
 def main() -> None:
     """Command line."""
     known = functions()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--function", action="append", choices=sorted({name for name, _ in known}))
     parser.add_argument("--step", type=int, default=1, help="test only every step-th input")
     parser.add_argument("--write", action="store_true", help=f"store the table in {PAGE.name}")

@@ -75,9 +75,7 @@ def page(runs: Sequence[saved.Run]) -> Iterator[str]:
         least = min(own, key=lambda line: line.speed_over(line.best_other) or 0)
         ratio = least.speed_over(least.best_other) or 0
         numpy = f"{over_numpy[name]:.1f}" if over_numpy[name] == over_numpy[name] else ""
-        yield (
-            f"| {name} | {len(own)} | {numpy} | {over(own):.1f} | {ratio:.2f} | {least.best_other} | {least.case} |"
-        )
+        yield (f"| {name} | {len(own)} | {numpy} | {over(own):.1f} | {ratio:.2f} | {least.best_other} | {least.case} |")
     yield "\n## Behind the best\n"
     yield "| kernel | at | beside | times as fast | why |"
     yield "|---|---|---|---:|---|"
@@ -93,9 +91,7 @@ def over(lines: Sequence[Line], name: str | None = None) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--write", action="store_true", help="store the page in docs/peers.md")
     options = parser.parse_args()

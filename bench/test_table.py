@@ -42,8 +42,6 @@ def test_call(benchmark: Any, case: Case, name: str) -> None:
         name = contest.pick
     if name not in contest.calls:
         reason = implementations(type(case.attr)).get(name)
-        pytest.skip(
-            f"{name}: {reason.reason_against(case.attr) if reason else 'it does not support this attr'}"
-        )
+        pytest.skip(f"{name}: {reason.reason_against(case.attr) if reason else 'it does not support this attr'}")
     call = contest.calls[name]
     benchmark(call.func, *call.args, **call.keywords)

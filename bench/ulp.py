@@ -126,14 +126,7 @@ class Accuracy:
 
     def line(self) -> str:
         """The line in Markdown."""
-        cells = (
-            self.function,
-            self.dtype,
-            self.implementation,
-            f"{self.max_ulp:.3f}",
-            self.worst,
-            f"{self.inputs:,}",
-        )
+        cells = (self.function, self.dtype, self.implementation, f"{self.max_ulp:.3f}", self.worst, f"{self.inputs:,}")
         return "| " + " | ".join(cells) + " |"
 
 
@@ -153,14 +146,8 @@ def breakpoints() -> Array:
     """Where the range reductions of exp and, at half of that, of tanh go from one k to the next."""
     exact = (np.array(STEPS, np.longdouble) + np.longdouble(0.5)) * np.log(np.longdouble(2))
     random = np.random.default_rng(7)
-    distances = np.exp2(random.uniform(0, FAR, (exact.size, BESIDE))) * random.choice(
-        [-1, 1], (exact.size, BESIDE)
-    )
-    points = (
-        (exact.astype(np.float64).view(np.int64)[:, None] + distances.astype(np.int64))
-        .view(np.float64)
-        .ravel()
-    )
+    distances = np.exp2(random.uniform(0, FAR, (exact.size, BESIDE))) * random.choice([-1, 1], (exact.size, BESIDE))
+    points = (exact.astype(np.float64).view(np.int64)[:, None] + distances.astype(np.int64)).view(np.float64).ravel()
     return np.concatenate([points, points / 2])
 
 
@@ -220,16 +207,11 @@ def measure(function: str, dtype: str, implementation: str, kernel: Kernel, step
         kernel(*arguments, got)
         looked_at = [argument[::every] for argument in arguments]
         with np.errstate(all="ignore"):
-            error = errors_in_ulp(
-                got[::every], TRUTH[function](*(argument.astype(wide) for argument in looked_at))
-            )
+            error = errors_in_ulp(got[::every], TRUTH[function](*(argument.astype(wide) for argument in looked_at)))
         inputs += error.size
         index = int(np.argmax(error))
         if error[index] > worst:
-            worst, worst_input = (
-                float(error[index]),
-                ", ".join(str(argument[index]) for argument in looked_at),
-            )
+            worst, worst_input = (float(error[index]), ", ".join(str(argument[index]) for argument in looked_at))
         if time.monotonic() - shown > 1:
             shown = time.monotonic()
             name = f"{function} {dtype} {implementation}"
@@ -245,11 +227,7 @@ def validate_oracle(samples: int = 400) -> None:
     import mpmath  # type: ignore[import-untyped]  # it has no types
 
     mpmath.mp.prec = 200
-    exact = {
-        "vexp": mpmath.exp,
-        "vsigmoid": lambda value: 1 / (1 + mpmath.exp(-value)),
-        "tanh": mpmath.tanh,
-    }
+    exact = {"vexp": mpmath.exp, "vsigmoid": lambda value: 1 / (1 + mpmath.exp(-value)), "tanh": mpmath.tanh}
     for function in exact:
         truth, worst = TRUTH[function], 0.0
         for x in float64_inputs(8):
@@ -332,17 +310,13 @@ def _order(line: str) -> tuple[object, ...]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("implementations", nargs="*", default=["gen"])
     parser.add_argument("--function", action="append", choices=list(TRUTH), help="default: all")
     parser.add_argument("--dtype", action="append", choices=["float32", "float64"], help="default: both")
     parser.add_argument("--step", type=int, default=1, help="test only every step-th input")
     parser.add_argument("--write", action="store_true", help=f"store the table in {PAGE.name}")
-    parser.add_argument(
-        "--validate", action="store_true", help="first check the float64 oracle (needs mpmath)"
-    )
+    parser.add_argument("--validate", action="store_true", help="first check the float64 oracle (needs mpmath)")
     options = parser.parse_args()
     if options.validate:
         validate_oracle()

@@ -38,8 +38,7 @@ def _as_text(app, what, name, obj, options, lines):
     text = "\n".join(lines)
     parts = LITERAL.split(text)
     lines[:] = "".join(
-        f"``{part.strip('`')}``" if i % 2 else re.sub(r"([*|_\\])", r"\\\1", part)
-        for i, part in enumerate(parts)
+        f"``{part.strip('`')}``" if i % 2 else re.sub(r"([*|_\\])", r"\\\1", part) for i, part in enumerate(parts)
     ).split("\n")
 
 

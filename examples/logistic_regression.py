@@ -30,9 +30,7 @@ def digits(count=None):
     from sklearn.datasets import load_digits
 
     dataset = load_digits()
-    return (dataset.data[:count] / 16).astype(np.float32), np.eye(10, dtype=np.float32)[
-        dataset.target[:count]
-    ]
+    return (dataset.data[:count] / 16).astype(np.float32), np.eye(10, dtype=np.float32)[dataset.target[:count]]
 
 
 def run(steps=300, rate=2.0, count=None):
@@ -54,9 +52,7 @@ def draw(result, path):
     losses, right = result
     figure, axes = plt.subplots(figsize=(6, 4))
     axes.semilogy(losses)
-    axes.set(
-        xlabel="step", ylabel="cross entropy", title=f"{right:.1%} of the digits are classified correctly"
-    )
+    axes.set(xlabel="step", ylabel="cross entropy", title=f"{right:.1%} of the digits are classified correctly")
     figure.savefig(path, dpi=100)
     plt.close(figure)
 

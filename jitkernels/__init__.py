@@ -29,8 +29,7 @@ _LAZY = {
     "KernelFuncs": "jitkernels.dispatch.kernel_cache",
     "KernelType": "jitkernels.attrs.schema.kernel_types",
     **dict.fromkeys(
-        ("cond", "fori_loop", "scan", "switch", "while_loop"),
-        "jitkernels.compiler.api.structured_control_flow",
+        ("cond", "fori_loop", "scan", "switch", "while_loop"), "jitkernels.compiler.api.structured_control_flow"
     ),
     "explain": "jitkernels.selection.explain_selection",
     "get_all_candidates": "jitkernels.dispatch.kernel_cache",

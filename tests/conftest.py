@@ -60,11 +60,7 @@ def pytest_unconfigure() -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """With ``JITKERNELS_TEST_NO_SKIPS=1`` a skip is a failure: where every extra is installed none is due."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
-    if (
-        report.skipped
-        and not hasattr(report, "wasxfail")
-        and os.environ.get("JITKERNELS_TEST_NO_SKIPS") == "1"
-    ):
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("JITKERNELS_TEST_NO_SKIPS") == "1":
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} is skipped under JITKERNELS_TEST_NO_SKIPS=1: {report.longrepr}"
     return report  # type: ignore[return-value]  # what a wrapper returns is the hook's result

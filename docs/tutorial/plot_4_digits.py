@@ -67,6 +67,4 @@ axes.set(xlabel="step", ylabel="loss", yscale="log")
 # %%
 # How many kernels a step is, what it moves in memory and how long it took to compile:
 stats = step.stats()
-print(
-    f"{stats.kernels} kernels, {stats.arena_bytes:,} bytes between them, compiled in {stats.compile_seconds:.2f} s"
-)
+print(f"{stats.kernels} kernels, {stats.arena_bytes:,} bytes between them, compiled in {stats.compile_seconds:.2f} s")

@@ -97,12 +97,7 @@ class AdamAttr(KernelAttr, kernel_type="ADAM"):
         ci = [(1, False), (7, True), (31, False), (128, True), (1000, False)]
         full = [10**i for i in range(1, 8)] + [2**i for i in range(4, 25, 4)]
         return cases(
-            [
-                cls(n=n, amsgrad=amsgrad, dtype=dtype)
-                for dtype in FLOATS
-                for amsgrad in (False, True)
-                for n in full
-            ],
+            [cls(n=n, amsgrad=amsgrad, dtype=dtype) for dtype in FLOATS for amsgrad in (False, True) for n in full],
             ci=[
                 cls(n=n, amsgrad=amsgrad, beta1_pow=0.81, beta2_pow=0.998001, dtype=dtype)
                 for dtype in FLOATS

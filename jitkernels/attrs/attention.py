@@ -49,12 +49,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        needed = {
-            "kv_heads": self.kv_heads,
-            "keys": self.keys,
-            "d": self.d,
-            "masks": self.masks if self.masked else 1,
-        }
+        needed = {"kv_heads": self.kv_heads, "keys": self.keys, "d": self.d, "masks": self.masks if self.masked else 1}
         for name, extent in needed.items():
             if extent == 0 and 0 not in (self.batch, self.heads, self.queries, self.dv):
                 raise AttrError(f"AttentionAttr: {name}: expected at least 1 where there are results, got 0")
@@ -147,9 +142,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
             (1, 1, 1, 1, 4200, 16, 16),
         ]
         large = [(1, 8, 8, n, n, d, d) for d in (64, 128) for n in (128, 512, 2048)]
-        decode = [
-            (1, 32, heads, 1, n, d, d) for d in (64, 128) for heads in (32, 8) for n in (128, 1024, 4096)
-        ]
+        decode = [(1, 32, heads, 1, n, d, d) for d in (64, 128) for heads in (32, 8) for n in (128, 1024, 4096)]
         decode += [(1, 1, 1, 1, n, 64, 64) for n in (4096, 65536)]
         return cases(
             [

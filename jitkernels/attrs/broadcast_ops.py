@@ -46,9 +46,7 @@ class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (7, 2), (31, 3), (128, 100), (1000, 7), (1000, 65)]
-        full = [
-            (n, stride) for n in (8, 100, 1000, 4096, 10**5, 10**6) for stride in (1, 2, 3, 8, 10, 64, 1000)
-        ]
+        full = [(n, stride) for n in (8, 100, 1000, 4096, 10**5, 10**6) for stride in (1, 2, 3, 8, 10, 64, 1000)]
         return cases(
             [cls(n=n, stride=stride, dtype=dtype) for dtype in FLOATS for n, stride in full],
             ci=[cls(n=n, stride=stride, dtype=dtype) for dtype in FLOATS for n, stride in ci],
@@ -74,9 +72,7 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (1, 8), (3, 7), (17, 31), (5, 1000)]
-        full = [
-            (h, w) for h in (1, 4, 16, 64, 256, 1024) for w in (1, 3, 8, 16, 30, 64, 100, 512, 1024, 4096)
-        ]
+        full = [(h, w) for h in (1, 4, 16, 64, 256, 1024) for w in (1, 3, 8, 16, 30, 64, 100, 512, 1024, 4096)]
         return cases(
             [cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in full],
             ci=[cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in ci],

@@ -51,14 +51,7 @@ class CDistAttr(KernelAttr, kernel_type="CDIST"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1), (3, 5, 7), (6, 9, 17), (1, 50, 33), (70, 100, 20)]
-        full = [
-            (1, 1000, 128),
-            (100, 100, 3),
-            (64, 64, 64),
-            (100, 1000, 128),
-            (512, 512, 768),
-            (2000, 2000, 32),
-        ]
+        full = [(1, 1000, 128), (100, 100, 3), (64, 64, 64), (100, 1000, 128), (512, 512, 768), (2000, 2000, 32)]
         return cases(
             [
                 cls(m=m, n=n, d=d, metric=metric, dtype=dtype)

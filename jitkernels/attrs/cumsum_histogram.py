@@ -5,16 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import (
-    FLOATS,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    power_of_two,
-    real,
-    whole,
-)
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, power_of_two, real, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
 
@@ -29,10 +20,7 @@ class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
     rows: int
     n: int
     dtype: str = "float32"
-    arrays = (
-        Argument("x", "in", "*rows n", in_place=True),
-        Argument("y", "out", "*rows n", in_place=True),
-    )
+    arrays = (Argument("x", "in", "*rows n", in_place=True), Argument("y", "out", "*rows n", in_place=True))
     options = ("axis",)
 
     @property
@@ -54,11 +42,7 @@ class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (1, 8), (3, 7), (2, 64), (5, 1000)]
-        full = [(rows, n) for rows in (1, 16, 256) for n in (8, 64, 1000, 4096)] + [
-            (1, 10**5),
-            (1, 10**6),
-            (1, 10**7),
-        ]
+        full = [(rows, n) for rows in (1, 16, 256) for n in (8, 64, 1000, 4096)] + [(1, 10**5), (1, 10**6), (1, 10**7)]
         return cases(
             [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
             ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
@@ -84,9 +68,7 @@ class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.low < self.high or not np.isfinite(self.high - self.low):
-            raise AttrError(
-                f"HistogramAttr: high: expected more than low, which is {self.low}, got {self.high}"
-            )
+            raise AttrError(f"HistogramAttr: high: expected more than low, which is {self.low}, got {self.high}")
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)

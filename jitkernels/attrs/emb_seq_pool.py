@@ -5,16 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import (
-    NARROW,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    choice,
-    stored,
-    sum_error,
-)
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, choice, stored, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError, DataIndexError
 
@@ -62,9 +53,7 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1, 1), (10, 7, 3, 2), (100, 8, 9, 1), (50, 31, 2, 3), (1000, 64, 16, 4)]
-        full = [
-            (10000, w, h, columns) for w in (10, 16, 64, 256) for columns in (1, 2, 16) for h in (1, 9, 64)
-        ]
+        full = [(10000, w, h, columns) for w in (10, 16, 64, 256) for columns in (1, 2, 16) for h in (1, 9, 64)]
 
         def attrs(shapes: Sequence[tuple[int, ...]]) -> list[EmbSeqPoolAttr]:
             return [
@@ -86,9 +75,5 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
         wrong = np.argwhere((ids < 0) | (ids >= self.table_h))
         if wrong.size:
             at = tuple(int(i) for i in wrong[0])
-            known = (
-                f"0 to {self.table_h - 1} (the rows of table)" if self.table_h else "none (table has no rows)"
-            )
-            raise DataIndexError(
-                f"emb_seq_pool: ids: expected {known}, got {int(ids[at])} at [{at[0]}, {at[1]}]"
-            )
+            known = f"0 to {self.table_h - 1} (the rows of table)" if self.table_h else "none (table has no rows)"
+            raise DataIndexError(f"emb_seq_pool: ids: expected {known}, got {int(ids[at])} at [{at[0]}, {at[1]}]")

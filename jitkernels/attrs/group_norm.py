@@ -57,9 +57,7 @@ class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
         x, *affine = arrays[:-1]
         if x.size == 0:
             return [x]
-        allowed = normalised_terms(x.reshape(self.rows * self.groups, -1), self.eps, self.dtype).reshape(
-            x.shape
-        )
+        allowed = normalised_terms(x.reshape(self.rows * self.groups, -1), self.eps, self.dtype).reshape(x.shape)
         if affine:
             allowed = allowed * np.abs(affine[0])[:, np.newaxis] + np.abs(affine[1])[:, np.newaxis]
         return [allowed]

@@ -34,9 +34,7 @@ class _LstmCellAttr(KernelAttr):
         """Two activations of 4 ULP, a product and a sum, all relative to `absolute_terms`."""
         return Tolerance(ulp=2, terms=10)
 
-    def _of_state(
-        self, ct: AnyArray, off_ct: AnyArray, o: AnyArray, peephole: Sequence[AnyArray]
-    ) -> list[AnyArray]:
+    def _of_state(self, ct: AnyArray, off_ct: AnyArray, o: AnyArray, peephole: Sequence[AnyArray]) -> list[AnyArray]:
         """The terms of a new cell (NaN where infinity meets an underflowed gate) and of its output."""
         off_ct = finite(np.where(np.isnan(ct), ct, off_ct), self.dtype)
         off_o = np.zeros(self.d)

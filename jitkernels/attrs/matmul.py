@@ -56,16 +56,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
             (1000, 10, 100),
             (64, 64, 4096),
         ]
-        ci = [
-            (1, 1, 1),
-            (3, 5, 7),
-            (8, 8, 8),
-            (31, 33, 17),
-            (64, 64, 64),
-            (100, 130, 70),
-            (1, 200, 50),
-            (200, 1, 50),
-        ]
+        ci = [(1, 1, 1), (3, 5, 7), (8, 8, 8), (31, 33, 17), (64, 64, 64), (100, 130, 70), (1, 200, 50), (200, 1, 50)]
         plain = [cls(m=m, n=n, k=k, dtype=dtype) for dtype in NARROW for m, n, k in full]
         transposed = [
             cls(m=n, n=n, k=n, trans_a=a, trans_b=b, beta=beta, dtype=dtype)

@@ -51,11 +51,7 @@ class MatMulEpilogueAttr(KernelAttr, kernel_type="MATMUL_EPILOGUE"):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
-        full = [(n, n, n) for n in (16, 64, 128, 256, 512, 1024)] + [
-            (1, 1024, 1024),
-            (32, 768, 3072),
-            (128, 3072, 768),
-        ]
+        full = [(n, n, n) for n in (16, 64, 128, 256, 512, 1024)] + [(1, 1024, 1024), (32, 768, 3072), (128, 3072, 768)]
         ci = [(19, 1, 2), (3, 5, 7), (8, 33, 17), (66, 70, 40)]
         return cases(
             [

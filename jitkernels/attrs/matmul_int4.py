@@ -62,19 +62,12 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1, 1), (1, 5, 3, 16), (3, 9, 5, 3), (1, 3, 2, 64), (17, 40, 9, 8)]
-        full = [
-            (1, 4096, 32, 64),
-            (1, 4096, 128, 16),
-            (1, 11008, 128, 16),
-            (1, 4096, 344, 16),
-            (8, 4096, 32, 64),
-        ]
+        full = [(1, 4096, 32, 64), (1, 4096, 128, 16), (1, 11008, 128, 16), (1, 4096, 344, 16), (8, 4096, 32, 64)]
         full += [(64, 4096, 128, 16), (512, 4096, 32, 64)]
 
         def attrs(dtype: str, sizes: Sequence[tuple[int, ...]], shifted: bool) -> list[MatMulInt4Attr]:
             return [
-                cls(m=m, n=n, groups=groups, half=half, shifted=shifted, dtype=dtype)
-                for m, n, groups, half in sizes
+                cls(m=m, n=n, groups=groups, half=half, shifted=shifted, dtype=dtype) for m, n, groups, half in sizes
             ]
 
         rounded = [
@@ -87,6 +80,5 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
             attrs("float32", full, False)
             + attrs("float32", full[:2], True)
             + [cls(m=1, n=4096, groups=32, half=64, rounded=kind) for kind in ("int16", "int8")],
-            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)]
-            + rounded,
+            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)] + rounded,
         )

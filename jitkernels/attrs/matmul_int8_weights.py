@@ -60,8 +60,7 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
 
         def attrs(dtype: str, sizes: Sequence[tuple[int, ...]], shifted: bool) -> list[MatMulInt8WeightsAttr]:
             return [
-                cls(m=m, n=n, groups=groups, size=size, shifted=shifted, dtype=dtype)
-                for m, n, groups, size in sizes
+                cls(m=m, n=n, groups=groups, size=size, shifted=shifted, dtype=dtype) for m, n, groups, size in sizes
             ]
 
         rounded = [
@@ -74,6 +73,5 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
             attrs("float32", full, False)
             + attrs("float32", full[:2], True)
             + [cls(m=1, n=4096, groups=32, size=128, rounded=kind) for kind in ROUNDED[1:]],
-            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)]
-            + rounded,
+            ci=[attr for dtype in FLOATS for attr in attrs(dtype, ci, False) + attrs(dtype, ci[1:4], True)] + rounded,
         )

@@ -4,17 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import (
-    FLOATS,
-    NARROW,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    real,
-    stored,
-    sum_error,
-)
+from jitkernels.attrs.schema.base import FLOATS, NARROW, Case, KernelAttr, Tolerance, cases, real, stored, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.core import bfloat16
 from jitkernels.errors import AttrError
@@ -76,11 +66,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
         ]
 
         def attrs(shapes: Sequence[tuple[int, int, int]], affine: bool = True) -> list[KernelAttr]:
-            return [
-                cls(rows=r, n=n, remain=m, affine=affine, dtype=dtype)
-                for dtype in NARROW
-                for r, n, m in shapes
-            ]
+            return [cls(rows=r, n=n, remain=m, affine=affine, dtype=dtype) for dtype in NARROW for r, n, m in shapes]
 
         return cases(attrs(full), ci=attrs(ci) + attrs(ci[2:4], affine=False))
 
@@ -120,9 +106,7 @@ class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
         limits = np.finfo(self.dtype)
         with np.errstate(all="ignore"):
             factor = 1 / np.sqrt(var + self.eps)
-            scale, bias = (
-                (np.abs(array) for array in affine) if affine else (np.ones_like(var), np.zeros_like(var))
-            )
+            scale, bias = (np.abs(array) for array in affine) if affine else (np.ones_like(var), np.zeros_like(var))
             scaled = factor * scale
             difference = np.abs(x - mean[:, np.newaxis])
             allowed = difference * scaled[:, np.newaxis] + bias[:, np.newaxis]
@@ -148,9 +132,7 @@ class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
 
         def attrs(shapes: Sequence[tuple[int, int, int]], affine: bool = True) -> list[KernelAttr]:
             return [
-                cls(rows=r, channels=c, inner=k, affine=affine, dtype=dtype)
-                for dtype in FLOATS
-                for r, c, k in shapes
+                cls(rows=r, channels=c, inner=k, affine=affine, dtype=dtype) for dtype in FLOATS for r, c, k in shapes
             ]
 
         return cases(attrs(full), ci=attrs(ci) + attrs(ci[2:4], affine=False))

@@ -53,9 +53,7 @@ class _RecurrenceAttr(KernelAttr):
         far = np.exp(-far)
         slope = far / np.square(1 + far)
         slope[:, tanh_columns] *= 4
-        error = slope * off + (
-            CHAINS * float(dtype_limits.eps) * np.abs(value) + 2 * float(dtype_limits.tiny)
-        )
+        error = slope * off + (CHAINS * float(dtype_limits.eps) * np.abs(value) + 2 * float(dtype_limits.tiny))
         return value, np.where(np.isfinite(off), np.minimum(error, 2.0), off)
 
     def _product(self, x: AnyArray, size: AnyArray, off: AnyArray | None = None) -> AnyArray:
@@ -75,9 +73,7 @@ class _RecurrenceAttr(KernelAttr):
         flat, shape = x.reshape(self.steps * self.batch, self.input), (self.steps, self.batch, len(w_ih))
         return (flat @ w_ih.T).reshape(shape), self._product(flat, np.abs(w_ih).T).reshape(shape)
 
-    def _of_state(
-        self, t: int, h: AnyArray, w: AnyArray, size: AnyArray, off: AnyArray
-    ) -> tuple[AnyArray, AnyArray]:
+    def _of_state(self, t: int, h: AnyArray, w: AnyArray, size: AnyArray, off: AnyArray) -> tuple[AnyArray, AnyArray]:
         """The product of a step with the state, and its error: zero for an absent initial state."""
         if t or self.initial:
             return h @ w.T, self._product(h, size, off)
@@ -102,19 +98,9 @@ class _RecurrenceAttr(KernelAttr):
                 for steps, batch, inputs, hidden in full
             ],
             ci=[
-                cls(
-                    steps=steps,
-                    batch=batch,
-                    input=inputs,
-                    hidden=hidden,
-                    bias=flag,
-                    initial=flag,
-                    dtype=dtype,
-                )
+                cls(steps=steps, batch=batch, input=inputs, hidden=hidden, bias=flag, initial=flag, dtype=dtype)
                 for dtype in FLOATS
-                for flag, (steps, batch, inputs, hidden) in zip(
-                    (True, False, True, False, True), CHECKED, strict=True
-                )
+                for flag, (steps, batch, inputs, hidden) in zip((True, False, True, False, True), CHECKED, strict=True)
             ],
         )
 
@@ -207,9 +193,7 @@ class GRUAttr(_RecurrenceAttr, kernel_type="GRU"):
             of_h, off_s = self._of_state(t, h, w_hh, size, off_h)
             off_a, off_b = off_x + self._own(of_x, b_ih), off_s + self._own(of_h, b_hh)
             a, b = of_x + b_ih, of_h + b_hh
-            values, offs = self._activated(
-                (a + b)[:, : 2 * d], (off_a + off_b + self._own(a, b))[:, : 2 * d], slice(0)
-            )
+            values, offs = self._activated((a + b)[:, : 2 * d], (off_a + off_b + self._own(a, b))[:, : 2 * d], slice(0))
             r, z, off_r, off_z = values[:, :d], values[:, d:], offs[:, :d], offs[:, d:]
             a_n, b_n, off_b_n = a[:, 2 * d :], b[:, 2 * d :], off_b[:, 2 * d :]
             seen = r * b_n

@@ -144,10 +144,7 @@ class HVarAttr(ReductionAttr, kernel_type="HVAR"):
 class HLogSumExpAttr(ReductionAttr, kernel_type="HLOGSUMEXP"):
     """y[i, k] = log of the sum over j of exp(x[i, j, k]), without intermediate overflow; -inf for n = 0."""
 
-    arrays = (
-        Argument("x", "in", "*rows n *remain", domain=(-8.0, 8.0)),
-        Argument("y", "out", "*rows *remain"),
-    )
+    arrays = (Argument("x", "in", "*rows n *remain", domain=(-8.0, 8.0)), Argument("y", "out", "*rows *remain"))
 
     def tolerance(self) -> Tolerance:
         """The maximum and a logarithm, which may cancel."""

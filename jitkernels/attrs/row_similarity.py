@@ -21,9 +21,7 @@ class PairsAttr(KernelAttr):
     def sweep(cls) -> Iterable[Case]:
         known = cls.known_fields()["dtype"].dtypes
         ci = [(1, 1), (1, 8), (3, 7), (4, 64), (5, 1000)]
-        full = [(rows, n) for rows in (1, 16, 1000) for n in (3, 16, 64, 128, 768, 1536, 4096)] + [
-            (1, 1 << 22)
-        ]
+        full = [(rows, n) for rows in (1, 16, 1000) for n in (3, 16, 64, 128, 768, 1536, 4096)] + [(1, 1 << 22)]
         return cases(
             [cls(rows=rows, n=n, dtype=dtype) for dtype in known for rows, n in full],
             ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in known for rows, n in ci],

@@ -13,10 +13,7 @@ class SortAttr(KernelAttr, kernel_type="SORT"):
     rows: int
     n: int
     dtype: str = "float32"
-    arrays = (
-        Argument("x", "in", "*rows n", in_place=True),
-        Argument("y", "out", "*rows n", in_place=True),
-    )
+    arrays = (Argument("x", "in", "*rows n", in_place=True), Argument("y", "out", "*rows n", in_place=True))
     options = ("axis",)
 
     def tolerance(self) -> Tolerance:
@@ -68,9 +65,7 @@ class TopkAttr(KernelAttr, kernel_type="TOPK"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1), (3, 7, 2), (4, 64, 5), (2, 130, 130), (2, 1000, 9)]
-        full = [
-            (1, n, k) for n in (16, 100, 1000, 10_000, 100_000, 1_000_000) for k in (1, 5, 50, 1000) if k <= n
-        ]
+        full = [(1, n, k) for n in (16, 100, 1000, 10_000, 100_000, 1_000_000) for k in (1, 5, 50, 1000) if k <= n]
         full += [(64, n, k) for n in (128, 1000, 50_257) for k in (1, 8, 50)]
         return cases(
             [cls(rows=rows, n=n, k=k, dtype=dtype) for dtype in FLOATS for rows, n, k in full],

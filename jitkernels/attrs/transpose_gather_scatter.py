@@ -76,9 +76,7 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
     def tuning_class(self) -> Self:
         """As for all kernels, with the table cut to `MOST_ROWS`."""
         largest_member = super().tuning_class()
-        return type(self)(
-            **largest_member.fields() | {"table_rows": min(largest_member.table_rows, MOST_ROWS)}
-        )
+        return type(self)(**largest_member.fields() | {"table_rows": min(largest_member.table_rows, MOST_ROWS)})
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

@@ -71,11 +71,7 @@ class SwigluAttr(BinaryVectorAttr, kernel_type="SWIGLU"):
     Transformer (2020), without its products.
     """
 
-    arrays = (
-        vector("a", "in", domain=(-10.0, 10.0)),
-        vector("b", "in"),
-        vector("y", "out"),
-    )
+    arrays = (vector("a", "in", domain=(-10.0, 10.0)), vector("b", "in"), vector("y", "out"))
 
     def tolerance(self) -> Tolerance:
         """A sigmoid of 4 ULP and two products."""

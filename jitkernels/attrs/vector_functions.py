@@ -37,11 +37,7 @@ class VPowAttr(BinaryVectorAttr, kernel_type="VPOW"):
     As in C and NumPy it is 1 for y = 0 or x = 1, whatever the other is, and NaN for x < 0 unless y is an integer.
     """
 
-    arrays = (
-        vector("x", "in", domain=(0.0, 10.0)),
-        vector("y", "in", domain=(-5.0, 5.0)),
-        vector("z", "out"),
-    )
+    arrays = (vector("x", "in", domain=(0.0, 10.0)), vector("y", "in", domain=(-5.0, 5.0)), vector("z", "out"))
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=4)

@@ -30,9 +30,7 @@ class Change:
     @property
     def kind(self) -> str:
         distance = abs(self.before.seconds - self.after.seconds)
-        noise = max(
-            NOISE * min(self.before.seconds, self.after.seconds), self.before.spread + self.after.spread
-        )
+        noise = max(NOISE * min(self.before.seconds, self.after.seconds), self.before.spread + self.after.spread)
         if distance <= noise:
             return ""
         return "faster" if self.ratio > 1 else "slower"

@@ -97,9 +97,7 @@ def of_jax(program: Program, arguments: tuple[Any, ...], threads: int) -> list[B
     jax.config.update("jax_enable_x64", True)
     function = program.functional or program.function
     compiled = jax.jit(_rebound(function, None, jax.numpy, lambda form: form))
-    converted = tuple(
-        jax.numpy.array(value) if isinstance(value, np.ndarray) else value for value in arguments
-    )
+    converted = tuple(jax.numpy.array(value) if isinstance(value, np.ndarray) else value for value in arguments)
     return [partial(_call_and_wait, jax.block_until_ready, compiled, *converted)]
 
 
@@ -127,10 +125,7 @@ def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _rebound(
-    function: Callable[..., Any],
-    number: Callable[[float], Any] | None,
-    numpy: Any,
-    wrapped: Callable[[Any], Any],
+    function: Callable[..., Any], number: Callable[[float], Any] | None, numpy: Any, wrapped: Callable[[Any], Any]
 ) -> Any:
     """Return a function with another NumPy, its callees `wrapped`, and its global constants converted by `number`."""
 
@@ -144,10 +139,6 @@ def _rebound(
         return numpy if value is np else value
 
     code = function.__code__
-    known = {
-        name: changed(function.__globals__[name]) for name in code.co_names if name in function.__globals__
-    }
+    known = {name: changed(function.__globals__[name]) for name in code.co_names if name in function.__globals__}
     constants = tuple(changed(value) for value in code.co_consts)
-    return FunctionType(
-        code.replace(co_consts=constants), {**function.__globals__, **known}, function.__name__
-    )
+    return FunctionType(code.replace(co_consts=constants), {**function.__globals__, **known}, function.__name__)

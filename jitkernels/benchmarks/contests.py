@@ -37,12 +37,8 @@ def contests(
             for elements in sizes:
                 calls, remarks = _contestants(program, compiled, program.arguments(elements, dtype), threads)
                 timings = _fastest_of_each(time_calls(calls, seconds=seconds))
-                times = {
-                    name: (timing.seconds, timing.spread, timing.threaded) for name, timing in timings.items()
-                }
-                measurements.append(
-                    {"dtype": dtype, "elements": elements, "times": times, "remarks": remarks}
-                )
+                times = {name: (timing.seconds, timing.spread, timing.threaded) for name, timing in timings.items()}
+                measurements.append({"dtype": dtype, "elements": elements, "times": times, "remarks": remarks})
     return measurements
 
 
@@ -81,13 +77,9 @@ def difference(call: Bound, right: tuple[Any, ...], *, exact: bool) -> str:
     got = results(call.func, copied(call.args))
     if len(got) != len(right):
         return f"{len(got)} results instead of {len(right)}"
-    for number, (result, expected) in enumerate(
-        zip(map(np.asarray, got), map(np.asarray, right), strict=True)
-    ):
+    for number, (result, expected) in enumerate(zip(map(np.asarray, got), map(np.asarray, right), strict=True)):
         if result.shape != expected.shape or (exact and result.dtype != expected.dtype):
-            return (
-                f"result {number} is {result.dtype}{result.shape} instead of {expected.dtype}{expected.shape}"
-            )
+            return f"result {number} is {result.dtype}{result.shape} instead of {expected.dtype}{expected.shape}"
         if expected.dtype.kind != "f":
             off, limit = float(np.mean(result != expected)) if result.size else 0.0, TIES
         else:

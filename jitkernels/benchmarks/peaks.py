@@ -137,9 +137,7 @@ def _chains(llvm: str, lanes: int) -> str:
     steps = "\n".join(
         f"  %y{i} = call {vector} @{name}({vector} %x{i}, {vector} %m, {vector} %m)" for i in range(CHAINS)
     )
-    sums = "\n".join(
-        f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS)
-    )
+    sums = "\n".join(f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS))
     return f"""declare {vector} @{name}({vector}, {vector}, {vector})
 define i64 @body(ptr %p, i64 %rounds, i64 %n, i64 %begin, i64 %end) {{
 start:
@@ -201,9 +199,7 @@ def _sums() -> str:
   %t{c} = add {vector} %s{c}, %x{c}"""
         for c in steps
     )
-    joined = "\n".join(
-        f"  %u{c} = add {vector} %{'t0' if c == 1 else f'u{c - 1}'}, %t{c}" for c in steps if c > 0
-    )
+    joined = "\n".join(f"  %u{c} = add {vector} %{'t0' if c == 1 else f'u{c - 1}'}, %t{c}" for c in steps if c > 0)
     return f"""declare i32 @llvm.vector.reduce.add.v16i32({vector})
 define i64 @body(ptr %from, ptr %to, i64 %n, i64 %begin, i64 %end) {{
 start:

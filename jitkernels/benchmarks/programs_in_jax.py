@@ -38,16 +38,7 @@ def _seidel(row: Callable[[Array, Array], Array], a: Array, steps: int) -> Array
 
     def of_row(above: Array, rows: Any) -> Any:
         here, below = rows
-        known = (
-            above[:-2]
-            + above[1:-1]
-            + above[2:]
-            + here[1:-1]
-            + here[2:]
-            + below[:-2]
-            + below[1:-1]
-            + below[2:]
-        )
+        known = above[:-2] + above[1:-1] + above[2:] + here[1:-1] + here[2:] + below[:-2] + below[1:-1] + below[2:]
         new = here.at[1:-1].set(row(here[0], known))
         return new, new
 

@@ -42,9 +42,7 @@ def load(path: Path) -> Run:
     except OSError as error:
         raise ArgumentError(f"{path}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ArgumentError(
-            f"{path}: expected a file written by `jitkernels bench --json`: {error}"
-        ) from None
+        raise ArgumentError(f"{path}: expected a file written by `jitkernels bench --json`: {error}") from None
 
 
 def _line(timings: dict[str, Any], rivals: Sequence[str], **rest: Any) -> Line:

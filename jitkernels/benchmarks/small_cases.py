@@ -129,14 +129,7 @@ def cg(a: Any, b: Any) -> Any:
 CASES: tuple[tuple[str, Function, tuple[Any, ...]], ...] = (
     ("inv", lambda a: np.linalg.inv(a), (MATRIX,)),
     ("inv_t", lambda a: np.linalg.inv(a).T @ a, (MATRIX,)),
-    (
-        "solve",
-        lambda a, b: np.linalg.solve(a, b),
-        (
-            MATRIX,
-            VECTOR,
-        ),
-    ),
+    ("solve", lambda a, b: np.linalg.solve(a, b), (MATRIX, VECTOR)),
     ("det", lambda a: np.linalg.det(a), (MATRIX,)),
     ("sym_eig", lambda a: np.linalg.eigvalsh(a + a.T), (MATRIX,)),
     ("eigh", lambda a: np.linalg.eigh(a @ a.T), (MATRIX,)),
@@ -146,175 +139,34 @@ CASES: tuple[tuple[str, Function, tuple[Any, ...]], ...] = (
     ("trace", lambda a: np.trace(a), (MATRIX,)),
     ("transposed", lambda a: a.T.copy(), (MATRIX,)),
     ("diag", lambda a: np.diag(a), (MATRIX,)),
-    (
-        "einsum",
-        lambda a, b: np.einsum("ij,j->i", a, b),
-        (
-            MATRIX,
-            VECTOR,
-        ),
-    ),
+    ("einsum", lambda a, b: np.einsum("ij,j->i", a, b), (MATRIX, VECTOR)),
     ("kron", lambda a: np.kron(a, a), (MATRIX,)),
     ("mpow", lambda a: np.linalg.matrix_power(a, 3), (MATRIX,)),
-    (
-        "kmeans",
-        kmeans,
-        (
-            POINTS,
-            CENTRES,
-        ),
-    ),
-    (
-        "pooled",
-        pooled,
-        (
-            POINTS,
-            2.0,
-            "mean",
-        ),
-    ),
-    (
-        "over_list",
-        over_list,
-        (
-            [POINTS, POINTS[:10]],
-            3,
-        ),
-    ),
+    ("kmeans", kmeans, (POINTS, CENTRES)),
+    ("pooled", pooled, (POINTS, 2.0, "mean")),
+    ("over_list", over_list, ([POINTS, POINTS[:10]], 3)),
     ("cross", lambda t: np.cross(t[0] - t[1], t[2] - t[1]), ((POINTS[0], POINTS[1], POINTS[2]),)),
-    (
-        "numbers",
-        lambda a, b: a * b + a**2 - b / a,
-        (
-            3,
-            4.5,
-        ),
-    ),
-    (
-        "ints",
-        ints,
-        (
-            17,
-            5,
-        ),
-    ),
-    (
-        "npscalars",
-        lambda a, b: np.sqrt(a * a + b * b),
-        (
-            np.float64(2.0),
-            np.float64(3.0),
-        ),
-    ),
-    (
-        "zero_d",
-        lambda a, b: np.hypot(a, b),
-        (
-            np.array(2.0),
-            np.array(3.0),
-        ),
-    ),
+    ("numbers", lambda a, b: a * b + a**2 - b / a, (3, 4.5)),
+    ("ints", ints, (17, 5)),
+    ("npscalars", lambda a, b: np.sqrt(a * a + b * b), (np.float64(2.0), np.float64(3.0))),
+    ("zero_d", lambda a, b: np.hypot(a, b), (np.array(2.0), np.array(3.0))),
     ("mathy", mathy, (2.0,)),
-    (
-        "model",
-        lambda par, x: x @ par["w"] + par["b"],
-        (
-            {"w": POINTS[0], "b": 1.0},
-            POINTS,
-        ),
-    ),
-    (
-        "power_iter",
-        power_iter,
-        (
-            POINTS[0],
-            10,
-        ),
-    ),
-    (
-        "rolling_mean",
-        rolling_mean,
-        (
-            POINTS[:, 0],
-            5,
-        ),
-    ),
+    ("model", lambda par, x: x @ par["w"] + par["b"], ({"w": POINTS[0], "b": 1.0}, POINTS)),
+    ("power_iter", power_iter, (POINTS[0], 10)),
+    ("rolling_mean", rolling_mean, (POINTS[:, 0], 5)),
     ("modeof", lambda i: np.bincount(i).argmax(), (WHOLE,)),
-    (
-        "common_ints",
-        lambda a, b: np.intersect1d(a, b),
-        (
-            WHOLE,
-            WHOLE,
-        ),
-    ),
-    (
-        "text",
-        lambda name, v: f"{name} {v.sum():.3f}",
-        (
-            "abc",
-            POINTS[0],
-        ),
-    ),
-    (
-        "mask_rows",
-        lambda p, t: p[(p > t).any(axis=1)],
-        (
-            POINTS,
-            0.5,
-        ),
-    ),
-    (
-        "insert",
-        insert,
-        (
-            np.cumsum(np.abs(POINTS[:, 0])),
-            3.0,
-        ),
-    ),
-    (
-        "corr",
-        lambda a, b: np.corrcoef(a, b)[0, 1],
-        (
-            POINTS[:, 0],
-            POINTS[:, 1],
-        ),
-    ),
-    (
-        "linfit",
-        lambda a, b: np.polyfit(a, b, 1),
-        (
-            POINTS[:, 0],
-            POINTS[:, 1],
-        ),
-    ),
-    (
-        "lstsq",
-        lambda a, b: np.linalg.lstsq(a, a @ b, rcond=None)[0],
-        (
-            POINTS,
-            VECTOR[:3],
-        ),
-    ),
+    ("common_ints", lambda a, b: np.intersect1d(a, b), (WHOLE, WHOLE)),
+    ("text", lambda name, v: f"{name} {v.sum():.3f}", ("abc", POINTS[0])),
+    ("mask_rows", lambda p, t: p[(p > t).any(axis=1)], (POINTS, 0.5)),
+    ("insert", insert, (np.cumsum(np.abs(POINTS[:, 0])), 3.0)),
+    ("corr", lambda a, b: np.corrcoef(a, b)[0, 1], (POINTS[:, 0], POINTS[:, 1])),
+    ("linfit", lambda a, b: np.polyfit(a, b, 1), (POINTS[:, 0], POINTS[:, 1])),
+    ("lstsq", lambda a, b: np.linalg.lstsq(a, a @ b, rcond=None)[0], (POINTS, VECTOR[:3])),
     ("rotate", rotate, (POINTS[0],)),
     ("pdist", pdist, (POINTS,)),
     ("inplace", inplace, (POINTS[:, 0],)),
-    (
-        "lag",
-        lag,
-        (
-            POINTS[:, 0].copy(),
-            4,
-        ),
-    ),
+    ("lag", lag, (POINTS[:, 0].copy(), 4)),
     ("norms_loop", norms_loop, (POINTS,)),
-    (
-        "cg",
-        cg,
-        (
-            MATRIX,
-            VECTOR,
-        ),
-    ),
+    ("cg", cg, (MATRIX, VECTOR)),
 )
 """Names, functions and arguments."""

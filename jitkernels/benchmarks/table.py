@@ -36,12 +36,7 @@ class Contest:
 
 
 def contest(
-    attr: KernelAttr,
-    *,
-    peers: bool,
-    turn: int = 0,
-    only: Collection[str] | None = None,
-    without: Collection[str] = (),
+    attr: KernelAttr, *, peers: bool, turn: int = 0, only: Collection[str] | None = None, without: Collection[str] = ()
 ) -> Contest:
     """Return everything that computes an attr here, all on the same arrays, whose offset in memory depends on `turn`.
 
@@ -94,14 +89,7 @@ def time_calls(
     kernels = {name: kernel_of(function) for name, function in functions.items()}
     threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
     return measure(
-        functions,
-        arguments,
-        named=named,
-        threaded=threaded,
-        budget=seconds,
-        rounds=rounds,
-        clock=clock,
-        warm=True,
+        functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds, clock=clock, warm=True
     )
 
 

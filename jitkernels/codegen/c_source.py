@@ -59,12 +59,7 @@ def reason_against_avx2() -> str | None:
 
 def simd_flags() -> tuple[str, ...]:
     """Compiler options for the vector features that may be used here, and no others of the CPU."""
-    wide = {
-        "avx512f": "-mavx512f",
-        "avx512vl": "-mavx512vl",
-        "avx512dq": "-mavx512dq",
-        "avx512bw": "-mavx512bw",
-    }
+    wide = {"avx512f": "-mavx512f", "avx512vl": "-mavx512vl", "avx512dq": "-mavx512dq", "avx512bw": "-mavx512bw"}
     flags = ["-mavx2", "-mfma"]
     if set(wide) <= cpu_target.cpu_features():
         flags += wide.values()
@@ -115,9 +110,7 @@ class CSource:
     @property
     def prototype(self) -> str:
         """The C type of a pointer to the entry, with which `cffi_library.function_at` lets Python call it."""
-        kinds = [
-            dtypes.c_type(argument).declare("").replace("restrict", "").strip() for argument in self.arguments
-        ]
+        kinds = [dtypes.c_type(argument).declare("").replace("restrict", "").strip() for argument in self.arguments]
         return f"int64_t(*)({', '.join(kinds)})"
 
     @property

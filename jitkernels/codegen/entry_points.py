@@ -100,12 +100,7 @@ def _product(extent: int | tuple[int, ...]) -> tuple[str, list[str]]:
 
 def _visible_check(names: list[str]) -> list[str]:
     passed = ", ".join(names)
-    return [
-        f"define i64 @entry_check({passed}) {{",
-        f"  %status = call i64 @check({passed})",
-        "  ret i64 %status",
-        "}",
-    ]
+    return [f"define i64 @entry_check({passed}) {{", f"  %status = call i64 @check({passed})", "  ret i64 %status", "}"]
 
 
 def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
@@ -120,16 +115,9 @@ def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
     if workspace:
         slot = "%stack"
         lines = ["declare ptr @llvm.frameaddress.p0(i32 immarg)", *lines]
-        lines += [
-            "  %frame = call ptr @llvm.frameaddress.p0(i32 0)",
-            "  %address = ptrtoint ptr %frame to i64",
-        ]
+        lines += ["  %frame = call ptr @llvm.frameaddress.p0(i32 0)", "  %address = ptrtoint ptr %frame to i64"]
         lines += [f"  %stack = lshr i64 %address, {STACK_BITS}"]
-    lines += [
-        f"  %done = call i64 @part({passed}{team}, i64 %begin, i64 %end, i64 {slot})",
-        "  ret i64 %done",
-        "}",
-    ]
+    lines += [f"  %done = call i64 @part({passed}{team}, i64 %begin, i64 %end, i64 {slot})", "  ret i64 %done", "}"]
     if together:
         lines += [
             f"define i64 @entry_range({passed}, i64 %begin, i64 %end) {{",

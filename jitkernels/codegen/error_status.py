@@ -21,7 +21,5 @@ def no_memory_for(name: str) -> int:
 def error_of(status: int, kernel: str, implementation: str) -> JitKernelsError:
     """Return the exception for a nonzero status of a kernel, from itself or from a kernel that it calls."""
     if status in _without_memory:
-        return WorkspaceError(
-            f"{kernel}: {implementation}: no memory for the workspace of {_without_memory[status]}"
-        )
+        return WorkspaceError(f"{kernel}: {implementation}: no memory for the workspace of {_without_memory[status]}")
     return BuildError(f"{kernel}: {implementation} returned the unknown status {status}: expected 0")

@@ -59,9 +59,7 @@ def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
         module_code = compile(module, code.co_filename, "exec", dont_inherit=True)
         (outer,) = (constant for constant in module_code.co_consts if isinstance(constant, CodeType))
         try:
-            if bytecode_text in [
-                written(constant) for constant in outer.co_consts if isinstance(constant, CodeType)
-            ]:
+            if bytecode_text in [written(constant) for constant in outer.co_consts if isinstance(constant, CodeType)]:
                 return True
         except UnlikeError:
             return False
@@ -91,13 +89,9 @@ def lines_of(code: CodeType) -> tuple[list[str], int]:
     head = next((i for i in range(first - 1, len(lines)) if lines[i].lstrip()[:1] != "@"), len(lines) - 1)
     end = max(_last_line(code), head + 1)  # a function of a docstring alone
     has_def = any(line.lstrip().startswith("def ") for line in lines[first - 1 : end])
-    if not has_def or (
-        end == head + 1 and "\n" in str(code.co_consts[0])
-    ):  # a docstring's lines may begin anywhere
+    if not has_def or (end == head + 1 and "\n" in str(code.co_consts[0])):  # a docstring's lines may begin anywhere
         return inspect.getsourcelines(code)
-    while end < len(lines) and (
-        _margin(lines[end]) > margin or lines[end].lstrip()[:1] in ("", ")", "]", "}")
-    ):
+    while end < len(lines) and (_margin(lines[end]) > margin or lines[end].lstrip()[:1] in ("", ")", "]", "}")):
         end += 1
     return lines[first - 1 : end], first
 

@@ -79,9 +79,7 @@ class Pack:
             warn_once(f"{self.path} cannot", f"the pack {self.path} cannot be read any more: {error}")
             return None
         if sha256(content).hexdigest() != checksum:
-            warn_once(
-                f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out"
-            )
+            warn_once(f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out")
             return None
         return content
 

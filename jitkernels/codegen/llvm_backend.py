@@ -63,9 +63,7 @@ def _freed(passes: Any) -> Iterator[Any]:
     They serve one module: the inliner moves its own passes into the pipeline.
     """
     dispose = getattr(llvm.ffi.lib, "LLVMPY_DisposeNewModulePassManger", None)
-    if (
-        dispose is None or type(passes)._dispose is not llvm.ffi.ObjectRef._dispose
-    ):  # a fixed llvmlite frees them
+    if dispose is None or type(passes)._dispose is not llvm.ffi.ObjectRef._dispose:  # a fixed llvmlite frees them
         yield passes
         return
     try:

@@ -160,11 +160,7 @@ class LoopNest:
     def text(self) -> str:
         """Everything that determines the machine code, readable."""
         written_code = [code for code in (self.body, self.check) if code is not None and not callable(code)]
-        llvm = [
-            self.entry,
-            *(function.text for function in self.module.ir.values()),
-            *map(_readable, written_code),
-        ]
+        llvm = [self.entry, *(function.text for function in self.module.ir.values()), *map(_readable, written_code)]
         return "\n".join(
             [
                 f"# {self.name}({', '.join(self.arguments)}): vectors of {self.vector_bytes} bytes",
@@ -198,9 +194,7 @@ class LoopNest:
         is_made = isinstance(self.body, DeferredIR)
         now = self._identified()
         if (now and now.text) != (self.identity and self.identity.text):
-            raise BuildError(
-                f"{self.name}: a value that its functions refer to has changed since it was made"
-            )
+            raise BuildError(f"{self.name}: a value that its functions refer to has changed since it was made")
         return compiled(
             CompileJob(
                 self.name,

@@ -262,9 +262,7 @@ class Module:
         ]
         scope = textwrap.indent("\n".join([*bindings, text, f"return {bare}"]), "    ")
         listed = ", ".join(map(repr, (*flags, *(getattr(function, "instruction", "").split()))))
-        self.parts.append(
-            f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])"
-        )
+        self.parts.append(f"def scope_{unique}():\n{scope}\n{unique} = compiled(scope_{unique}(), [{listed}])")
         return unique
 
     def value(self, function: Callable[..., Any], name: str, value: Any) -> str:
@@ -288,9 +286,7 @@ class Module:
         if inspect.isfunction(value) and hasattr(value, "fastmath"):
             return self.add(value, value.fastmath)
         tree, before = parsed(function.__code__)
-        lines = [
-            before + node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
-        ]
+        lines = [before + node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
         raise BuildError(
             f"{place_of(function.__code__, min(lines))}: expected a number, a type of NumPy's or a function "
             f"marked @inlined(), got {name} = {type(value).__name__} {reprlib.repr(value)}{_cure(value)}"
@@ -299,9 +295,7 @@ class Module:
     def know(self, known: dict[str, Any], value: External | IRFunction) -> None:
         """Register a symbol. Raises BuildError if it has another meaning already."""
         if known.setdefault(value.symbol, value) != value:
-            raise BuildError(
-                f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}"
-            )
+            raise BuildError(f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}")
 
 
 def _number(value: Any) -> str:
@@ -331,9 +325,7 @@ def references(function: Callable[..., Any], names: AbstractSet[str] | None = No
     except ValueError:  # an empty cell
         where = place_of(function.__code__)
         raise BuildError(f"{where} uses a name of the function around it that has no value yet") from None
-    return {
-        name: value for name, value in sorted({**result.globals, **result.nonlocals}.items()) if name in names
-    }
+    return {name: value for name, value in sorted({**result.globals, **result.nonlocals}.items()) if name in names}
 
 
 def digest_of(source: Source) -> str:

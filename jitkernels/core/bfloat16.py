@@ -38,16 +38,10 @@ def stored(values: Any) -> AnyArray:
             bits, exact = near.view(np.uint32), near.astype(wide.dtype) == wide
             beyond = np.abs(near) > np.abs(wide)
             below = np.where(np.isfinite(near) & beyond, bits - np.uint32(1), bits)
-            near = (
-                np.where(exact | ~np.isfinite(near), bits, below | np.uint32(1))
-                .astype(np.uint32)
-                .view(np.float32)
-            )
+            near = np.where(exact | ~np.isfinite(near), bits, below | np.uint32(1)).astype(np.uint32).view(np.float32)
     bits = near.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    return np.asarray(
-        np.where(np.isnan(near), (bits >> np.uint32(16)) | np.uint32(0x40), rounded).astype(np.uint16)
-    )
+    return np.asarray(np.where(np.isnan(near), (bits >> np.uint32(16)) | np.uint32(0x40), rounded).astype(np.uint16))
 
 
 class _Limits:

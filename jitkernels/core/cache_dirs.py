@@ -45,9 +45,7 @@ def private(folder: Path) -> Path | None:
         status = folder.stat()
     except OSError:
         return None
-    if hasattr(os, "getuid") and (
-        status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    ):
+    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
         return None
     return folder
 

@@ -67,8 +67,7 @@ def reason_against(function: Any, expected: Sequence[str]) -> str | None:
     result, actual = prototype_of(function)
     declared = [_plain(text) for text in expected]
     fits = len(actual) == len(declared) and all(
-        mine == other or (mine == "void*" and other.endswith("*"))
-        for mine, other in zip(actual, declared, strict=True)
+        mine == other or (mine == "void*" and other.endswith("*")) for mine, other in zip(actual, declared, strict=True)
     )
     if fits and result in RESULTS and not _type_of(function).ellipsis:
         return None
@@ -117,9 +116,7 @@ def has_memory(values: Sequence[object]) -> bool:
     return any(isinstance(v, kinds) or (type(v) is tuple and has_memory(v)) for v in values)
 
 
-def arrays_of(
-    kernel: str, arguments: Sequence[Any], named: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def arrays_of(kernel: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a call with cffi memory replaced by arrays, also inside a tuple passed as ``out``."""
 
     def converted(name: str, value: Any) -> Any:

@@ -100,8 +100,4 @@ def c_type(text: str) -> CType:
     """Parse a C type written as ``float* restrict``. Raises UnknownNameError."""
     bare = text.removesuffix(" restrict")
     element = bare.removesuffix("*")
-    return CType(
-        None if element == "void" else named(element),
-        is_pointer=bare.endswith("*"),
-        is_restrict=bare != text,
-    )
+    return CType(None if element == "void" else named(element), is_pointer=bare.endswith("*"), is_restrict=bare != text)

@@ -46,9 +46,7 @@ def record(cls: Class) -> Class:
 
 
 def _refuse(self: Any, name: str, *_: Any) -> None:
-    raise dataclasses.FrozenInstanceError(
-        f"a {type(self).__name__} is frozen: cannot assign or delete {name}"
-    )
+    raise dataclasses.FrozenInstanceError(f"a {type(self).__name__} is frozen: cannot assign or delete {name}")
 
 
 def _init(cls: type, fields: tuple[dataclasses.Field[Any], ...]) -> Callable[..., None]:

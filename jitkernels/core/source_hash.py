@@ -106,9 +106,7 @@ def _stored_table() -> dict[str, str]:
     root = cache_dirs.cache_root()
     with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
         if root is not None:
-            return {
-                str(listing): str(state) for listing, state in json.loads(content_of(root / FILE)).items()
-            }
+            return {str(listing): str(state) for listing, state in json.loads(content_of(root / FILE)).items()}
     return {}
 
 

@@ -24,8 +24,7 @@ OF_INDICES = ", DataIndexError for an index outside its table"
 def everyday_line(row: type[KernelAttr]) -> str:
     """The call in one line, such as ``softmax(x, axis=-1, out=None)``."""
     listed = [
-        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-        for p in row.parameters().parameters.values()
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in row.parameters().parameters.values()
     ]
     return f"{row.kernel_type.name.lower()}({', '.join([*listed, 'out=None'])})"
 
@@ -87,21 +86,13 @@ def _kind(row: type[KernelAttr], name: str) -> str:
         return f"{' or '.join(map(repr, dtypes_of(row)))}; if None that of `out`, or else 'float64'"
     field = row.known_fields()[name]
     if field.kind == "whole":
-        return f"an int of {field.least} or more" + (
-            f", at most {field.most}" if field.most < MOST_WHOLE else ""
-        )
+        return f"an int of {field.least} or more" + (f", at most {field.most}" if field.most < MOST_WHOLE else "")
     return f"a {field.kind}"
 
 
 def _array(row: type[KernelAttr], argument: Argument) -> str:
     field = row.known_fields().get(argument.dtype or "")
-    own = (
-        ()
-        if argument.dtype is None
-        else (argument.dtype,)
-        if field is None
-        else tuple(map(str, field.values))
-    )
+    own = () if argument.dtype is None else (argument.dtype,) if field is None else tuple(map(str, field.values))
     every = own if argument.dtype and argument.unless is None else (*own, *dtypes_of(row))
     return f"{_shape(argument)} {' or '.join(every)}"
 

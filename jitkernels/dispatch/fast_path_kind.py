@@ -6,9 +6,7 @@ from jitkernels.attrs.schema.signature import Argument
 from jitkernels.runtime.abi_layout import Plain
 
 
-def kind_of(
-    inputs: Sequence[Argument], outputs: Sequence[Argument], symbols: Sequence[str], has_options: bool
-) -> int:
+def kind_of(inputs: Sequence[Argument], outputs: Sequence[Argument], symbols: Sequence[str], has_options: bool) -> int:
     """The `Plain` kind of a row."""
     if not has_options and _is_elementwise(inputs, outputs, symbols):
         return Plain.ELEMENTWISE

@@ -43,7 +43,6 @@ def address_of(nest: Code) -> int:
         return nest.address
     except BuildError as error:
         warn_once(
-            f"build {nest.source.name}",
-            f"{nest.source.name} cannot be built, falling back to separate casts: {error}",
+            f"build {nest.source.name}", f"{nest.source.name} cannot be built, falling back to separate casts: {error}"
         )
         return 0

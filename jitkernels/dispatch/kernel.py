@@ -132,9 +132,7 @@ class Kernel(launcher.Holder):
         """
         if named:
             count, listed = len(self.signature.arrays), ", ".join(named)
-            raise ArgumentTypeError(
-                f"{self.attr.name}: expected {count} arrays by position, got {listed} by name"
-            )
+            raise ArgumentTypeError(f"{self.attr.name}: expected {count} arrays by position, got {listed} by name")
         if cffi_values.has_memory(arrays):
             arrays = tuple(cffi_values.arrays_of(self.attr.name, arrays, {})[0])
         if self._due is not None and self._is_launched and launcher.countdown_of(self._context) <= 0:

@@ -15,14 +15,7 @@ from jitkernels.runtime.loading import loader
 from jitkernels.runtime.loading.compiled_code import LOAD, Code, code_of
 from jitkernels.selection import overrides
 from jitkernels.selection.records import Measured
-from jitkernels.selection.select import (
-    Choice,
-    best_variant,
-    checked,
-    choose,
-    choose_for_class,
-    has_dynamic_shape,
-)
+from jitkernels.selection.select import Choice, best_variant, checked, choose, choose_for_class, has_dynamic_shape
 from jitkernels.selection.shape_buckets import class_of
 
 LOOK = 0.02
@@ -163,8 +156,7 @@ def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kerne
         if choice.rule == "pinned" or choice.implementation.is_reference:
             raise
         warn_once(
-            f"build {attr}",
-            f"{choice.implementation.name} of {attr} cannot be built, falling back to refer: {error}",
+            f"build {attr}", f"{choice.implementation.name} of {attr} cannot be built, falling back to refer: {error}"
         )
         choice = Choice(implementation(type(attr), "refer"), {}, f"{choice.rule}, but it could not be built")
         kernel = Kernel(attr, choice.implementation, choice.variant)
@@ -175,9 +167,7 @@ def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kerne
     return kernel
 
 
-def get_all_candidates(
-    attr: KernelAttr, only: Collection[str] | None = None
-) -> dict[str, Callable[..., Any]]:
+def get_all_candidates(attr: KernelAttr, only: Collection[str] | None = None) -> dict[str, Callable[..., Any]]:
     """All usable implementations by name (those in `only`, if passed), in the order gen, more, refer."""
     known = implementations(type(checked(attr))).values()
     requested = (candidate for candidate in known if only is None or candidate.name in only)

@@ -78,9 +78,7 @@ class Dispatch:
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
-            name
-            for name in self._symbols
-            if not isinstance(values := self._options.get(name), Whole) or values.is_size
+            name for name in self._symbols if not isinstance(values := self._options.get(name), Whole) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._weigh()
@@ -122,11 +120,7 @@ class Dispatch:
             (len(spread), 1, "kinds of leading dimensions"),
             (max(len(a.extents) for a in arrays), MOST_SHAPE, "dimensions"),
             (max((len(e.symbols) for a in arrays for e in a.extents), default=0), 2, "symbols in an extent"),
-            (
-                max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0),
-                MOST_VALUES,
-                "values",
-            ),
+            (max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0), MOST_VALUES, "values"),
             (sum(isinstance(v, Real) for v in self._options.values()), MOST_FLOATS, "floats"),
         )
         for count, most, what in limits:
@@ -136,9 +130,7 @@ class Dispatch:
             raise ValueError("a dtype of its own")
         if any(values != ("int8", "uint8") for values in self._kinds.values()):
             raise ValueError("dtypes to choose from")
-        if any(
-            e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)
-        ):
+        if any(e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
     def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
@@ -150,9 +142,7 @@ class Dispatch:
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
         free = [a for a in self._inputs if a.spreads or a.trailing is not None]
-        unconditional = [
-            a for a in outputs if a.when not in self._options
-        ]  # where all options have their defaults
+        unconditional = [a for a in outputs if a.when not in self._options]  # where all options have their defaults
         plain = kind_of(self._inputs, unconditional, self._symbols, bool(self._options))
         picked, picker = self._picking()
         header = {
@@ -215,9 +205,7 @@ class Dispatch:
             Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
             Record.VARIES: self._factors.get(argument.dtype or "", 0),
             Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._tells(argument) else 0,
-            Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless)
-            if argument.unless
-            else 0,
+            Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
             Record.LEADS: int(argument.spreads),
             Record.TRAILS: int(argument.trailing is not None),
             Record.FIXED: len(fixed),
@@ -261,17 +249,11 @@ class Dispatch:
             kind = Choice.A_DTYPE if name == DTYPE else Choice.OF_VALUES
             words = [kind, self._factors.get(name, 0), len(objects), *map(id, objects)]
             self._interned.append(objects)
-        return [
-            *words,
-            *[0] * (Choice.DIFFERENT - len(words)),
-            len(values) if isinstance(values, tuple) else 0,
-        ]
+        return [*words, *[0] * (Choice.DIFFERENT - len(words)), len(values) if isinstance(values, tuple) else 0]
 
     def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
         """The key of an attr's fields: of its size class, or of exactly its extents."""
-        options = sum(
-            factor * self._values_of(name).index(fields[name]) for name, factor in self._factors.items()
-        )
+        options = sum(factor * self._values_of(name).index(fields[name]) for name, factor in self._factors.items())
         key = DTYPES * options + NARROW.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
             extent = int(fields[symbol])

@@ -14,15 +14,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.base import Call, KernelAttr
 from jitkernels.attrs.schema.registry import row
-from jitkernels.attrs.schema.schema_queries import (
-    AXIS,
-    DTYPE,
-    SHAPE,
-    inputs_of,
-    is_everyday,
-    min_results,
-    outputs_of,
-)
+from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, min_results, outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import bfloat16, cffi_values
 from jitkernels.core.fork_locks import making, writing
@@ -62,16 +54,7 @@ traces = _Traces()
 class Everyday(launcher.Holder):
     """The Python side of one everyday function; `callable` is what users call."""
 
-    __slots__ = (
-        "_dispatch",
-        "_looks",
-        "_position_beyond",
-        "_signature",
-        "_slow",
-        "callable",
-        "name",
-        "row",
-    )
+    __slots__ = ("_dispatch", "_looks", "_position_beyond", "_signature", "_slow", "callable", "name", "row")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self.row = attr_class
@@ -82,9 +65,7 @@ class Everyday(launcher.Holder):
             self._position_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
             self._slow = self.send_on
         self._dispatch = _dispatch(attr_class)
-        self._looks: dict[
-            int, int
-        ] = {}  # calls of a class until the next search for a kernel of static shape
+        self._looks: dict[int, int] = {}  # calls of a class until the next search for a kernel of static shape
         compiled = None
         if self._dispatch is not None:
             self._context = self._dispatch.words
@@ -146,9 +127,7 @@ class Everyday(launcher.Holder):
         signature = call.attr.signature()
         outputs = signature.outputs
         targets = results.targets(self.name, call, outputs, out)
-        arrays = [
-            results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)
-        ]
+        arrays = [results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)]
         self._compute(call, [*results.apart(signature, call.inputs, arrays), *arrays])
         shaped = [
             results.in_caller_axis_order(call, parameter, array.reshape(shape))
@@ -314,11 +293,7 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
         else:
             return None
     symbols = [name for name, field in fields.items() if field.is_integer]
-    kinds = {
-        a.dtype: fields[a.dtype].values
-        for a in attr_class.arrays
-        if a.dtype is not None and a.dtype in fields
-    }
+    kinds = {a.dtype: fields[a.dtype].values for a in attr_class.arrays if a.dtype is not None and a.dtype in fields}
     told = {*options, *symbols, *kinds, "dtype"} | {
         flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag
     }
@@ -346,9 +321,7 @@ def _holder_of(name: str) -> Everyday:
     if name not in _made:
         row_class = row(name)
         if not is_everyday(row_class):
-            raise UnknownNameError(
-                f"{name} has no everyday function: its inputs do not determine all extents"
-            )
+            raise UnknownNameError(f"{name} has no everyday function: its inputs do not determine all extents")
         with making:
             if name not in _made:
                 _made[name] = Everyday(row_class)

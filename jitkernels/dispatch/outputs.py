@@ -20,9 +20,7 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
         return [None] * len(outputs)
     shapes = [tuple(shape) for shape in call.shapes]
     if call.finish:
-        shapes = [
-            finish(np.empty(shape, np.bool_)).shape for finish, shape in zip(call.finish, shapes, strict=True)
-        ]
+        shapes = [finish(np.empty(shape, np.bool_)).shape for finish, shape in zip(call.finish, shapes, strict=True)]
     arrays = checked(kernel, out, [output.dtype for output in outputs], shapes)
     direct_targets: list[AnyArray | None] = []
     for array, output in zip(arrays, outputs, strict=True):
@@ -59,9 +57,7 @@ def several(out: Any) -> tuple[Any, ...]:
     return (*tuple.__iter__(out),) if isinstance(out, tuple) else (out,)
 
 
-def checked(
-    kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]
-) -> tuple[AnyArray, ...]:
+def checked(kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> tuple[AnyArray, ...]:
     """The arrays of ``out``, checked for results of these dtypes and shapes."""
     arrays = several(out)
     if len(arrays) != len(dtypes):

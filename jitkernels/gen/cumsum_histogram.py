@@ -92,15 +92,7 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
         return number(high) if i == bins else number(np.float64(i) * step + low)
 
     def body(
-        x: Any,
-        counts: Any,
-        n: int,
-        bins: int,
-        low_at: Any,
-        high_at: Any,
-        bin_indices: Any,
-        begin: int,
-        end: int,
+        x: Any, counts: Any, n: int, bins: int, low_at: Any, high_at: Any, bin_indices: Any, begin: int, end: int
     ) -> None:
         low, high = low_at[0], high_at[0]
         step = (high - low) / np.float64(bins)
@@ -118,13 +110,9 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
                 bin_index = int((np.float64(known) - low) * scale)
                 bin_index = min(max(bin_index, 0), bins - 1)
                 bin_index -= 1 if known < edge(bin_index, low, high, step, bins) else 0
-                bin_index += (
-                    1 if (known >= edge(bin_index + 1, low, high, step, bins)) & (bin_index < bins - 1) else 0
-                )
+                bin_index += 1 if (known >= edge(bin_index + 1, low, high, step, bins)) & (bin_index < bins - 1) else 0
                 bin_indices[i - start] = 2 * bin_index + 1 if is_inside else 0
-            for i in range(
-                stop - start
-            ):  # branch-free: a branch on elements out of range would be mispredicted
+            for i in range(stop - start):  # branch-free: a branch on elements out of range would be mispredicted
                 bin_index = bin_indices[i]
                 counts[bin_index >> 1] += bin_index & 1
             start = stop

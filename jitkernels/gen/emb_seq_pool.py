@@ -9,13 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import apart, inlined, offset
 from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_nest
-from jitkernels.microkernels.reduction.blocked_sums import (
-    COLUMNS,
-    ROWS,
-    block_joining,
-    block_settling,
-    workspace_of,
-)
+from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -60,9 +54,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
             rows_to_one(table, table_w, h, y, width, is_more, ids, idx_w)
 
     @apart()
-    def pool_blocks(
-        table: Any, table_w: int, h: int, y: Any, sums: Any, factor: Any, ids: Any, idx_w: int
-    ) -> None:
+    def pool_blocks(table: Any, table_w: int, h: int, y: Any, sums: Any, factor: Any, ids: Any, idx_w: int) -> None:
         left = 0
         while left < table_w:
             count, top, at, part = min(columns, table_w - left), ROWS, offset(table, left), offset(y, left)
@@ -70,9 +62,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
             for j in range(count):
                 sums[columns + j] = zero
             while top < h:
-                pool_part(
-                    at, table_w, min(ROWS, h - top), part, count, 0, one, offset(ids, top * idx_w), idx_w
-                )
+                pool_part(at, table_w, min(ROWS, h - top), part, count, 0, one, offset(ids, top * idx_w), idx_w)
                 join_block(part, count, sums)
                 top += ROWS
             settle_blocks(part, count, sums, factor)

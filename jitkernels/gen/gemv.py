@@ -53,9 +53,7 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     if attr.dtype == "bfloat16":
         names = (ABREAST, WIDENED) if across else (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
-    few = attr.m == 1 or (
-        not attr.trans and (attr.m <= 2 * cpu_target.target().lanes(attr.dtype) or attr.n <= SHORT)
-    )
+    few = attr.m == 1 or (not attr.trans and (attr.m <= 2 * cpu_target.target().lanes(attr.dtype) or attr.n <= SHORT))
     loops_first = few or (attr.trans and attr.m >= LONG) or streamed
     by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
     along = streamed and not attr.trans and vector.nbytes >= ROW_BYTES
@@ -86,9 +84,7 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
             replace(of_matrices, trans_b=True), cpu_target.target(), columns=True
         )  # x is contiguous along the sum
     else:
-        nest = autovectorized_nest(
-            replace(of_matrices, m=2)
-        )  # a single row would hide the layout of the matrix
+        nest = autovectorized_nest(replace(of_matrices, m=2))  # a single row would hide the layout of the matrix
     part = loader.range_of(nest, nest.arguments)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> Any:

@@ -58,8 +58,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
     measures = moments(attr.dtype, width, careful_moments(attr.dtype))
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
     plain_past, arrays_past, numbers_past = (
-        streaming_results(attr.dtype, width, affine) if stream else visible
-        for affine in ("", ARRAYS, NUMBERS)
+        streaming_results(attr.dtype, width, affine) if stream else visible for affine in ("", ARRAYS, NUMBERS)
     )
 
     @inlined()
@@ -73,22 +72,12 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
 
     @inlined()
     def affine_group(
-        xs: Any,
-        scale: Any,
-        bias: Any,
-        ys: Any,
-        group_channels: int,
-        inner: int,
-        eps: Any,
-        line: Any,
-        sides: int,
+        xs: Any, scale: Any, bias: Any, ys: Any, group_channels: int, inner: int, eps: Any, line: Any, sides: int
     ) -> None:
         n = group_channels * inner
         unit, mean, _, factor = measures(xs, n, eps)
         if stream and inner == 1:
-            arrays_past(
-                xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor
-            )
+            arrays_past(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
         elif stream:
             for channel in range(group_channels):
                 at = channel * inner
@@ -100,8 +89,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
                     offset(ys, at),
                     inner,
                     line,
-                    (sides & FIRST if channel == 0 else 0)
-                    + (sides & LAST if channel == group_channels - 1 else 0),
+                    (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == group_channels - 1 else 0),
                     unit,
                     mean,
                     factor,
@@ -137,9 +125,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
             for row in range(begin, end):
                 for group in range(groups):
                     at, first = (row * groups + group) * n, group * group_channels
-                    sides = (FIRST if at == begin * groups * n else 0) + (
-                        LAST if at == (end * groups - 1) * n else 0
-                    )
+                    sides = (FIRST if at == begin * groups * n else 0) + (LAST if at == (end * groups - 1) * n else 0)
                     affine_group(
                         offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), group_channels, inner,
                         number(eps[0]), line, sides,

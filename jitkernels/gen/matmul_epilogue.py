@@ -15,9 +15,7 @@ SMALL = 1 << 16
 
 def pair_of(attr: MatMulEpilogueAttr) -> MatMulAttr:
     """Return the product without its epilogue."""
-    return MatMulAttr(
-        m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype
-    )
+    return MatMulAttr(m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype)
 
 
 def variants(attr: MatMulEpilogueAttr) -> list[Variant]:

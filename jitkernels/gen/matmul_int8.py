@@ -25,20 +25,13 @@ def variants(attr: MatMulInt8Attr) -> list[Variant]:
     tiled = has_instruction("int8", cpu_target.target()) and fits(_product(attr), attr.k)
     names = ["tiles", "loops"] if attr.m > 1 else ["loops", "tiles"]
     return [
-        {"algorithm": name, "parallel": parallel}
-        for name in names
-        if name == "loops" or tiled
-        for parallel in shares
+        {"algorithm": name, "parallel": parallel} for name in names if name == "loops" or tiled for parallel in shares
     ]
 
 
 def _product(attr: MatMulInt8Attr) -> Narrow:
     return Narrow(
-        attr.a_dtype,
-        "int8",
-        attr.dtype if attr.scaled else "int32",
-        trans_b=attr.trans_b,
-        scaled=attr.scaled,
+        attr.a_dtype, "int8", attr.dtype if attr.scaled else "int32", trans_b=attr.trans_b, scaled=attr.scaled
     )
 
 

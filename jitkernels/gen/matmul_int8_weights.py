@@ -11,9 +11,7 @@ from jitkernels.microkernels.weight_only_quant.skinny_s8 import rows_nest
 
 
 @implements(MatMulInt8WeightsAttr, variants=variants)
-def matmul_int8_weights(
-    attr: MatMulInt8WeightsAttr, algorithm: str = "rows", parallel: bool = False
-) -> LoopNest:
+def matmul_int8_weights(attr: MatMulInt8WeightsAttr, algorithm: str = "rows", parallel: bool = False) -> LoopNest:
     if algorithm == "rows" and attr.dtype == "float64":
         return columns_nest(attr, cpu_target.target(), parallel, per_byte=1)
     if algorithm == "rows":

@@ -108,15 +108,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
                     asked_for(offset(ys, count))
                 if stream and is_affine:
                     channels_past(
-                        xs,
-                        following,
-                        offset(mean, first),
-                        factors,
-                        offset(bias, first),
-                        ys,
-                        count,
-                        factors,
-                        both,
+                        xs, following, offset(mean, first), factors, offset(bias, first), ys, count, factors, both
                     )
                 elif stream:
                     plain_channels_past(xs, following, offset(mean, first), factors, ys, count, factors, both)
@@ -140,19 +132,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
                     LAST if at == (end * channels - 1) * inner else 0
                 )
                 if stream and is_affine:
-                    affine_past(
-                        xs,
-                        xs,
-                        factor,
-                        shift,
-                        ys,
-                        inner,
-                        line,
-                        sides,
-                        one,
-                        middle,
-                        one,
-                    )
+                    affine_past(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)
                 elif stream:
                     plain_past(xs, xs, ys, inner, line, sides, one, middle, factor)
                 else:

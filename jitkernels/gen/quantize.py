@@ -88,9 +88,7 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
             if not divides:
                 is_sure = multiplied(offset(x, first), offset(q, first), count, inverse, start)
             if not is_sure:
-                divides = (divided(offset(x, first), offset(q, first), count, scale, start) > MANY) | (
-                    not is_plain
-                )
+                divides = (divided(offset(x, first), offset(q, first), count, scale, start) > MANY) | (not is_plain)
 
     def shifted(x: Any, scale: Any, zeros: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):

@@ -10,12 +10,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import apart, inlined
 from jitkernels.microkernels.maths.log import joined_float32, joined_float64, parts_float32, parts_float64
 from jitkernels.microkernels.maths.philox import block_of
-from jitkernels.microkernels.maths.sincos_kernel import (
-    cosine_float32,
-    cosine_float64,
-    sine_float32,
-    sine_float64,
-)
+from jitkernels.microkernels.maths.sincos_kernel import cosine_float32, cosine_float64, sine_float32, sine_float64
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK = 8192

@@ -12,15 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.reduction import (
-    HArgMaxAttr,
-    HMaxAttr,
-    HMeanAttr,
-    HMinAttr,
-    HSumAttr,
-    HVarAttr,
-    ReductionAttr,
-)
+from jitkernels.attrs.reduction import HArgMaxAttr, HMaxAttr, HMeanAttr, HMinAttr, HSumAttr, HVarAttr, ReductionAttr
 from jitkernels.attrs.schema.registry import Variant, implementation, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
@@ -70,20 +62,12 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
     if _is_long(attr):
         return widths_and_threads(attr.rows // _rows(attr))
     if _has_few_columns(attr):
-        return [
-            {"parallel": parallel}
-            for parallel in ((False, True) if attr.rows // _rows(attr) >= 4 else (False,))
-        ]
+        return [{"parallel": parallel} for parallel in ((False, True) if attr.rows // _rows(attr) >= 4 else (False,))]
     return traced_kernel.variants(attr)
 
 
 def _of_reference(attr: ReductionAttr, **variant: Any) -> LoopNest:
-    chosen = {
-        "unroll": traced_kernel.unrolls_of(attr)[0],
-        "vector_bytes": 64,
-        "stream": False,
-        "parallel": False,
-    }
+    chosen = {"unroll": traced_kernel.unrolls_of(attr)[0], "vector_bytes": 64, "stream": False, "parallel": False}
     reference = implementation(type(attr), "refer").function
     return traced_kernel.nest(attr, reference, **{**chosen, **variant})
 
@@ -152,9 +136,7 @@ def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
     return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]
 
 
-def _columns(
-    attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **options: bool
-) -> LoopNest:
+def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **options: bool) -> LoopNest:
     if variant.get("algorithm") != IN_ORDER:
         return _of_reference(attr, **variant)
     parallel = bool(variant.get("parallel"))
@@ -188,10 +170,7 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
     """
     dtype = attr.dtype
     lanes = lanes_of(dtype, cpu_target.target().vector_bytes)
-    best_of_lanes, is_short = (
-        among_few(dtype, cpu_target.target().vector_bytes),
-        dtypes.named(dtype).size == 4,
-    )
+    best_of_lanes, is_short = (among_few(dtype, cpu_target.target().vector_bytes), dtypes.named(dtype).size == 4)
 
     @inlined()
     def number(bits: Any) -> Any:

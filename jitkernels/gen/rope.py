@@ -33,9 +33,7 @@ def rotated(first: Any, second: Any, cos: Any, sin: Any) -> Any:
 def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
     step, apart_by_half = (2, False) if attr.interleaved else (1, True)
 
-    def body(
-        x: Any, cos: Any, sin: Any, y: Any, rows: int, positions: int, half: int, begin: int, end: int
-    ) -> None:
+    def body(x: Any, cos: Any, sin: Any, y: Any, rows: int, positions: int, half: int, begin: int, end: int) -> None:
         for row in range(rows):
             for position in range(begin, end):
                 at = (row * positions + position) * 2 * half

@@ -13,13 +13,7 @@ from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import apart, inlined, offset
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.reduction.blocked_sums import (
-    COLUMNS,
-    ROWS,
-    block_joining,
-    block_settling,
-    workspace_of,
-)
+from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
 from jitkernels.microkernels.reduction.embedding_bag_strip import ACROSS, rows_of

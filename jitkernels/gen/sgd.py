@@ -31,9 +31,7 @@ def check(
 
 def variants(attr: SgdAttr) -> list[Variant]:
     widths = cpu_target.target().widths
-    result: list[Variant] = [
-        {"vector_bytes": width, "along": "param_width", "parallel": False} for width in widths
-    ]
+    result: list[Variant] = [{"vector_bytes": width, "along": "param_width", "parallel": False} for width in widths]
     if attr.selected_rows_size * attr.param_width >= 4 * BLOCK_ELEMENTS:
         for along in ("param_width", "param_height"):
             if getattr(attr, along) >= 4 * _block(attr, along):
@@ -49,9 +47,7 @@ def _block(attr: SgdAttr, along: str) -> int:
 
 
 @implements(SgdAttr, variants=variants)
-def sgd(
-    attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", parallel: bool = False
-) -> LoopNest:
+def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", parallel: bool = False) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     by_columns = along == "param_width"
 
@@ -66,16 +62,7 @@ def sgd(
             y[j] = x[j] - factor * gradient[j]
 
     def body(
-        param: Any,
-        grad: Any,
-        rows: Any,
-        out: Any,
-        height: int,
-        width: int,
-        count: int,
-        lr: Any,
-        begin: int,
-        end: int,
+        param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any, begin: int, end: int
     ) -> None:
         factor = number(lr[0])
         top, bottom, left, right = (0, height, begin, end) if by_columns else (begin, end, 0, width)

@@ -206,9 +206,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         return int((unsigned(rank) ^ top) >> unsigned(bits - TOP_DIGIT))
 
     @inlined()
-    def are_sorted(
-        x: Any, values: Any, indices: Any, m: int, k: int, words: Any, candidates: Any, packs: bool
-    ) -> Any:
+    def are_sorted(x: Any, values: Any, indices: Any, m: int, k: int, words: Any, candidates: Any, packs: bool) -> Any:
         """Return whether few could be sorted as words: 64-bit ranks lose their last bits to the index."""
         if packs:
             for i in range(m):
@@ -254,9 +252,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         return m
 
     @apart()
-    def find_many(
-        x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, candidates: Any, buffer: Any
-    ) -> None:
+    def find_many(x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, candidates: Any, buffer: Any) -> None:
         """Find the indices of elements whose leading bits are among the largest, and sort them, many by radix.
 
         Where both have 32 bits, the sort key lies beside each index.
@@ -275,10 +271,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         in_buffer, shift = 0, unsigned(0)
         for digit in range(digits):
             own = offset(counts, DIGIT * digit)
-            if (
-                own[int((key_at(x, candidates[0] if in_buffer == 0 else buffer[0], packs) >> shift) & mask)]
-                != m
-            ):
+            if own[int((key_at(x, candidates[0] if in_buffer == 0 else buffer[0], packs) >> shift) & mask)] != m:
                 total = 0
                 for i in range(DIGIT):
                     bucket_size = own[i]
@@ -304,15 +297,11 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
             indices[i] = index
             values[i] = x[index]
 
-    def body(
-        x: Any, values: Any, indices: Any, rows: int, n: int, k: int, workspace: Any, begin: int, end: int
-    ) -> Any:
+    def body(x: Any, values: Any, indices: Any, rows: int, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
         if k <= FEW:
             if k > 0:
                 for row in range(begin, end):
-                    find_few(
-                        offset(x, row * n), offset(values, row * k), offset(indices, row * k), n, k, workspace
-                    )
+                    find_few(offset(x, row * n), offset(values, row * k), offset(indices, row * k), n, k, workspace)
             return 0
         candidates = memory(16 * n)
         if is_nothing(candidates):

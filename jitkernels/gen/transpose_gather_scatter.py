@@ -112,9 +112,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
             return
         before = min(before, rows)
         below = before + (rows - before) // side * side
-        first_column = min(
-            begin + max(before_line(offset(x, begin), n), 0), end
-        )  # the first cache line boundary of x
+        first_column = min(begin + max(before_line(offset(x, begin), n), 0), end)  # the first cache line boundary of x
         right = first_column + (end - first_column) // side * side
         for top in range(before, below, BAND):
             bottom = min(top + BAND, below)
@@ -156,14 +154,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
                 column = left
                 while column < right:
                     width = side if right - column >= side + SQUARE else right - column
-                    tiles(
-                        offset(y, column * rows + first),
-                        rows,
-                        offset(x, first * n + column),
-                        n,
-                        height,
-                        width,
-                    )
+                    tiles(offset(y, column * rows + first), rows, offset(x, first * n + column), n, height, width)
                     column += width
                 first += height
             left = right
@@ -181,14 +172,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
                 matrix(offset(x, matrix_index * rows * n), offset(y, matrix_index * rows * n), rows, n, 0, n)
         else:
             for matrix_index in range(batch):
-                matrix(
-                    offset(x, matrix_index * rows * n),
-                    offset(y, matrix_index * rows * n),
-                    rows,
-                    n,
-                    begin,
-                    end,
-                )
+                matrix(offset(x, matrix_index * rows * n), offset(y, matrix_index * rows * n), rows, n, begin, end)
 
     signature = attr.signature()
     return LoopNest(
@@ -269,17 +253,7 @@ def scatter_variants(attr: ScatterAddAttr) -> list[Variant]:
 
 @implements(ScatterAddAttr, variants=scatter_variants)
 def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
-    def body(
-        table: Any,
-        ids: Any,
-        x: Any,
-        y: Any,
-        table_rows: int,
-        n: int,
-        count: int,
-        begin: int,
-        end: int,
-    ) -> None:
+    def body(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
         if not is_same(table, y):
             if end - begin == n:
                 for i in range(table_rows * n):

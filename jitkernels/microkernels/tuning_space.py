@@ -16,9 +16,7 @@ def widths_and_threads(blocks: int) -> list[Variant]:
     """
     threads = [False, True] if blocks >= 4 else [False]
     return [
-        {"vector_bytes": width, "parallel": parallel}
-        for parallel in threads
-        for width in cpu_target.target().widths
+        {"vector_bytes": width, "parallel": parallel} for parallel in threads for width in cpu_target.target().widths
     ]
 
 

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from jitkernels.attrs.broadcast_ops import (
-    NCHW16CMulNCAttr,
-    StrideScalAttr,
-    VAddBiasAttr,
-    VBroadcastAttr,
-    VScalAttr,
-)
+from jitkernels.attrs.broadcast_ops import NCHW16CMulNCAttr, StrideScalAttr, VAddBiasAttr, VBroadcastAttr, VScalAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.schema.signature import AnyArray
 

@@ -12,9 +12,7 @@ from jitkernels.compiler.ir import special_functions
 def gru_h1(attr: GRUH1Attr, gates: AnyArray, ht: AnyArray) -> None:
     u, _, s = gates.reshape(3, attr.d)
     with np.errstate(all="ignore"):
-        np.multiply(
-            special_functions.activate(attr.act_gate, u), special_functions.activate(attr.act_cand, s), out=ht
-        )
+        np.multiply(special_functions.activate(attr.act_gate, u), special_functions.activate(attr.act_cand, s), out=ht)
 
 
 @implements(GRUHtPart1Attr, compiles=True)

@@ -22,9 +22,7 @@ def lstm_ctht(attr: LSTMCtHtAttr, gates: AnyArray, ct_1: AnyArray, *rest: AnyArr
             o = o + w_o * new
         ct[...] = new
         np.multiply(
-            special_functions.activate(attr.act_cell, new),
-            special_functions.activate(attr.act_gate, o),
-            out=ht,
+            special_functions.activate(attr.act_cell, new), special_functions.activate(attr.act_gate, o), out=ht
         )
 
 
@@ -39,7 +37,5 @@ def lstm_c1h1(attr: LSTMC1H1Attr, gates: AnyArray, *rest: AnyArray) -> None:
             o = o + w_o * new
         ct[...] = new
         np.multiply(
-            special_functions.activate(attr.act_cell, new),
-            special_functions.activate(attr.act_gate, o),
-            out=ht,
+            special_functions.activate(attr.act_cell, new), special_functions.activate(attr.act_gate, o), out=ht
         )

@@ -18,7 +18,5 @@ def matmul_int8(attr: MatMulInt8Attr, a: AnyArray, b: AnyArray, *rest: AnyArray)
         return
     a_scale, b_scale = scales
     with np.errstate(all="ignore"):
-        factors = a_scale.astype(attr.dtype)[:, np.newaxis] * b_scale.astype(
-            attr.dtype
-        )  # rounded by definition
+        factors = a_scale.astype(attr.dtype)[:, np.newaxis] * b_scale.astype(attr.dtype)  # rounded by definition
         c[...] = sums.astype(c.dtype) * factors

@@ -24,8 +24,6 @@ def batch_norm(attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, 
     with np.errstate(all="ignore"):
         factor = 1 / np.sqrt(var + attr.eps)[:, np.newaxis]
         if affine:
-            y[...] = (x - mean[:, np.newaxis]) * (factor * affine[0][:, np.newaxis]) + affine[1][
-                :, np.newaxis
-            ]
+            y[...] = (x - mean[:, np.newaxis]) * (factor * affine[0][:, np.newaxis]) + affine[1][:, np.newaxis]
         else:
             y[...] = (x - mean[:, np.newaxis]) * factor

@@ -2,15 +2,7 @@
 
 import numpy as np
 
-from jitkernels.attrs.reduction import (
-    HArgMaxAttr,
-    HLogSumExpAttr,
-    HMaxAttr,
-    HMeanAttr,
-    HMinAttr,
-    HSumAttr,
-    HVarAttr,
-)
+from jitkernels.attrs.reduction import HArgMaxAttr, HLogSumExpAttr, HMaxAttr, HMeanAttr, HMinAttr, HSumAttr, HVarAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.schema.signature import AnyArray
 

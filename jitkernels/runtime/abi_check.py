@@ -85,17 +85,9 @@ def _new_works(address: int) -> bool:
 
 def _from_any_works(address: int) -> bool:
     make = ctypes.PYFUNCTYPE(
-        ctypes.py_object,
-        ctypes.py_object,
-        ctypes.c_void_p,
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.c_void_p,
+        ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p
     )(address)
-    arrays = [
-        make(values, None, 0, 0, ALIGNED | NOT_SWAPPED, None) for values in ([[1, 2.5]], np.ones(2, ">i4"))
-    ]
+    arrays = [make(values, None, 0, 0, ALIGNED | NOT_SWAPPED, None) for values in ([[1, 2.5]], np.ones(2, ">i4"))]
     if not all(isinstance(array, np.ndarray) and array.dtype.isnative for array in arrays):
         return False
     return [array.tolist() for array in arrays] == [[[1.0, 2.5]], [1, 1]]

@@ -241,20 +241,13 @@ class Offset:
 
 DTYPE_WORD = 24
 """Byte offset of the word in a dtype object that holds its byte order and type number."""
-DTYPE_MASK = 0xFF << 8 * (Offset.DTYPE_ORDER - DTYPE_WORD) | 0xFFFFFFFF << 8 * (
-    Offset.DTYPE_NUMBER - DTYPE_WORD
-)
+DTYPE_MASK = 0xFF << 8 * (Offset.DTYPE_ORDER - DTYPE_WORD) | 0xFFFFFFFF << 8 * (Offset.DTYPE_NUMBER - DTYPE_WORD)
 """Those bits of the word: the same in all objects of a dtype."""
 
 
 def constants() -> dict[str, int]:
     """All constants above by the names in translated code, such as ``Context.COUNT``."""
     kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Part, Record, Choice, Operand, Frame, Offset)
-    named = {
-        f"{kind.__name__}.{name}": item
-        for kind in kinds
-        for name, item in vars(kind).items()
-        if name.isupper()
-    }
+    named = {f"{kind.__name__}.{name}": item for kind in kinds for name, item in vars(kind).items() if name.isupper()}
     plain = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
     return {**named, **plain}

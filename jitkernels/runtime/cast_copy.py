@@ -91,9 +91,7 @@ def _conversion(source: int, target: int) -> list[str] | None:
     if target == INT64:
         if source not in _INTEGERS or source == BOOL:
             return None
-        return [
-            f"%y = {_INTEGERS[source][1].replace('u', 'z')}ext {_vector(source_kind)} %x to {_vector(target_kind)}"
-        ]
+        return [f"%y = {_INTEGERS[source][1].replace('u', 'z')}ext {_vector(source_kind)} %x to {_vector(target_kind)}"]
     if source in _INTEGERS and (target == FLOAT16 or target == FLOAT32 and source not in _NARROW):
         return None
     if source == BOOL:  # any nonzero byte is true
@@ -122,9 +120,7 @@ def _forms() -> str:
     for (source, target), steps in _pairs().items():
         form = _BYTES[_kind(source)] + 16 * _BYTES[_kind(target)]
         words[pair(source, target)] = form if steps else form + SAME
-    return (
-        f"@jk_forms = internal constant [{len(words)} x i64] [{', '.join(f'i64 {word}' for word in words)}]\n"
-    )
+    return f"@jk_forms = internal constant [{len(words)} x i64] [{', '.join(f'i64 {word}' for word in words)}]\n"
 
 
 def _convert() -> str:
@@ -145,9 +141,7 @@ def _convert() -> str:
   %more.{name} = icmp slt i64 %next.{name}, %n
   br i1 %more.{name}, label %{name}, label %done
 """)
-    turns = "".join(
-        f"declare {_vector(k)} @llvm.bswap.v{LANES}{k}({_vector(k)})\n" for k in _SWAPPED.values()
-    )
+    turns = "".join(f"declare {_vector(k)} @llvm.bswap.v{LANES}{k}({_vector(k)})\n" for k in _SWAPPED.values())
     return f"""{turns}define internal i64 @convert(i64 %pair, i64 %to, i64 %from, i64 %n) nounwind {{
 start:
   %p = inttoptr i64 %from to ptr

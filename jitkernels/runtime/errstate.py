@@ -35,12 +35,7 @@ BITS = {1: "divide", 2: "over", 8: "invalid"}
 """NumPy's error bits in calls of an error handler, and the kinds of errors."""
 
 
-KIND_TEXTS = {
-    "divide": "divide by zero",
-    "over": "overflow",
-    "under": "underflow",
-    "invalid": "invalid value",
-}
+KIND_TEXTS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
 """The beginnings of NumPy's warnings, by kind."""
 
 

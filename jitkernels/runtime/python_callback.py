@@ -376,9 +376,5 @@ def entry() -> External:
     from jitkernels.runtime.loading import loader
 
     return External(
-        NAME,
-        "int64",
-        ("ptr", "int64", "ptr", "int64", "ptr", "int64"),
-        lambda: loader.address_of(_source()),
-        _source,
+        NAME, "int64", ("ptr", "int64", "ptr", "int64", "ptr", "int64"), lambda: loader.address_of(_source()), _source
     )

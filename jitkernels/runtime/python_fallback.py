@@ -9,14 +9,7 @@ import functools
 
 from jitkernels.codegen.ir_source import STRAIGHT, IRSource
 from jitkernels.runtime import c_api
-from jitkernels.runtime.abi_layout import (
-    ALIGNED,
-    CONTIGUOUS,
-    DTYPE_MASK,
-    DTYPE_WORD,
-    IN_FORTRAN_ORDER,
-    Offset,
-)
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, DTYPE_MASK, DTYPE_WORD, IN_FORTRAN_ORDER, Offset
 
 FLAGS = ALIGNED | CONTIGUOUS | IN_FORTRAN_ORDER
 """Array flags that must be equal."""

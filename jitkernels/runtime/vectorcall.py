@@ -316,10 +316,7 @@ def externals() -> tuple[External, ...]:
         *workspace_allocator.externals(),
         External("jk_errors", "void", (), functools.partial(id, errstate.variable)),
         *map(dtype_object, names),
-        *(
-            External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type))
-            for name in names
-        ),
+        *(External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type)) for name in names),
         *map(dtype_object, ("longlong", "ulonglong")),
         External("jk_type_float", "void", (), functools.partial(id, float)),
         External("jk_type_int", "void", (), functools.partial(id, int)),
@@ -341,10 +338,7 @@ def base() -> type | None:
     if not loader.is_loadable(source()):
         return None
     entry = loader.address_of(source())
-    members = (_Member * 2)(
-        _Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None),
-        _Member(None, 0, 0, 0, None),
-    )
+    members = (_Member * 2)(_Member(b"__vectorcalloffset__", 19, VECTORCALL, 1, None), _Member(None, 0, 0, 0, None))
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p).value
     slots = (_Slot * 3)(_Slot(50, call), _Slot(72, ctypes.addressof(members)), _Slot(0, None))
     spec = _Spec(b"jitkernels.runtime.vectorcall.Callable", SIZE, 0, HAVE_VECTORCALL | BASETYPE, slots)

@@ -31,20 +31,10 @@ LENT, GIVEN_BACK, EMPTY = "jk_lent", "jk_given_back", "jk_empty"
 WATCHED = ("jk_lends_instead", "jk_takes_back_instead")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
-_SYSTEM = {
-    "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"),
-    "munmap": ("i32", "ptr, i64"),
-    "pthread_self": ("i64", ""),
-}
-_PYTHON = {
-    "PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"),
-    "PyErr_Clear": ("void", ""),
-    "Py_IncRef": ("void", "ptr"),
-}
+_SYSTEM = {"mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
+_PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void", ""), "Py_IncRef": ("void", "ptr")}
 
-_DECLARED = "".join(
-    f"declare {result} @{name}({given})\n" for name, (result, given) in (_SYSTEM | _PYTHON).items()
-)
+_DECLARED = "".join(f"declare {result} @{name}({given})\n" for name, (result, given) in (_SYSTEM | _PYTHON).items())
 _MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
 
 TEXT = f"""@jk_arenas = internal global [{PLACES} x ptr] zeroinitializer, align 64

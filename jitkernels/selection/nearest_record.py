@@ -38,9 +38,7 @@ def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
 def known_extents(attr: KernelAttr, threads: int) -> list[tuple[int, ...]]:
     """The extents of all attrs with a record that differ from an attr in these only."""
     family, count = store.family_of(attr), len(attr.extents())
-    names = [
-        name.removeprefix(family) for name in kernel_archive.record_names(threads) if name.startswith(family)
-    ]
+    names = [name.removeprefix(family) for name in kernel_archive.record_names(threads) if name.startswith(family)]
     extents_found = {*map(_extents_of, names)}
     folder = cache_dirs.timings_directory(threads)
     status = None if folder is None else _status(folder)
@@ -49,9 +47,7 @@ def known_extents(attr: KernelAttr, threads: int) -> list[tuple[int, ...]]:
     return sorted(extents for extents in extents_found if len(extents) == count)
 
 
-def _nearest_with_packs(
-    attr: KernelAttr, threads: int, folder: Path | None
-) -> tuple[KernelAttr, Record] | None:
+def _nearest_with_packs(attr: KernelAttr, threads: int, folder: Path | None) -> tuple[KernelAttr, Record] | None:
     """As `nearest`, packs included: the exact class first, then nearby records of the directory, then of packs."""
     stored = None if folder is None else _nearest_below(attr, threads, folder)
     if stored is not None and stored[0] == attr:
@@ -62,9 +58,7 @@ def _nearest_with_packs(
     if stored is not None:
         return stored
     family, octaves = store.family_of(attr), _octaves_of(attr.extents().values())
-    names = [
-        name.removeprefix(family) for name in kernel_archive.record_names(threads) if name.startswith(family)
-    ]
+    names = [name.removeprefix(family) for name in kernel_archive.record_names(threads) if name.startswith(family)]
     known = [extents for extents in map(_extents_of, names) if len(extents) == len(octaves)]
     ranked = sorted((_octave_distance(octaves, _octaves_of(extents)), extents) for extents in known)
     for distance, extents in ranked:
@@ -131,9 +125,7 @@ def _status(folder: Path, name: str = "") -> os.stat_result | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _octaves_in(
-    folder: Path, changed: tuple[int, int], family: str
-) -> Mapping[tuple[int, ...], tuple[int, ...]]:
+def _octaves_in(folder: Path, changed: tuple[int, int], family: str) -> Mapping[tuple[int, ...], tuple[int, ...]]:
     """Extents and their octaves of the classes of a family that have a record in a directory."""
     known = map(_extents_of, _families(folder, changed).get(family, ()))
     return {extents: _octaves_of(extents) for extents in known if extents}

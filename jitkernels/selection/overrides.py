@@ -64,9 +64,7 @@ def _drop_blocks_of_other_threads() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        after_in_child=_drop_blocks_of_other_threads
-    )  # apart from `fork_locks`: it takes no lock
+    os.register_at_fork(after_in_child=_drop_blocks_of_other_threads)  # apart from `fork_locks`: it takes no lock
 
 
 def use(implementation: str | None = None, **kernels: str) -> Pins:
@@ -87,9 +85,7 @@ def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
     for kernel, name in named:
         if chosen.setdefault(kernel, name) != name:
             which = "every kernel" if kernel == EVERY else kernel
-            raise UnknownNameError(
-                f"{where}: expected one implementation for {which}, got {chosen[kernel]} and {name}"
-            )
+            raise UnknownNameError(f"{where}: expected one implementation for {which}, got {chosen[kernel]} and {name}")
     return chosen
 
 
@@ -97,9 +93,7 @@ def _validate(where: str, chosen: Mapping[str, str]) -> None:
     for kernel, name in chosen.items():
         if not isinstance(name, str):
             which = "implementation" if kernel == EVERY else kernel
-            raise ArgumentTypeError(
-                f"{where}: {which}: expected the name of an implementation, got {shown(name)}"
-            )
+            raise ArgumentTypeError(f"{where}: {which}: expected the name of an implementation, got {shown(name)}")
         if kernel == EVERY:
             if not any(name in implementations(row_class) for row_class in all_rows()):
                 raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")
@@ -119,9 +113,7 @@ def _from_environment() -> Mapping[str, str]:
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
         split = [part.rpartition("=") for part in entries]
-        named = [
-            (kernel.strip().lower() if equals else EVERY, name.strip()) for kernel, equals, name in split
-        ]
+        named = [(kernel.strip().lower() if equals else EVERY, name.strip()) for kernel, equals, name in split]
         chosen = _once("JITKERNELS_USE", named)
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen

@@ -143,9 +143,7 @@ def read(path: Path, attr: KernelAttr | None, environment: dict[str, str] | None
     return _checked(content, attr, environment, str(path))
 
 
-def _checked(
-    content: Any, attr: KernelAttr | None, environment: dict[str, str] | None, where: str
-) -> Record | None:
+def _checked(content: Any, attr: KernelAttr | None, environment: dict[str, str] | None, where: str) -> Record | None:
     """Parse the content of a record file or pack entry; None, with one log line, if it is invalid."""
     try:
         if content["format"] != FORMAT or (attr is not None and content["attr"] != _key(attr)):

@@ -22,13 +22,7 @@ from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import nearest_record, overrides, records, shipped_tables
 from jitkernels.selection.nearest_record import nearest
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.shape_buckets import (
-    LEAST_FOR_THREADS,
-    class_of,
-    has_elements,
-    least_seconds,
-    measured_member,
-)
+from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, class_of, has_elements, least_seconds, measured_member
 
 
 @record
@@ -148,10 +142,7 @@ def has_dynamic_shape(attr: KernelAttr, choice: Choice) -> bool:
     implementation = choice.implementation
     if implementation.is_reference:
         return True
-    key = (
-        implementation,
-        *choice.variant.items(),
-    )  # the same for all attrs: creating a source takes 1 ms
+    key = (implementation, *choice.variant.items())  # the same for all attrs: creating a source takes 1 ms
     if key not in _is_static:
         _is_static[key] = getattr(implementation.source(attr, choice.variant), "exact", False)
     return not _is_static[key]
@@ -181,9 +172,7 @@ def _is_composable(choice: Choice) -> bool:
 def has_unmeasured_implementations(attr: KernelAttr, record: Record) -> bool:
     """Whether an implementation is missing from a record, such as one of a package installed since."""
     tried = {measured.implementation for measured in record.candidates}
-    others = [
-        candidate for name, candidate in implementations(type(attr)).items() if name not in tried | UNEARNED
-    ]
+    others = [candidate for name, candidate in implementations(type(attr)).items() if name not in tried | UNEARNED]
     usable = [candidate for candidate in others if candidate.reason_against(attr) is None]
     return any(candidate.reason_against(measured_member(attr)) is None for candidate in usable)
 
@@ -246,9 +235,7 @@ def _static_order(attr: KernelAttr, implementation: Implementation) -> Sequence[
     return sorted(own, key=lambda variant: not variant.get("parallel"))
 
 
-def _offered_nearby(
-    attr: KernelAttr, near: KernelAttr, record: Record, rule: str = "nearby"
-) -> Iterator[Choice]:
+def _offered_nearby(attr: KernelAttr, near: KernelAttr, record: Record, rule: str = "nearby") -> Iterator[Choice]:
     """The choices that the record of the nearest class supports.
 
     Threads that paid off for four times the work may not for less, nor do streaming stores that won for twice as much;
@@ -270,9 +257,7 @@ def _is_for_threads(attr: KernelAttr) -> bool:
         for implementation in one_by_one(type(attr))
         if implementation.name not in UNEARNED and implementation.reason_against(attr) is None
     )
-    return any(
-        variant.get("parallel") for implementation in usable for variant in implementation.variants(attr)
-    )
+    return any(variant.get("parallel") for implementation in usable for variant in implementation.variants(attr))
 
 
 def _without(measured: Measured, flags: Sequence[str]) -> Measured:
@@ -282,11 +267,7 @@ def _without(measured: Measured, flags: Sequence[str]) -> Measured:
 
 
 def _offered(
-    attr: KernelAttr,
-    ranked: Sequence[Measured],
-    rule: str,
-    record: Record | None = None,
-    at: KernelAttr | None = None,
+    attr: KernelAttr, ranked: Sequence[Measured], rule: str, record: Record | None = None, at: KernelAttr | None = None
 ) -> Iterator[Choice]:
     """The candidates of a ranking, of the attr's own class or of that of `at`, that this attr can use."""
     for measured in ranked:
@@ -304,9 +285,7 @@ def _offered(
         yield Choice(implementation, variant, rule, record)
 
 
-def _exists(
-    wanted: Variant, implementation: Implementation, attr: KernelAttr, own: Sequence[Variant]
-) -> bool:
+def _exists(wanted: Variant, implementation: Implementation, attr: KernelAttr, own: Sequence[Variant]) -> bool:
     """Whether an implementation still has a variant, for this attr or for the measured member of its class."""
     return wanted in own or wanted in implementation.variants(measured_member(attr))
 

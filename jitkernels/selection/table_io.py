@@ -69,9 +69,7 @@ def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
     """Write this machine's measurements to a file; returns how many classes. Raises ArgumentError if there are none."""
     entries = measured_here(kernels)
     if not entries:
-        raise ArgumentError(
-            "tune: --export: expected measurements of this machine, found none: run jitkernels tune"
-        )
+        raise ArgumentError("tune: --export: expected measurements of this machine, found none: run jitkernels tune")
     content = {
         "format": FORMAT,
         "cpu": cpu_target.cpu_name(),
@@ -135,9 +133,7 @@ def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
             checked = _entry(entry)
             known = {candidate.implementation for candidate in checked.candidates}
             names = (candidate["implementation"] for candidate in entry["candidates"])
-            unknown |= {
-                f"{checked.attr.name} has no implementation {n}": None for n in names if n not in known
-            }
+            unknown |= {f"{checked.attr.name} has no implementation {n}": None for n in names if n not in known}
             entries.append(checked)
         except (ValueError, KeyError, TypeError, AttrError, UnknownNameError) as error:
             refused.append(f"entry {number}: {error}")

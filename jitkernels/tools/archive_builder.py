@@ -102,10 +102,7 @@ class Packing:
                 if not of_class:
                     _ = Kernel(attr, choice.implementation, choice.variant, code_of(source)).callable
             except BuildError as error:
-                warn_once(
-                    f"pack {source.name}",
-                    f"{attr.name} by {choice.implementation.name} is not packed: {error}",
-                )
+                warn_once(f"pack {source.name}", f"{attr.name} by {choice.implementation.name} is not packed: {error}")
 
     def _add_record(self, attr: KernelAttr) -> None:
         record = nearest_record.nearest(class_of(attr), get_num_threads()) if has_elements(attr) else None
@@ -140,9 +137,7 @@ def _classes(attr_class: type[KernelAttr]) -> Iterator[KernelAttr]:
     for values in itertools.product(*others.values()):
         for sizes in itertools.product(*([1 << octave for octave in octaves] for _ in symbols)):
             try:
-                attr = attr_class(
-                    **dict(zip(others, values, strict=True)), **dict(zip(symbols, sizes, strict=True))
-                )
+                attr = attr_class(**dict(zip(others, values, strict=True)), **dict(zip(symbols, sizes, strict=True)))
             except AttrError:
                 continue
             if nbytes(attr) <= 8 * MOST_ELEMENTS and class_of(attr) == attr:

@@ -71,9 +71,7 @@ def read_standard_library() -> Words:
         if len(words) >= FEWEST_WORDS:
             words_by_module[".".join(part for part in parts if part != "__init__")] = words
     if len(words_by_module) < 2:
-        raise ArgumentError(
-            f"expected modules of the standard library below {root}, got none: name some text files"
-        )
+        raise ArgumentError(f"expected modules of the standard library below {root}, got none: name some text files")
     return words_by_module
 
 
@@ -147,15 +145,7 @@ def nearest(similarity: AnyArray, document: int, count: int = 3) -> list[int]:
 
 def examples(names: Sequence[str]) -> list[int]:
     """Return example documents: some well-known modules, or else the first few."""
-    known = [
-        "json.decoder",
-        "asyncio.tasks",
-        "email.header",
-        "tarfile",
-        "threading",
-        "xml.dom.minidom",
-        "random",
-    ]
+    known = ["json.decoder", "asyncio.tasks", "email.header", "tarfile", "threading", "xml.dom.minidom", "random"]
     return [names.index(name) for name in known if name in names] or list(range(min(len(names), 7)))
 
 

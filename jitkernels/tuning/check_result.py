@@ -24,9 +24,7 @@ def first_difference(
     `terms` are the `error_bounds.terms` of the arrays `before` the call.
     """
     term_sums = iter(terms)
-    for parameter, original, reference, array in zip(
-        attr.signature().arrays, before, expected, got, strict=True
-    ):
+    for parameter, original, reference, array in zip(attr.signature().arrays, before, expected, got, strict=True):
         if not parameter.output:
             if not np.array_equal(array, original):
                 return f"it wrote to {parameter.name}, which is an input"

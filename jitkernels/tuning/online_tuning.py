@@ -94,9 +94,7 @@ class Account:
         """How many more calls pay for the next measurement; 0 if all candidates are measured."""
         if not ledger.open or not self._seconds:
             return 0
-        return _calls_for(
-            SAFETY * (ledger.spent + ledger.price(self._seconds)) - ledger.earned, self._seconds
-        )
+        return _calls_for(SAFETY * (ledger.spent + ledger.price(self._seconds)) - ledger.earned, self._seconds)
 
 
 def watch(kernel: Kernel, choice: Choice) -> None:

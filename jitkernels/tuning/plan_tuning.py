@@ -58,8 +58,7 @@ class Ways:
             return None
         keep(self.attr, self._record, perf_counter() - self._started)
         lines = tuple(
-            Line(candidate.label, None, candidate.seconds, candidate.error)
-            for candidate in self._record.candidates
+            Line(candidate.label, None, candidate.seconds, candidate.error) for candidate in self._record.candidates
         )
         return Explanation(self.attr, lines, self._record.pick.label, {}, "measured")
 

@@ -29,11 +29,7 @@ AGAIN, APART = 4, 0.25
 
 
 def thread_wakeup_price(
-    timings: Mapping[str, Timing],
-    calls: Mapping[str, Callable[[], Any]],
-    *,
-    margin: float = 1.0,
-    again: int = AGAIN,
+    timings: Mapping[str, Timing], calls: Mapping[str, Callable[[], Any]], *, margin: float = 1.0, again: int = AGAIN
 ) -> float:
     """How many times more the fastest parallel call costs a user than when its threads are awake.
 

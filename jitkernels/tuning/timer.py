@@ -73,9 +73,7 @@ class Stopwatch:
         listed = ", ".join([*values, *(f"{keyword}={keyword}" for keyword in options)])
         # Each argument is a local variable, so that a call costs what a user's does.
         self._timer = timeit.Timer(
-            f"function({listed})",
-            timer=lambda: self._clock(),
-            globals={"function": function, **values, **options},
+            f"function({listed})", timer=lambda: self._clock(), globals={"function": function, **values, **options}
         )
         self._chooses_clock, self._clock = clock is None, clock or perf_counter
         self._number = 0
@@ -127,12 +125,7 @@ class Stopwatch:
         if by_thread_time and self.threaded:  # newly detected: the CPU time of this thread alone is wrong
             self.samples.clear()
             return [passed / (parts * number)]
-        if (
-            self._chooses_clock
-            and not self.threaded
-            and parts * number == 1
-            and samples[0] >= DISTURBED_SECONDS
-        ):
+        if self._chooses_clock and not self.threaded and parts * number == 1 and samples[0] >= DISTURBED_SECONDS:
             return [own]
         return samples
 

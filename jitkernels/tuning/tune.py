@@ -45,11 +45,7 @@ def require_use() -> None:
 
 
 def tune_class(
-    attr: KernelAttr,
-    *,
-    budget: float = BUDGET,
-    build_budget: float = float("inf"),
-    earlier: Record | None = None,
+    attr: KernelAttr, *, budget: float = BUDGET, build_budget: float = float("inf"), earlier: Record | None = None
 ) -> Record:
     """Measure all candidates of an attr's tuning class and store the record; for other arguments see `contest`.
 

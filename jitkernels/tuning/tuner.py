@@ -116,9 +116,7 @@ def contest(
 class Trial:
     """One comparison: the arrays, the reference's results, and a stopwatch for each candidate that agrees with them."""
 
-    def __init__(
-        self, attr: KernelAttr, reference: Callable[..., Any], earlier: Record | None = None
-    ) -> None:
+    def __init__(self, attr: KernelAttr, reference: Callable[..., Any], earlier: Record | None = None) -> None:
         self._attr = attr
         self._seen = {m.label: m.seconds for m in earlier.candidates if m.seconds} if earlier else {}
         self._reference = reference
@@ -141,9 +139,7 @@ class Trial:
             seconds = watch.call()
             # Before any second call: a kernel that accumulates into its output would add twice.
             wrong = None if label in self._seen else self._first_difference()
-            if wrong is None and (
-                SHORT < seconds < LONG or watch.threaded
-            ):  # the first may have started the threads
+            if wrong is None and (SHORT < seconds < LONG or watch.threaded):  # the first may have started the threads
                 seconds = min(seconds, watch.call())
         except Exception as error:  # an error of a plug-in disqualifies only its candidate
             if signal_exceptions.raised_by_signal_handler(error):

@@ -99,9 +99,7 @@ class TuningBudget:
     def _hold(self, entrants: "Sequence[Candidate]") -> None:
         """Run one comparison and store its order, followed by earlier losers."""
         started = perf_counter()
-        record = _tools().contest(
-            self._member, entrants, _tools().reference(self._member).callable(), budget=BUDGET
-        )
+        record = _tools().contest(self._member, entrants, _tools().reference(self._member).callable(), budget=BUDGET)
         if not record.candidates or record.candidates[0].seconds is None:
             self._queue = []  # even the reference cannot be measured
             return

@@ -153,19 +153,8 @@ def test_layer_norm_of_rows_of_any_offset_and_size(dtype: str, eps: float) -> No
     huge, small = (1e25, 1e-25) if dtype == "float32" else (1e200, 1e-200)
     for n in LENGTHS[1:]:
         noise = np.random.default_rng(n).standard_normal(n)
-        rows = [
-            noise,
-            100 + noise,
-            1e4 + noise,
-            100 + 1e-3 * noise,
-            huge * noise,
-            small * noise,
-            huge * (5 + noise),
-        ]
-        rows += [
-            np.where(np.arange(n) % 3 == 0, -largest, largest),
-            largest * (np.abs(noise) / np.abs(noise).max()),
-        ]
+        rows = [noise, 100 + noise, 1e4 + noise, 100 + 1e-3 * noise, huge * noise, small * noise, huge * (5 + noise)]
+        rows += [np.where(np.arange(n) % 3 == 0, -largest, largest), largest * (np.abs(noise) / np.abs(noise).max())]
         for row in rows:
             x = row.astype(dtype)[None]
             if (x == x[0, 0]).all():
@@ -215,9 +204,7 @@ def test_nan_of_either_sign_anywhere_in_a_row(n: int, dtype: str) -> None:
 def test_activations_keep_nan(function: str, dtype: str) -> None:
     """From each gate alone, so that none can hide behind another; the output gate has no part in ct."""
     d = 37
-    attr: dict[str, Any] = {"d": d, "dtype": dtype} | dict.fromkeys(
-        ("act_gate", "act_cand", "act_cell"), function
-    )
+    attr: dict[str, Any] = {"d": d, "dtype": dtype} | dict.fromkeys(("act_gate", "act_cand", "act_cell"), function)
     for label, lstm in each(jk.LSTMCtHtAttr, **attr):
         for at in range(0, d, 9):
             for gate in range(4):

@@ -41,9 +41,7 @@ def other_sizes(attr: KernelAttr) -> Iterator[KernelAttr]:
     """Attrs of the same options: every size at both ends of its class and beyond them, one by one and all at once."""
     fields = attr.fields()
     alone = specialised_extents_of(type(attr))  # where one is 1 there is code for that
-    ends = {
-        name: power_of_two(fields[name]) for name in extents(attr) if name not in alone or fields[name] != 1
-    }
+    ends = {name: power_of_two(fields[name]) for name in extents(attr) if name not in alone or fields[name] != 1}
     changes: list[dict[str, int]] = []
     for each, change in (  # first of the class, then beyond it
         (False, lambda end: end // 2 + 1), (False, lambda end: max(end - 1, 1)), (True, lambda end: end),

@@ -56,9 +56,7 @@ def untouched(shape: tuple[int, ...], dtype: "np.dtype[Any]") -> AnyArray:
 def enlarged(attr: KernelAttr, name: str) -> KernelAttr | None:
     """The attr with an extent so long that some array has more elements than an int32 counts."""
     own = getattr(attr, name)
-    longest = max(
-        (a for a in arguments_of(attr) if symbol_in(a, name)), key=lambda a: size_of(a, attr), default=None
-    )
+    longest = max((a for a in arguments_of(attr) if symbol_in(a, name)), key=lambda a: size_of(a, attr), default=None)
     if longest is None or not own:
         return None
     rest = size_of(longest, attr) // own

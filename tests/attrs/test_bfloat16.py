@@ -49,9 +49,7 @@ def assert_right(row: type[KernelAttr], got: AnyArray, given: dict[str, Any]) ->
     call = row.call(**given)
     (output,) = call.attr.signature().outputs
     inputs = iter(call.inputs)
-    arrays = [
-        next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in call.attr.signature().arrays
-    ]
+    arrays = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in call.attr.signature().arrays]
     truth = testing.expected.Truth.by(oracles.expected, call.attr, arrays)
     assert call.attr.fields()["dtype"] == bfloat16.NAME
     assert (type(got), got.dtype) == (np.ndarray, NUMBER)
@@ -110,8 +108,7 @@ def test_kernels_take_bits_and_numbers(row: type[KernelAttr]) -> None:
     attr = testing.middle(row, bfloat16.NAME)
     arrays = attr.signature().sample()
     numbers = [
-        a.view(NUMBER) if p.dtype == bfloat16.NAME else a
-        for p, a in zip(attr.signature().arrays, arrays, strict=True)
+        a.view(NUMBER) if p.dtype == bfloat16.NAME else a for p, a in zip(attr.signature().arrays, arrays, strict=True)
     ]
     for name in ("gen", "refer"):
         kernel = Kernel(attr, implementation(row, name), implementation(row, name).variants(attr)[0])

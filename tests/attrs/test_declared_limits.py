@@ -62,25 +62,10 @@ def nest_of_numbers(attr: ToyLimitsAttr) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
 
     def body(
-        x: Any,
-        y: Any,
-        n: int,
-        k: int,
-        above: Any,
-        below: Any,
-        around: Any,
-        endless: Any,
-        begin: int,
-        end: int,
+        x: Any, y: Any, n: int, k: int, above: Any, below: Any, around: Any, endless: Any, begin: int, end: int
     ) -> None:
         for i in range(begin, end):
-            y[i] = (
-                x[i] * number(above[0])
-                + number(below[0])
-                + number(around[0])
-                + number(endless[0])
-                + number(k)
-            )
+            y[i] = x[i] * number(above[0]) + number(below[0]) + number(around[0]) + number(endless[0]) + number(k)
 
     return LoopNest(f"toy_limits_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
 
@@ -177,9 +162,7 @@ def test_limits_of_any_sign(dtype: str) -> None:
                 attr = ToyLimitsAttr(n=5, dtype=dtype, **fields)
                 expected = np.empty_like(x)
                 of_numbers(attr, x, expected)
-                np.testing.assert_allclose(
-                    compiled(holder.callable, x, **{name: number}), expected, atol=1e-5
-                )
+                np.testing.assert_allclose(compiled(holder.callable, x, **{name: number}), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("row", [param for param in ROWS if getattr(param.values[0], "floats", ())])

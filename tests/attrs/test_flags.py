@@ -17,31 +17,10 @@ from jitkernels.runtime import errstate
 UFUNCS = {
     name: scalar.numpy
     for name, scalar in SCALARS.items()
-    if isinstance(scalar.numpy, np.ufunc)
-    and "f" in scalar.code
-    and name not in ("ldexp", "spacing", "nextafter")
+    if isinstance(scalar.numpy, np.ufunc) and "f" in scalar.code and name not in ("ldexp", "spacing", "nextafter")
 }
-NUMBERS = (
-    1.0,
-    2.5,
-    -1.5,
-    0.5,
-    0.0,
-    -0.0,
-    -1.0,
-    100.0,
-    800.0,
-    -800.0,
-    1e5,
-    -1e9,
-    1e-30,
-    np.inf,
-    -np.inf,
-    np.nan,
-)
-IN_VAIN = {
-    "power": lambda x, y: (x, y) == (0, 0) or (x < 0 and y == -1e9),
-}
+NUMBERS = (1.0, 2.5, -1.5, 0.5, 0.0, -0.0, -1.0, 100.0, 800.0, -800.0, 1e5, -1e9, 1e-30, np.inf, -np.inf, np.nan)
+IN_VAIN = {"power": lambda x, y: (x, y) == (0, 0) or (x < 0 and y == -1e9)}
 """Finite numbers for which flags are set though nothing fails."""
 
 

@@ -147,9 +147,7 @@ def test_kinds_of_data_are_what_they_say(row: Any) -> None:
         signature = attr.signature()
         for name, fill in kinds.items():
             arrays = testing.data.sample(attr, fill)
-            for array, again, p in zip(
-                arrays, testing.data.sample(attr, fill), signature.arrays, strict=True
-            ):
+            for array, again, p in zip(arrays, testing.data.sample(attr, fill), signature.arrays, strict=True):
                 assert (array.shape, array.dtype) == (p.shape, p.numpy), name
                 assert array.tobytes() == again.tobytes(), name
             attr.check_data(arrays)
@@ -172,9 +170,7 @@ def test_tuner_never_picks_a_wrong_kernel(toy: Any, planted: str, caplog: pytest
     assert "planted of TOY_TAKE" in caplog.text
 
 
-def test_tuner_survives_what_candidates_raise(
-    toy: Any, fresh: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tuner_survives_what_candidates_raise(toy: Any, fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """A candidate that cannot even be made is out; the others are measured and one of them is used."""
 
     def broken(attr: Any) -> Any:

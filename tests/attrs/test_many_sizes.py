@@ -165,9 +165,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_few_texts_and_no_launchers_for_many_classes(
-    name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_texts_and_no_launchers_for_many_classes(name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is made and an object loaded once for all classes whose code it is, also after everything is forgotten."""
     jk.vexp(BIG[:8])  # so that the launcher is there, which is an object of its own
     KernelFuncs.cache().clear()
@@ -239,9 +237,7 @@ sys.addaudithook(lambda event, given: OPENED.append(str(given[0])) if LOOKING an
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_new_class_whose_code_is_known_makes_nothing(
-    name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_class_whose_code_is_known_makes_nothing(name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No source, no text, no object; nobody looks at the arguments but the dispatcher, and no file is opened."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     function = getattr(jk, name)
@@ -285,10 +281,7 @@ def on_both_sides(row: Row) -> list[jk.KernelAttr]:
     for name in names:
         for extent, others in ((LARGE, SMALL), (SMALL, LARGE), (1, SMALL), (1, LARGE)):
             sizes.append(dict.fromkeys(names, others) | {name: extent})
-    sizes += [
-        {name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(names)}
-        for i in range(len(EXTENTS))
-    ]
+    sizes += [{name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(names)} for i in range(len(EXTENTS))]
     found: dict[jk.KernelAttr, None] = {}
     for attr in {case.attr.without_extents: case.attr for case in row.sweep()}.values():
         for chosen in sizes:
@@ -319,9 +312,7 @@ def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
                     sources.setdefault(key, {}).setdefault(made, attr)
     assert sources
     differing = {key: [*made.values()][:2] for key, made in sources.items() if len(made) > 1}
-    assert not differing, "\n".join(
-        f"{key}: one source for {a}, another for {b}" for key, (a, b) in differing.items()
-    )
+    assert not differing, "\n".join(f"{key}: one source for {a}, another for {b}" for key, (a, b) in differing.items())
 
 
 @pytest.mark.parametrize("row", every_row())

@@ -105,11 +105,7 @@ def _bound(attr: Any, function: Callable[..., None]) -> Callable[..., None]:
 
 
 def test_all_kernels_have_mistakes() -> None:
-    ours = {
-        row.kernel_type.name.lower()
-        for row in registry.all_rows()
-        if row.__module__.startswith("jitkernels.")
-    }
+    ours = {row.kernel_type.name.lower() for row in registry.all_rows() if row.__module__.startswith("jitkernels.")}
     assert not ours - {*FAMILIES}
 
 

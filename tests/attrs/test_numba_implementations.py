@@ -58,11 +58,7 @@ def test_a_function_of_several_dimensions() -> None:
     jk.implements(jk.SoftmaxAttr, name="loops", compiler="numba")(softmax)
     for rows, n, remain in ((3, 7, 1), (2, 5, 4), (1, 1, 1)):
         attr = jk.SoftmaxAttr(rows=rows, n=n, remain=remain, dtype="float64")
-        x = (
-            np.random.default_rng(0)
-            .standard_normal((rows, n, remain))
-            .reshape(attr.signature().arrays[0].shape)
-        )
+        x = np.random.default_rng(0).standard_normal((rows, n, remain)).reshape(attr.signature().arrays[0].shape)
         y = np.empty_like(x)
         with jk.use(softmax="loops"):
             jk.KernelFuncs.cache().at(attr)(x, y)
@@ -71,9 +67,7 @@ def test_a_function_of_several_dimensions() -> None:
 
 
 def test_numbers_of_the_row_by_name() -> None:
-    @jk.implements(
-        jk.LayerNormAttr, name="loops", compiler="numba", can_be_used=lambda attr: not attr.stats or "stats"
-    )
+    @jk.implements(jk.LayerNormAttr, name="loops", compiler="numba", can_be_used=lambda attr: not attr.stats or "stats")
     def layer_norm(x: Any, scale: Any, bias: Any, y: Any, eps: float, n: int) -> None:
         for i in range(x.shape[0]):
             mean = x[i].sum() / n
@@ -127,18 +121,13 @@ def test_what_cannot_be_one() -> None:
     with pytest.raises(jk.RegistrationError, match="already has an implementation 'loops'"):
         jk.implements(jk.VSquareAttr, name="loops", compiler="numba")(square)
     jk.implements(jk.VSquareAttr, name="few", compiler="numba")(lambda x: None)
-    with (
-        jk.use(vsquare="few"),
-        pytest.raises(jk.RegistrationError, match="expected 2 arrays and then any of n"),
-    ):
+    with jk.use(vsquare="few"), pytest.raises(jk.RegistrationError, match="expected 2 arrays and then any of n"):
         jk.vsquare(np.ones(3))
     jk.implements(jk.VSquareAttr, name="wrong", compiler="numba")(lambda x, y: x.nothing)
     with jk.use(vsquare="wrong"), pytest.raises(jk.BuildError, match="numba rejects"):
         jk.vsquare(np.ones(3))
     jk.implements(jk.MatMulAttr, name="loops", compiler="numba")(lambda a, b, c: None)
-    reason = registry.implementation(jk.MatMulAttr, "loops").reason_against(
-        jk.MatMulAttr(m=2, n=2, k=2, trans_b=True)
-    )
+    reason = registry.implementation(jk.MatMulAttr, "loops").reason_against(jk.MatMulAttr(m=2, n=2, k=2, trans_b=True))
     assert reason == "numba's functions do not support a transposed b"
 
 

@@ -40,9 +40,7 @@ def test_each_other_row_says_why() -> None:
     assert all(WITHOUT.values())
 
 
-@pytest.mark.parametrize(
-    "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in rows_by_numba()]
-)
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in rows_by_numba()])
 def test_agrees_with_the_reference(row: Row) -> None:
     """Values, in-place calls and refused indices of a small and a middle size of each dtype."""
     found, failures, tried = implementation(row, "numba"), Failures(), 0
@@ -56,9 +54,7 @@ def test_agrees_with_the_reference(row: Row) -> None:
                     kernel = Kernel(attr, found, variant)
                     with failures.gathered():
                         testing.check_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
-                        testing.check_aliased_arguments(
-                            attr, kernel.callable, oracles.expected, label=repr(kernel)
-                        )
+                        testing.check_aliased_arguments(attr, kernel.callable, oracles.expected, label=repr(kernel))
                         testing.check_bad_indices(attr, kernel.callable, label=repr(kernel))
     assert tried
     failures.tell()

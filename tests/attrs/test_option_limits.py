@@ -31,9 +31,7 @@ def numbers_of(row: Row) -> Iterator[tuple[str, Any]]:
     """The options of a row that are numbers, each with values to try."""
     for name, field in row.known_fields().items():
         if name in row.options and field.kind in ("whole", "float"):
-            outputs = {
-                symbol for a in row.arrays if a.role == "out" for e in a.extents for symbol in e.symbols
-            }
+            outputs = {symbol for a in row.arrays if a.role == "out" for e in a.extents for symbol in e.symbols}
             values: Any = REAL if field.kind == "float" else WHOLE
             yield name, [v for v in values if name not in outputs or v < MOST]
 
@@ -91,8 +89,7 @@ FINE = (1 + 2.0**-40, 1e-60, 1e60, 0.1)
 
 
 @pytest.mark.parametrize(
-    "row",
-    [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if any(floats_of(row))],
+    "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if any(floats_of(row))]
 )
 def test_floats_are_taken_as_arrays_hold_them(row: Row) -> None:
     """Compiled code gives a kernel the same bits as Python does, which are those of float64 arrays."""

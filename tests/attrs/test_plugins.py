@@ -19,9 +19,7 @@ def install(site: Path, module: str, text: str | None = None) -> None:
     """What an installer leaves for a package with an entry point, and its module if a text is given."""
     information = site / f"{module}-1.0.dist-info"
     information.mkdir(parents=True)
-    (information / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {module.replace('_', '-')}\nVersion: 1.0\n"
-    )
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module.replace('_', '-')}\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text(f"[jitkernels.kernels]\n{module} = {module}\n")
     if text is not None:
         (site / f"{module}.py").write_text(text)
@@ -76,9 +74,7 @@ print(*jk.get_all_candidates(jk.VMiddleAttr(n=2)), "theirs" in jk.get_all_candid
 
 
 def test_import_loads_none_of_them(path: str) -> None:
-    code = (
-        'import sys\nprint([n for n in ("importlib.metadata", "jitkernels_test_plugin") if n in sys.modules])'
-    )
+    code = 'import sys\nprint([n for n in ("importlib.metadata", "jitkernels_test_plugin") if n in sys.modules])'
     assert run(code, path).stdout == "[]\n"
 
 
@@ -179,11 +175,7 @@ def test_the_suite_takes_them_in(path: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments, *modules],
         cwd=HERE.parent,
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-            "JITKERNELS_TEST_CACHE_DIR": os.environ["JITKERNELS_CACHE_DIR"],
-        },
+        env={**os.environ, "PYTHONPATH": path, "JITKERNELS_TEST_CACHE_DIR": os.environ["JITKERNELS_CACHE_DIR"]},
         capture_output=True,
         text=True,
         check=False,

@@ -78,9 +78,7 @@ def test_the_guard_and_its_line_are_printed(name: str) -> None:
 def test_building_such_a_reference_says_so() -> None:
     attr = ToyLimitsAttr(n=9)
     nest = traced_kernel.nest(attr, compares_a_size, 2, 64, False, False)
-    with pytest.raises(
-        BuildError, match=r"(?s)ToyLimitsAttr: the reference cannot.*-4 \+ n > 0.*if attr\.n > 4:"
-    ):
+    with pytest.raises(BuildError, match=r"(?s)ToyLimitsAttr: the reference cannot.*-4 \+ n > 0.*if attr\.n > 4:"):
         nest.object_code("toy_limits")
 
 
@@ -88,7 +86,5 @@ def test_references_without_guards_are_traced() -> None:
     def plain(attr: Any, x: AnyArray, y: AnyArray) -> None:
         y[...] = np.exp(x) * attr.above
 
-    graph, _ = graph_of(
-        plain, ToyLimitsAttr.arrays, ["float32"] * 2, ToyLimitsAttr(n=9).fields(), ToyLimitsAttr.floats
-    )
+    graph, _ = graph_of(plain, ToyLimitsAttr.arrays, ["float32"] * 2, ToyLimitsAttr(n=9).fields(), ToyLimitsAttr.floats)
     assert graph.writes

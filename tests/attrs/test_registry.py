@@ -13,13 +13,7 @@ from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.base import cases as named_cases
 from jitkernels.attrs.schema.registry import MORE, all_rows, implementation, implementations, implements
-from jitkernels.errors import (
-    ArgumentTypeError,
-    AttrError,
-    NotUsableError,
-    RegistrationError,
-    UnknownNameError,
-)
+from jitkernels.errors import ArgumentTypeError, AttrError, NotUsableError, RegistrationError, UnknownNameError
 from jitkernels.tools import testing
 
 
@@ -40,9 +34,7 @@ def test_row_is_complete(row: Any) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         attr.dtype = "float64"
     assert callable(row.call)
-    assert len(signature.c_arguments) == len(signature.arrays) + len(signature.integers) + len(
-        signature.floats
-    )
+    assert len(signature.c_arguments) == len(signature.arrays) + len(signature.integers) + len(signature.floats)
     for place, (name, value) in enumerate(signature.integers):
         assert signature.index(name) == len(signature.arrays) + place
         assert isinstance(value, int)
@@ -81,9 +73,7 @@ def test_fields_are_given_by_name(row: Any) -> None:
         (tuple(fields.values()), {}),
         ((1,), fields),
     ):
-        with pytest.raises(
-            ArgumentTypeError, match=rf"{row.__name__}: expected {needed}, .*, by name: "
-        ) as caught:
+        with pytest.raises(ArgumentTypeError, match=rf"{row.__name__}: expected {needed}, .*, by name: ") as caught:
             row(*arguments, **named)
         assert all(name in str(caught.value) for name in fields)
 
@@ -243,8 +233,7 @@ def test_too_many_bytes(toy: Any) -> None:
 
 def test_sampling_is_reproducible(toy: Any) -> None:
     one, same, other = (
-        b"".join(array.tobytes() for array in toy.ToyAttr(n=100).signature().sample(seed))
-        for seed in (1, 1, 2)
+        b"".join(array.tobytes() for array in toy.ToyAttr(n=100).signature().sample(seed)) for seed in (1, 1, 2)
     )
     assert one == same
     assert one != other
@@ -254,6 +243,4 @@ def test_cases_are_tagged(toy: Any) -> None:
     attrs = [toy.ToyAttr(n=n) for n in (1, 2, 3)]
     found = {case.name: sorted(case.tags) for case in named_cases(attrs, ci=attrs[1:2])}
     assert found == {"n2-m5-f32": ["ci", "full"], "n1-m5-f32": ["full"], "n3-m5-f32": ["full"]}
-    assert [case.attr for case in testing.ci_cases(toy.ToyAttr)] == [
-        case.attr for case in toy.ToyAttr.sweep()
-    ]
+    assert [case.attr for case in testing.ci_cases(toy.ToyAttr)] == [case.attr for case in toy.ToyAttr.sweep()]

@@ -21,9 +21,7 @@ KINDS: dict[str, Callable[[AnyArray, str], object]] = {
     "zero": lambda v, _: (v == 0).all(),
     "far from zero": lambda v, _: np.abs(v).min() > 50 and np.ptp(v) < 20,
     "tiny": lambda v, dtype: 0 < np.abs(v).max() < 1e6 * float(bfloat16.limits(dtype).tiny),
-    "huge": lambda v, dtype: (
-        np.isfinite(v).all() and np.abs(v).max() > float(bfloat16.limits(dtype).max) ** 0.3
-    ),
+    "huge": lambda v, dtype: np.isfinite(v).all() and np.abs(v).max() > float(bfloat16.limits(dtype).max) ** 0.3,
     "ties": lambda v, _: len(np.unique(v)) == 3 < v.size // 2,
     "peak": lambda v, _: np.isfinite(v).all() and np.abs(v).max() > 100 * np.median(np.abs(v)),
     "NaN": lambda v, _: np.isnan(v).any(),
@@ -77,9 +75,7 @@ def _check(row: Row, attrs: Iterable[KernelAttr], *, alone: bool) -> None:
     for attr, callables in cases.together(row, list(attrs)):
         for label, function in callables.items():
             with failures.gathered():
-                assert testing.check_special_values(
-                    attr, function, oracles.expected, label=label, alone=alone
-                )
+                assert testing.check_special_values(attr, function, oracles.expected, label=label, alone=alone)
     failures.tell()
 
 

@@ -35,9 +35,7 @@ def long_ones(row: Row) -> list[tuple[KernelAttr, str]]:
     names = sizes.integers(middle)
     found: dict[str, KernelAttr] = {}
     for most in (3, 2, 1):
-        base = (
-            sizes.changed(middle, {name: min(int(getattr(middle, name)), most) for name in names}) or middle
-        )
+        base = sizes.changed(middle, {name: min(int(getattr(middle, name)), most) for name in names}) or middle
         for place, name in enumerate(names):
             attr = sizes.changed(base, {name: LENGTHS[place % 2]}, MOST_BYTES)
             if attr is not None and attr.operations() <= MOST_WORK:
@@ -70,9 +68,7 @@ class Periodic:
         attr = self.short if start is None else self.attr
         begin, end = (0, self.period) if start is None else (start, min(start + self.period, self.extent))
         arguments = parts.arguments_of(attr)
-        return [
-            parts.part(a, one, attr, self.name, begin, end) for a, one in zip(arrays, arguments, strict=True)
-        ]
+        return [parts.part(a, one, attr, self.name, begin, end) for a, one in zip(arrays, arguments, strict=True)]
 
     def check(self, function: Any, label: str) -> None:
         """Outputs are right, inputs as before, and nothing around the arrays is touched."""
@@ -86,25 +82,19 @@ class Periodic:
         wanted = iter(zip(self.truth.expected, self.truth.distances, strict=True))
         shapes = [array.shape for array in self.of(self.truth.arrays, None)]
         told: list[Any] = []
-        for parameter, before, shape in zip(
-            self.truth.signature.arrays, self.truth.arrays, shapes, strict=True
-        ):
+        for parameter, before, shape in zip(self.truth.signature.arrays, self.truth.arrays, shapes, strict=True):
             if parameter.output:
                 told.append([np.broadcast_to(one, parameter.shape).reshape(shape) for one in next(wanted)])
             else:
                 told.append([before.reshape(shape)])
         for start in range(0, self.extent, self.period):
-            for parameter, got, right in zip(
-                self.truth.signature.arrays, self.of(after, start), told, strict=True
-            ):
+            for parameter, got, right in zip(self.truth.signature.arrays, self.of(after, start), told, strict=True):
                 cut = [one[tuple(slice(0, extent) for extent in got.shape)] for one in right]
                 if parameter.output:
                     off = error_bounds.beyond(parameter.numbers(got), *cut)
                 else:
                     off = got.view(f"u{got.itemsize}") != cut[0].view(f"u{got.itemsize}")
-                assert not off.any(), (
-                    f"{label}: {parameter.name} is off {int(off.sum())} times from {start} on"
-                )
+                assert not off.any(), f"{label}: {parameter.name} is off {int(off.sum())} times from {start} on"
 
 
 @pytest.mark.full

@@ -95,9 +95,7 @@ def test_several_threads(row: type[KernelAttr], name: str) -> None:
 
     before = get_num_threads()
     mine = cases.middles_in_scope(row, name)
-    for dtype, threads in cases.in_turn(
-        row, [("float32", 2), ("float64", 5), ("float32", 5), ("float64", 2)]
-    ):
+    for dtype, threads in cases.in_turn(row, [("float32", 2), ("float64", 5), ("float32", 5), ("float64", 2)]):
         attr = _large(next((attr for attr in mine if attr.fields()["dtype"] == dtype), mine[0]), name)
         cases.usable(attr, name)
         try:

@@ -40,12 +40,7 @@ QUICK = Settings([VMulAttr], "ci", 1e-3, 1, peers=True)
 
 def line(case: str = "n8", pick: str = "gen", detail: str = "gen", **seconds: float) -> Line:
     return Line(
-        "vmul",
-        case,
-        {name: Timing(s, 0.01 * s) for name, s in seconds.items()},
-        pick,
-        ("gen", "mkl"),
-        detail=detail,
+        "vmul", case, {name: Timing(s, 0.01 * s) for name, s in seconds.items()}, pick, ("gen", "mkl"), detail=detail
     )
 
 
@@ -70,9 +65,7 @@ def test_regret_and_speed() -> None:
 
 
 def test_runs_load_back_equal(tmp_path: Path) -> None:
-    run = run_of(
-        line(gen=1.0, mkl=2.0), Line("new-sizes", "x", {"new": Timing(1.5, 0.0)}, figures={"bytes": 7.0})
-    )
+    run = run_of(line(gen=1.0, mkl=2.0), Line("new-sizes", "x", {"new": Timing(1.5, 0.0)}, figures={"bytes": 7.0}))
     saved.save(tmp_path / "run.json", run)
     assert saved.load(tmp_path / "run.json") == run
     assert {"cpu", "features", "numpy", "threads", "date", "load"} <= set(run.stamp)
@@ -141,9 +134,7 @@ def test_pytest_runs_the_same_table() -> None:
         assert re.search(rf"test_call\[vmul-.*-{name}\]", done.stdout), name
 
 
-@pytest.mark.parametrize(
-    "name", ["kernels", "launch", "keywords", "random-attrs", "at-hit", "rows", "njit-calls"]
-)
+@pytest.mark.parametrize("name", ["kernels", "launch", "keywords", "random-attrs", "at-hit", "rows", "njit-calls"])
 def test_entries_run(name: str) -> None:
     entry = benchmarks()[name]
     lines = list(entry.run(Settings([VMulAttr, VExpAttr, EmbSeqPoolAttr], "ci", 1e-4, 1, peers=False)))
@@ -196,27 +187,15 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"first call": 0.7, "first loop": 1.5, "pauses": 0.9, "warm loop": 1.5},
     ),
     "random-attrs": ({"gen": 1.0, "mkl": 1.5, "refer": 2.0}, {"gen": 1.0, "mkl": 1.5, "refer": 0.9}),
-    "expressions": (
-        {"jitkernels": 1.0, "numpy": 4.0, "numba": 2.0},
-        {"jitkernels": 1.0, "numpy": 4.0, "numba": 1.2},
-    ),
+    "expressions": ({"jitkernels": 1.0, "numpy": 4.0, "numba": 2.0}, {"jitkernels": 1.0, "numpy": 4.0, "numba": 1.2}),
     "compiled-call": ({"f(a, b, c, out=o)": 9e-8}, {"f(a, b, c, out=o)": 2e-7}),
     "levels": (
         {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 1.1},
         {"level 3": 1.0, "level 0": 2.0, "numpy, out=": 0.9},
     ),
-    "training": (
-        {"jit": 1.0, "level 0": 1.3, "torch": 2.0},
-        {"jit": 1.0, "level 0": 1.3, "torch": 1.4},
-    ),
-    "serving": (
-        {"jit, static": 1.0, "onnxruntime": 6.0},
-        {"jit, static": 1.0, "onnxruntime": 4.0},
-    ),
-    "rows": (
-        {"compiled": 1.0, "by hand": 0.95, "numpy": 9.0},
-        {"compiled": 1.0, "by hand": 0.8, "numpy": 9.0},
-    ),
+    "training": ({"jit": 1.0, "level 0": 1.3, "torch": 2.0}, {"jit": 1.0, "level 0": 1.3, "torch": 1.4}),
+    "serving": ({"jit, static": 1.0, "onnxruntime": 6.0}, {"jit, static": 1.0, "onnxruntime": 4.0}),
+    "rows": ({"compiled": 1.0, "by hand": 0.95, "numpy": 9.0}, {"compiled": 1.0, "by hand": 0.8, "numpy": 9.0}),
     "at-hit": ({"newest": 1e-7}, {"newest": 1e-5}),
 }
 
@@ -300,9 +279,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--compare", "/dev/null/x"], "/dev/null/x"),
     ],
 )
-def test_wrong_commands_are_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_commands_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["bench", *arguments])
     assert ended.value.code == 2
@@ -311,22 +288,13 @@ def test_wrong_commands_are_one_line(
 
 
 @pytest.mark.parametrize(("holds", "code"), [(True, 0), (None, 0), (False, 1)])
-def test_broken_promises_are_the_exit_code(
-    holds: bool | None, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_promises_are_the_exit_code(holds: bool | None, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def verdict(lines: Sequence[Line]) -> Verdict:
         return Verdict("x", holds)
 
     entry = Benchmark("launch", "Some calls.", lambda settings: [line(gen=1.0, mkl=1.0)], verdict, "")
     monkeypatch.setattr(bench, "benchmarks", lambda: {"launch": entry})
-    given: dict[str, Any] = {
-        "peers": False,
-        "json": None,
-        "report": None,
-        "against": [],
-        "tag": "ci",
-        "threads": None,
-    }
+    given: dict[str, Any] = {"peers": False, "json": None, "report": None, "against": [], "tag": "ci", "threads": None}
     assert bench.run(["launch"], **given, seconds=0.1) == code
 
 

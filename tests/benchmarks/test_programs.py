@@ -12,13 +12,7 @@ from cases import Failures
 
 import jitkernels as jk
 from jitkernels.benchmarks import compilers, contests
-from jitkernels.benchmarks.entries import (
-    expressions,
-    first_expression,
-    levels,
-    long_programs,
-    random_shapes,
-)
+from jitkernels.benchmarks.entries import expressions, first_expression, levels, long_programs, random_shapes
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.benchmarks.programs.benchmark_program import program, results
 from jitkernels.benchmarks.suite import Line, Settings, benchmarks
@@ -111,8 +105,7 @@ def test_programs_run(name: str) -> None:
 def test_arguments_grow_with_elements() -> None:
     for found in PROGRAMS.values():
         small, large = (
-            sum(np.size(value) for value in found.arguments(elements, "float32"))
-            for elements in (100, 10_000)
+            sum(np.size(value) for value in found.arguments(elements, "float32")) for elements in (100, 10_000)
         )
         assert 3 * small < large <= 5 * 10_000
 
@@ -202,10 +195,7 @@ def test_contests_leave_out_whoever_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
     line = expressions._line("comparison", 2, **found)
     assert line.group == "comparison, float64, 2 threads"
     assert line.figures[f"x {expressions.BEST}"] > 0
-    assert (
-        "no case below" in expressions.verdict([line]).text
-        or "1 cases below" in expressions.verdict([line]).text
-    )
+    assert "no case below" in expressions.verdict([line]).text or "1 cases below" in expressions.verdict([line]).text
 
 
 def test_our_own_answer_has_numpys_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,9 +331,7 @@ if jit is not None:
 def test_verdicts_of_compiled_code_can_say_no() -> None:
     """Beside those of all benchmarks, for figures that are no times."""
     answers = {
-        "first-expression": _verdict(
-            "first-expression", "from disk", {"slowest": 0.001}, "numba imported", 1.0
-        ),
+        "first-expression": _verdict("first-expression", "from disk", {"slowest": 0.001}, "numba imported", 1.0),
         "random-shapes": _verdict("random-shapes", "x", {"new shape": 1e-7}, "compiles", 5.0),
         "long-programs": _verdict("chain", "x", {"first call": 1.0}, "bytes", 2e9),
     }

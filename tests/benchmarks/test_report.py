@@ -59,9 +59,7 @@ def lines(factor: float = 1.0) -> Iterator[Line]:
         for number, case in enumerate(row.sweep()):
             if "ci" in case.tags:
                 seconds = {"gen": 1e-7, "refer": 3e-6, "numpy": 1e-6}
-                timings = {
-                    name: Timing(value * (1 + number / 7) * factor, 1e-9) for name, value in seconds.items()
-                }
+                timings = {name: Timing(value * (1 + number / 7) * factor, 1e-9) for name, value in seconds.items()}
                 kernel = row.kernel_type.name.lower()
                 yield Line(kernel, case.name, timings, "gen", ("gen", "refer"), detail="gen")
 
@@ -124,9 +122,7 @@ def test_what_changed_between_two_runs_is_shown(run: Run) -> None:
 
 
 def test_names_are_escaped_and_unknown_kernels_have_a_table(run: Run) -> None:
-    strange = Line(
-        "<b>kernel", "<script>alert(1)</script>", {"a&b": Timing(1e-6, 0.0)}, "a&b", figures={"bytes": 3}
-    )
+    strange = Line("<b>kernel", "<script>alert(1)</script>", {"a&b": Timing(1e-6, 0.0)}, "a&b", figures={"bytes": 3})
     text = page_of([replace(run, lines=(strange,))], LIMITS)
     assert text.count("<script>") == 1
     assert "<b>" not in text
@@ -170,9 +166,7 @@ def test_limits_are_measured() -> None:
 
 
 @pytest.mark.parametrize("library", report.LIBRARIES)
-def test_a_library_that_is_missing_is_named(
-    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_is_missing_is_named(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is measured or written, by one error of ours."""
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(NotUsableError, match=rf"--report: .*{library}: pip install 'jitkernels\[report\]'"):

@@ -39,9 +39,7 @@ def llvm():
 """
 
 
-def ran(
-    program: str, cache: Path | None, mode: str = "process", **more: str
-) -> subprocess.CompletedProcess[str]:
+def ran(program: str, cache: Path | None, mode: str = "process", **more: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("JITKERNELS_")},
         "JITKERNELS_COMPILER": mode,
@@ -71,9 +69,7 @@ def objects(cache: Path) -> dict[str, str]:
 
 
 def test_both_ways_give_the_same_objects(tmp_path: Path) -> None:
-    program = (
-        "check(1)\njk.softmax(np.ones((3, 40), np.float32))\njk.matmul(np.ones((9, 9)), np.ones((9, 9)))\n"
-    )
+    program = "check(1)\njk.softmax(np.ones((3, 40), np.float32))\njk.matmul(np.ones((9, 9)), np.ones((9, 9)))\n"
     for mode in ("process", "inprocess"):
         ran(program, tmp_path / mode, mode)
     found, expected = objects(tmp_path / "process"), objects(tmp_path / "inprocess")

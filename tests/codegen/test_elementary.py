@@ -26,17 +26,9 @@ INVERSE = ("asin", "acos", "atan")
 ONE_ARGUMENT = (*CIRCULAR, *INVERSE, "erf", "erfc")
 STEPS = 40, 62, 84, 106, 33, 65, 97
 """Exponents from which on other digits of 2 / pi are used: float32, then some of float64."""
-HARDEST = (
-    6381956970095103 * 2.0**797,
-    6411027962775774 * 2.0**-47,
-    1.6e300,
-    2.0**1023,
-    float(np.finfo(float).max),
-)
+HARDEST = (6381956970095103 * 2.0**797, 6411027962775774 * 2.0**-47, 1.6e300, 2.0**1023, float(np.finfo(float).max))
 BORDERS: dict[str, tuple[float, ...]] = {
-    **dict.fromkeys(
-        CIRCULAR, (math.pi / 4, *(2.0**k * 1.57 for k in (10, 17, 22)), *(2.0**k for k in STEPS))
-    ),
+    **dict.fromkeys(CIRCULAR, (math.pi / 4, *(2.0**k * 1.57 for k in (10, 17, 22)), *(2.0**k for k in STEPS))),
     **dict.fromkeys(INVERSE, (0.5, 1)),
     "erf": (1, 3.95, 5.95),
     "erfc": (0.5, 0.75, 10.1, 26.55, 27.3),
@@ -68,9 +60,7 @@ def nearest_to_turns() -> Array:
 def hard(name: str, dtype: str) -> Array:
     """Numbers of every size, those beside borders, random ones where a function is not constant, of both signs."""
     random, info = np.random.default_rng(5), np.finfo(dtype)
-    powers = np.ldexp(1.0, np.arange(math.frexp(info.smallest_subnormal)[1] - 1, info.maxexp, 3)).astype(
-        dtype
-    )
+    powers = np.ldexp(1.0, np.arange(math.frexp(info.smallest_subnormal)[1] - 1, info.maxexp, 3)).astype(dtype)
     parts = [powers, np.ldexp(random.uniform(1, 2, 300), random.integers(-30, 6, 300)).astype(dtype)]
     parts += [beside(BORDERS[name], dtype, 30), random.uniform(0, 1, 300).astype(dtype)]
     if name in CIRCULAR:
@@ -79,9 +69,7 @@ def hard(name: str, dtype: str) -> Array:
             near = [float(k * mpmath.pi / 2) for k in turns.tolist()]
         parts += [beside(near, dtype, 1), random.integers(1, 2**31, 400).astype("u8").astype(dtype)]
         parts += [nearest_to_turns(), np.array(HARDEST)] if dtype == "float64" else []
-        far = random.integers(
-            info.tiny.view(f"u{info.dtype.itemsize}"), info.max.view(f"u{info.dtype.itemsize}"), 500
-        )
+        far = random.integers(info.tiny.view(f"u{info.dtype.itemsize}"), info.max.view(f"u{info.dtype.itemsize}"), 500)
         parts.append(far.astype(f"u{info.dtype.itemsize}").view(dtype))
     if name in INVERSE:
         parts.append(random.uniform(0.5, 1, 2000).astype(dtype))
@@ -184,9 +172,7 @@ def test_special_angles(dtype: str) -> None:
     """All pairs: the axes, the diagonals and infinity have the angles of C to the last bit."""
     every = special(dtype, 1, float(np.finfo(dtype).max))
     y, x = (np.array(one) for one in zip(*itertools.product(every, repeat=2), strict=True))
-    expected = np.array([by_c("atan2", *pair) for pair in zip(y.tolist(), x.tolist(), strict=True)]).astype(
-        dtype
-    )
+    expected = np.array([by_c("atan2", *pair) for pair in zip(y.tolist(), x.tolist(), strict=True)]).astype(dtype)
     for lanes, found in computed("atan2", y, x, lanes=LANES).items():
         wrong = ~same(found, expected)
         assert not wrong.any(), (lanes, y[wrong], x[wrong], found[wrong])
@@ -194,9 +180,7 @@ def test_special_angles(dtype: str) -> None:
 
 def test_results_stay_where_they_may_be() -> None:
     """A sine or a cosine above 1 would have no angle, and an error function none of a probability."""
-    x = np.concatenate(
-        [beside([k * math.pi / 2 for k in range(1, 60)], "float64", 20), np.linspace(0, 30, 2000)]
-    )
+    x = np.concatenate([beside([k * math.pi / 2 for k in range(1, 60)], "float64", 20), np.linspace(0, 30, 2000)])
     for name in ("sin", "cos", "erf"):
         for dtype in DTYPES:
             assert abs(computed(name, x.astype(dtype))[1]).max() == 1

@@ -184,9 +184,7 @@ def by_numpy(name: str, *x: Array) -> Array:
         if name == "sigmoid":
             return np.asarray(1 / (1 + np.exp(-x[0])))
         return np.asarray(
-            np.logaddexp(x[0], x[0].dtype.type(0))
-            if name == "softplus"
-            else getattr(np, NUMPY.get(name, name))(*x)
+            np.logaddexp(x[0], x[0].dtype.type(0)) if name == "softplus" else getattr(np, NUMPY.get(name, name))(*x)
         )
 
 
@@ -235,9 +233,7 @@ def test_every_function_of_the_table_is_there() -> None:
 def test_what_a_product_rounds_away(dtype: str) -> None:
     """It is found exactly, by one instruction and by the way that needs none."""
     random = np.random.default_rng(4)
-    a, b = (
-        np.ldexp(random.uniform(-2, 2, 1024), random.integers(-20, 20, 1024)).astype(dtype) for _ in range(2)
-    )
+    a, b = (np.ldexp(random.uniform(-2, 2, 1024), random.integers(-20, 20, 1024)).astype(dtype) for _ in range(2))
     a[:2], b[:2] = np.finfo(dtype).max, (0, -0.0)
     product = a * b
     function: Any = getattr(strict_arithmetic, f"times_plus_{dtype}")
@@ -255,9 +251,7 @@ def test_what_a_product_rounds_away(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["exp", "exp2", "softplus", "erfc", "pow", "ldexp"])
-def test_powers_of_two_by_an_instruction_or_without(
-    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_powers_of_two_by_an_instruction_or_without(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last bit is the same, of subnormal numbers too."""
     random = np.random.default_rng(5)
     most = np.finfo(dtype).maxexp * 1.2
@@ -266,10 +260,7 @@ def test_powers_of_two_by_an_instruction_or_without(
     if name == "pow":
         given = [np.full_like(x, 1.7), x]
     if name == "ldexp":
-        given = [
-            random.uniform(-2, 2, x.size).astype(dtype),
-            np.where(np.isfinite(x), x, most).round().astype(dtype),
-        ]
+        given = [random.uniform(-2, 2, x.size).astype(dtype), np.where(np.isfinite(x), x, most).round().astype(dtype)]
     usual = computed(name, *given, lanes=LANES)
     monkeypatch.setattr(cpu_target.Target, "does", lambda *_: False)
     for lanes, found in computed(name, *given, lanes=LANES).items():

@@ -67,10 +67,7 @@ PAIRS: dict[str, tuple[str, str]] = {
     "fused": (calling(FUSED), calling(FUSED, mark='@instruction("fma")\n@inlined()')),
     "flags": (calling(FUSED), calling(FUSED, mark="@inlined('contract')")),
     "other flags": (calling(FUSED, mark="@inlined('nsz')"), calling(FUSED, mark="@inlined('arcp')")),
-    "builtins": (
-        one("p[0] = max(n, 1)"),
-        one("p[0] = max(n, 1)", "@inlined()\ndef max(a, b):\n    return a\n"),
-    ),
+    "builtins": (one("p[0] = max(n, 1)"), one("p[0] = max(n, 1)", "@inlined()\ndef max(a, b):\n    return a\n")),
     "NumPy or a number": (one(ROOT), one(ROOT, "np = 3.0")),
     "functions of NumPy": (one(ROOT), one("p[0] = np.floor(p[1])")),
     "defaults": (calling(FUSED), calling(FUSED, "a, b, c=1")),
@@ -179,9 +176,7 @@ print(json.dumps(found))
 def test_all_processes_agree() -> None:
     """Whatever the order of sets, however far Python optimises, and whoever traces it."""
     found = [
-        json.loads(
-            python(SYMBOLS.format(traced=bool(level)), PYTHONHASHSEED=str(level), PYTHONOPTIMIZE=str(level))
-        )
+        json.loads(python(SYMBOLS.format(traced=bool(level)), PYTHONHASHSEED=str(level), PYTHONOPTIMIZE=str(level)))
         for level in (0, 2)
     ]
     assert len(found[0]) > 50
@@ -192,8 +187,7 @@ def test_all_processes_agree() -> None:
 def test_writers_write_of_nothing_else() -> None:
     """What they import is in the key: other writers, what all keys have, or what is named beside them."""
     known = {
-        f"jitkernels.{place.removesuffix('.py').replace('/', '.')}"
-        for place in (*WRITERS, *kernel_archive.COMPILER)
+        f"jitkernels.{place.removesuffix('.py').replace('/', '.')}" for place in (*WRITERS, *kernel_archive.COMPILER)
     }
     known |= {f"jitkernels.{name.replace('/', '.')}" for name in (*WRITTEN_OF, "core.frozen_dataclass")}
     for place in WRITERS:
@@ -206,9 +200,7 @@ def test_writers_write_of_nothing_else() -> None:
 
 def test_text_that_is_written_later() -> None:
     """It is told apart by who writes it and of what, is right when it is asked for, and is no key of anybody else's."""
-    tiles = [
-        Tile("one", "float32", 8, rows, 2, beta, a_by_column=False) for rows in (2, 4) for beta in (0.0, -0.0)
-    ]
+    tiles = [Tile("one", "float32", 8, rows, 2, beta, a_by_column=False) for rows in (2, 4) for beta in (0.0, -0.0)]
     panels = [(copy_panel, 8), (copy_panel, 16), (transpose_panel, 8)]
     made = [written_by(Tile.text, tile) for tile in tiles]
     made += [written_by(writer, "one", "float32", 8, width) for writer, width in panels]

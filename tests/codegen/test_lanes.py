@@ -49,35 +49,19 @@ def test_maths(function: Function, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    "function", marked(strict_arithmetic), ids=[one.__name__ for one in marked(strict_arithmetic)]
-)
+@pytest.mark.parametrize("function", marked(strict_arithmetic), ids=[one.__name__ for one in marked(strict_arithmetic)])
 def test_arithmetic_whose_order_counts(function: Function, dtype: str) -> None:
     agree(function, *[dtype] * function.__code__.co_argcount)
 
 
 ANY = ["a == b", "a != b", "a < b <= a", "min(a, b)", "max(a, b, a)", "not a", "a if a < b else b"]
 ANY += ["a and b", "a or b", "a and b or a", "a < b and not a == b", "(a, b) if a < b or a == 3 else (b, a)"]
-NUMBER = [
-    "a + b",
-    "a - b",
-    "a * b",
-    "7 - a",
-    "abs(a)",
-    "-a",
-    "np.float64(a)",
-    "np.float32(a)",
-    "np.float16(a)",
-]
+NUMBER = ["a + b", "a - b", "a * b", "7 - a", "abs(a)", "-a", "np.float64(a)", "np.float32(a)", "np.float16(a)"]
 NUMBER += ["bool(a)", "np.bool_(b) & (a > b)"]
 INT = [f"a {sign} b" for sign in ("//", "%", "&", "|", "^", "<<", ">>")]
 INT += ["~a", "a // 3", "a % 8", "a // 8", "a << 3", "a >> 100", "5 // a", "a // 0"]
 INT += ["np.int8(a)", "np.uint16(a)", "np.int64(a)"]
-FLOAT = [
-    "a / b",
-    "a * 0.5",
-    *(f"np.{name}(a)" for name in ("sqrt", "floor", "ceil", "trunc", "rint", "fabs")),
-]
+FLOAT = ["a / b", "a * 0.5", *(f"np.{name}(a)" for name in ("sqrt", "floor", "ceil", "trunc", "rint", "fabs"))]
 FLOAT += ["np.copysign(a, b)", "np.copysign(3.0, a)", "np.int32(np.copysign(min(abs(a), 9), b))"]
 
 
@@ -89,15 +73,10 @@ TOGETHER = 8
 def test_operators(dtype: str, tmp_path: Path) -> None:
     """Every operator on every type, some together as one function of many results."""
     sort = "b" if dtype == "bool" else "f" if dtypes.TABLE[dtype].is_float else "i"
-    texts = [
-        *ANY,
-        *{"b": ["a & b", "a | b", "a ^ b", "~a"], "f": [*NUMBER, *FLOAT], "i": [*NUMBER, *INT]}[sort],
-    ]
+    texts = [*ANY, *{"b": ["a & b", "a | b", "a ^ b", "~a"], "f": [*NUMBER, *FLOAT], "i": [*NUMBER, *INT]}[sort]]
     if dtype == "float16":  # whose conversions need instructions that not every processor has
         texts.remove("np.float16(a)")
-    view = {"f": f"a.view(np.int{8 * np.dtype(dtype).itemsize})" if sort == "f" else "", "i": "", "b": ""}[
-        sort
-    ]
+    view = {"f": f"a.view(np.int{8 * np.dtype(dtype).itemsize})" if sort == "f" else "", "i": "", "b": ""}[sort]
     texts += [view] if view else []
     alone = [text for text in texts if text.startswith("(")]  # which have several results themselves
     others = [text for text in texts if text not in alone]
@@ -179,9 +158,7 @@ def masked_functions(place: Path) -> dict[str, Any]:
     return written(place / "masked.py", MASKED, apart=apart)
 
 
-@pytest.mark.parametrize(
-    "name", ["rarely", "otherwise", "lane_by_lane", "several", "repeated", "slowly", "both"]
-)
+@pytest.mark.parametrize("name", ["rarely", "otherwise", "lane_by_lane", "several", "repeated", "slowly", "both"])
 def test_what_only_some_lanes_want(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     function = masked_functions(tmp_path_factory.getbasetemp())[name]
     x = numbers("float32")
@@ -248,9 +225,7 @@ def test_what_lanes_cannot_do_is_refused(body: str, tmp_path: Path) -> None:
 
 
 def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
-    names = written(
-        tmp_path / "bare.py", "def bare(x):\n    return x\n\n@inlined()\ndef none(x):\n    x = x\n"
-    )
+    names = written(tmp_path / "bare.py", "def bare(x):\n    return x\n\n@inlined()\ndef none(x):\n    x = x\n")
     with pytest.raises(BuildError, match=r"bare.*expected a function marked @inlined"):
         Library().called(names["bare"], ["float32"], 8)
     with pytest.raises(BuildError, match=r"none \(.*returns nothing: expected numbers"):

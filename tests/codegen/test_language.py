@@ -24,26 +24,10 @@ ANY = ["a == b", "a != b", "a < b", "a <= b", "a > b", "a >= b", "min(a, b)", "m
 ANY += ["not a", "a if a < b else b", "a < b < a", "a >= b >= b != a", "a and b", "a or b", "a and b or a"]
 NUMBER = ["a + b", "a - b", "a * b", "2 * a", "7 - a"]
 INT = ["a // b", "a % b", "a & b", "a | b", "a ^ b", "a << b", "a >> b", "~a", "-a", "+a", "abs(a)"]
-INT += [
-    "a // 3",
-    "a % 3",
-    "a // 8",
-    "a % 8",
-    "a // 0",
-    "a % 0",
-    "a // 1",
-    "a << 3",
-    "a >> 100",
-    "a << 64",
-    "5 // a",
-]
+INT += ["a // 3", "a % 3", "a // 8", "a % 8", "a // 0", "a % 0", "a // 1", "a << 3", "a >> 100", "a << 64", "5 // a"]
 SIGNED = ["a // -3", "a % -3", "a // -1", "a % -1", "a // -8", "a % -8"]
 FLOAT = ["a / b", "-a", "+a", "abs(a)", "1 / a", "a * 0.5", *(f"np.{f}(a)" for f in ("sqrt", "fabs", "abs"))]
-FLOAT += [
-    *(f"np.{f}(a)" for f in ("floor", "ceil", "trunc", "rint")),
-    "np.copysign(a, b)",
-    "np.copysign(3.0, a)",
-]
+FLOAT += [*(f"np.{f}(a)" for f in ("floor", "ceil", "trunc", "rint")), "np.copysign(a, b)", "np.copysign(3.0, a)"]
 BOOL = ["a & b", "a | b", "a ^ b", "~a"]
 # Rounded to bfloat16 a subnormal number may be 0: some processors have an instruction that makes it so.
 MAY_WRAP = {*NUMBER}
@@ -113,9 +97,7 @@ def test_operators(name: str, tmp_path: Path) -> None:
     names = [f"f{i}" for i in range(len(texts))]
     bodies = {n: (over(f), arguments) for n, f, arguments in zip(names, functions, arguments_of, strict=True)}
     compiled = built(f"operators_{name}", bodies)
-    for text, function, result, wanted, symbol in zip(
-        texts, functions, results, expected, names, strict=True
-    ):
+    for text, function, result, wanted, symbol in zip(texts, functions, results, expected, names, strict=True):
         z = np.empty(len(x), dtypes.TABLE[result].numpy)
         compiled[symbol](x.ctypes.data, y.ctypes.data, z.ctypes.data, len(x))
         defined = np.ones(len(x), bool)
@@ -151,18 +133,8 @@ def test_conversions_and_views(name: str) -> None:
     bodies |= {f"as_{to}": (viewing(getattr(np, to)), (f"{name}*", f"{to}*", "int64")) for to in alike}
     compiled = built(f"conversions_{name}", bodies)
     x = edges(name)
-    if (
-        name == "float64"
-    ):  # between two float16 or bfloat16, where rounding to float32 first makes a tie of it
-        odd = [
-            1 + 2.0**-11 + 2.0**-40,
-            1 + 2.0**-8 + 2.0**-40,
-            -1 - 2.0**-11 - 2.0**-40,
-            1e-50,
-            -1e-46,
-            1e39,
-            65520,
-        ]
+    if name == "float64":  # between two float16 or bfloat16, where rounding to float32 first makes a tie of it
+        odd = [1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-8 + 2.0**-40, -1 - 2.0**-11 - 2.0**-40, 1e-50, -1e-46, 1e39, 65520]
         x = np.array([*x, *odd])
     for to in dtypes.TABLE:
         z = np.empty(len(x), dtypes.TABLE[to].numpy)
@@ -173,9 +145,7 @@ def test_conversions_and_views(name: str) -> None:
             whole = np.trunc(numbers.astype(np.longdouble))
             fits = (whole >= np.iinfo(to).min) & (whole <= np.iinfo(to).max)
         right = np.where(fits, numbers, 0)
-        expected = numbers_of(
-            to_bfloat16(right) if to == "bfloat16" else right.astype(dtypes.TABLE[to].numpy), to
-        )
+        expected = numbers_of(to_bfloat16(right) if to == "bfloat16" else right.astype(dtypes.TABLE[to].numpy), to)
         got = numbers_of(z, to)
         small = (to == "bfloat16") & (got == 0) & (abs(expected.astype(np.float64)) < 2.0**-126)
         assert (same(got, expected) | ~fits | small).all(), (to, numbers, got, expected)
@@ -194,9 +164,7 @@ def to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         other = near + step
         there = numbers_of(other.astype(np.uint16), "bfloat16").astype(np.longdouble)
         here = numbers_of(best.astype(np.uint16), "bfloat16").astype(np.longdouble)
-        best = np.where(
-            np.isfinite(there) & np.isfinite(here) & (abs(there - exact) < abs(here - exact)), other, best
-        )
+        best = np.where(np.isfinite(there) & np.isfinite(here) & (abs(there - exact) < abs(here - exact)), other, best)
     return best.astype(np.uint16)
 
 

@@ -91,20 +91,11 @@ DIFFERENT: dict[str, list[Function]] = {
         for value in (
             *(0, 1, -1, 0.0, -0.0, 1.0, 0.1, float("nan"), float("inf"), True, False, 2**62, 2**62 + 1),
             *(dtype(1) for dtype in (np.int8, np.int64, np.float16, np.float32, np.float64, np.bool_)),
-            *(
-                np.float64(0.1),
-                np.float32(0.1),
-                np.float64(-0.0),
-                np.float64("nan"),
-                np.int64(2),
-                np.bool_(False),
-            ),
+            *(np.float64(0.1), np.float32(0.1), np.float64(-0.0), np.float64("nan"), np.int64(2), np.bool_(False)),
         )
     ],
     "np": [with_np(1), with_np(2)],
-    "dtypes": [
-        with_dtype(kind) for kind in (np.int8, np.int64, np.float16, np.float32, np.float64, np.bool_)
-    ],
+    "dtypes": [with_dtype(kind) for kind in (np.int8, np.int64, np.float16, np.float32, np.float64, np.bool_)],
     "calls": [
         with_call(function)
         for function in (
@@ -116,18 +107,8 @@ DIFFERENT: dict[str, list[Function]] = {
                 marked(other=True),
                 marked_apart(),
             ),
-            *(
-                calling(marked()),
-                calling(marked("contract")),
-                calling(calling(marked())),
-                calling(marked(other=True)),
-            ),
-            *(
-                external("jk_a"),
-                external("jk_b"),
-                external("jk_a", "float32"),
-                external("jk_a", "float64", "float32"),
-            ),
+            *(calling(marked()), calling(marked("contract")), calling(calling(marked())), calling(marked(other=True))),
+            *(external("jk_a"), external("jk_b"), external("jk_a", "float32"), external("jk_a", "float64", "float32")),
             *(calling(external("jk_a")), in_ir("one"), in_ir("other"), calling(in_ir("one"))),
         )
     ],
@@ -177,8 +158,7 @@ def test_what_decides_nothing_is_in_no_key() -> None:
 
     value = 1
     texts = {
-        LoopNest("key", ("float64*", "int64"), one, extent=1).text
-        for one in (with_constant(1), with_constant(1), body)
+        LoopNest("key", ("float64*", "int64"), one, extent=1).text for one in (with_constant(1), with_constant(1), body)
     }
     assert len(texts) == 1
 

@@ -227,9 +227,7 @@ def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
     """They are built, or refused by name where Python's own recursion ends."""
     for depth in (50, 900):
         lines = "".join(f"    {line}\n" for line in deep(kind, depth).splitlines())
-        body = written(
-            tmp_path / f"deep{depth}.py", f"{FUNCTIONS}def body(p, n):\n{lines}", External=External
-        )["body"]
+        body = written(tmp_path / f"deep{depth}.py", f"{FUNCTIONS}def body(p, n):\n{lines}", External=External)["body"]
         program = kernel_module.Program("deep")
         try:
             Module().define("body", body, ())
@@ -246,9 +244,7 @@ def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
 def test_what_is_no_def(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     exec("def body(p, n, begin, end):\n    p[0] = 1\n", names)
-    assert re.search(
-        r"body \(<string>, line 1\): the source of body is not available", refusal(names["body"])
-    )
+    assert re.search(r"body \(<string>, line 1\): the source of body is not available", refusal(names["body"]))
     shortcut: Any = lambda p, n, begin, end: n  # noqa: E731
     assert re.search(
         r"<lambda> \(.*test_language_refusals.py, line \d+\): .* is not written with 'def'", refusal(shortcut)
@@ -256,9 +252,7 @@ def test_what_is_no_def(tmp_path: Path) -> None:
     assert "expected a function written with 'def'" in refusal(functools.partial(nothing))
     assert "expected a function written with 'def'" in refusal(print)
     assert re.search(r"body \(.*\) takes 2 arguments \(p, n\), and is called with 4", refusal(no_range()))
-    assert re.search(
-        r"uses a name of the function around it that has no value yet", refusal(no_range(late=True))
-    )
+    assert re.search(r"uses a name of the function around it that has no value yet", refusal(no_range(late=True)))
     assert re.search(r"with_default \(.*expected arguments without.*: 3", refusal(no_range(default=True)))
 
 
@@ -278,62 +272,11 @@ def no_range(*, late: bool = False, default: bool = False) -> Function:
     return with_default if default else body
 
 
-ODDITIES = [
-    "n",
-    "p",
-    "p[0]",
-    "p[n]",
-    "1",
-    "0.5",
-    "True",
-    "None",
-    "'a'",
-    "(n, 1)",
-    "one(p)",
-    "one(n)",
-    "no_result(p)",
-]
-ODDITIES += [
-    "np.float32(n)",
-    "np.int8",
-    "np",
-    "offset(p, n)",
-    "pair(n)",
-    "range(n)",
-    "~n",
-    "not p",
-    "COMPLEX",
-    "...",
-]
-FORMS = [
-    "{} + {}",
-    "{} // {}",
-    "{} << {}",
-    "{} < {}",
-    "{} and {}",
-    "({}, {})",
-    "{} if {} else n",
-    "{} < {} < n",
-]
-FORMS += [
-    "min({}, {})",
-    "abs({}) + {}",
-    "np.sqrt({}) + {}",
-    "{}[{}]",
-    "one({})",
-    "({}).view({})",
-    "offset({}, {})",
-]
-FORMS += [
-    "np.copysign({}, {})",
-    "int({}) + {}",
-    "-{}",
-    "~{}",
-    "not {}",
-    "half({})",
-    "vectors({}, {}, 4)",
-    "{}({})",
-]
+ODDITIES = ["n", "p", "p[0]", "p[n]", "1", "0.5", "True", "None", "'a'", "(n, 1)", "one(p)", "one(n)", "no_result(p)"]
+ODDITIES += ["np.float32(n)", "np.int8", "np", "offset(p, n)", "pair(n)", "range(n)", "~n", "not p", "COMPLEX", "..."]
+FORMS = ["{} + {}", "{} // {}", "{} << {}", "{} < {}", "{} and {}", "({}, {})", "{} if {} else n", "{} < {} < n"]
+FORMS += ["min({}, {})", "abs({}) + {}", "np.sqrt({}) + {}", "{}[{}]", "one({})", "({}).view({})", "offset({}, {})"]
+FORMS += ["np.copysign({}, {})", "int({}) + {}", "-{}", "~{}", "not {}", "half({})", "vectors({}, {}, 4)", "{}({})"]
 PLACES = [
     "t = {}",
     "n = {}",
@@ -354,9 +297,7 @@ PLACES += [
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_nonsense_is_refused_or_means_something(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_nonsense_is_refused_or_means_something(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Whatever is put together: a BuildError, or code that LLVM accepts."""
     text = data.draw(st.sampled_from(PLACES))
     for choices in (FORMS, [*FORMS, *ODDITIES], ODDITIES, ODDITIES):

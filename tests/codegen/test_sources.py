@@ -81,10 +81,7 @@ SCRATCH = dataclasses.replace(BASE, body=doubling_with_scratch, workspace=64, wo
 THREADS = dataclasses.replace(BASE, parallel=True)
 TOGETHER = dataclasses.replace(BASE, body=doubling_together, together=two)
 C_BASE = c_source.CSource(
-    "in_c",
-    ("double*", "int64"),
-    "twice",
-    "static int64_t twice(double *x, int64_t n) { *x += *x; return 0; }",
+    "in_c", ("double*", "int64"), "twice", "static int64_t twice(double *x, int64_t n) { *x += *x; return 0; }"
 )
 C_OTHER = "static int64_t half(double *x, int64_t n) { *x /= 2; return 0; }"
 IR_BASE = IRSource("in_ir", "define i64 @entry(ptr %x, i64 %n) {\n  ret i64 0\n}\n")
@@ -139,9 +136,7 @@ def key(source: Source) -> tuple[str, str]:
 def test_every_change_of_code_changes_the_key(base: Any) -> None:
     """Two sources that compile to different code have different texts, or at least different names."""
     sources = [base] + [
-        dataclasses.replace(base, **{name: value})
-        for name, values in CHANGES[base].items()
-        for value in values
+        dataclasses.replace(base, **{name: value}) for name, values in CHANGES[base].items() for value in values
     ]
     for one, other in itertools.combinations(sources, 2):
         assert key(one) != key(other)
@@ -178,12 +173,7 @@ def called(source: Source, values: Any) -> Any:
 
 def test_one_name_over_two_types() -> None:
     """The same loop over floats and over doubles, under one name, is two functions."""
-    for dtype, argument in (
-        ("float64", "double*"),
-        ("float32", "float*"),
-        ("int64", "int64*"),
-        ("int8", "int8*"),
-    ):
+    for dtype, argument in (("float64", "double*"), ("float32", "float*"), ("int64", "int64*"), ("int8", "int8*")):
         nest = dataclasses.replace(BASE, arguments=(argument, "int64"))
         values = np.arange(9).astype(dtype)
         assert (called(nest, values) == 2 * values).all()

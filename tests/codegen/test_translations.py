@@ -46,16 +46,13 @@ def test_what_is_read_is_what_is_made(harm: str, private_cache: Path) -> None:
     code = CODE if harm != "cut" else f"import logging\nlogging.disable(logging.CRITICAL)\n{CODE}"
     again, _, same = python(code, private_cache).rpartition(" ")
     assert same == text
-    assert again == ("['add']" if harm == "none" else made), (
-        "what is short is not kept, nor what is damaged read"
-    )
+    assert again == ("['add']" if harm == "none" else made), "what is short is not kept, nor what is damaged read"
 
 
 def test_another_text_is_another_translation(private_cache: Path) -> None:
     python(CODE, private_cache)
     edited = (
-        "from jitkernels.codegen.python import translation_cache\n"
-        "translation_cache.state_of = lambda _: 'another'\n"
+        "from jitkernels.codegen.python import translation_cache\ntranslation_cache.state_of = lambda _: 'another'\n"
     )
     assert "'sin_float32'" in python(edited + CODE, private_cache)
 

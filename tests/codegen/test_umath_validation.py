@@ -8,10 +8,7 @@ from elementary import DTYPES, Array, computed
 
 from jitkernels.microkernels.maths import function_table
 
-FILES = {
-    path.stem.rpartition("-")[2]: path
-    for path in Path(np.__file__).parent.glob("**/umath-validation-set-*.csv")
-}
+FILES = {path.stem.rpartition("-")[2]: path for path in Path(np.__file__).parent.glob("**/umath-validation-set-*.csv")}
 MOST = 2
 """Units that any of our functions may be off."""
 
@@ -42,8 +39,7 @@ def test_the_files_are_where_they_were() -> None:
     assert given.size > 500
     assert most >= MOST
     assert steps_between(
-        np.array([1, -0.0, np.nan], np.float32),
-        np.array([np.nextafter(np.float32(1), 2), 0, np.nan], np.float32),
+        np.array([1, -0.0, np.nan], np.float32), np.array([np.nextafter(np.float32(1), 2), 0, np.nan], np.float32)
     ).tolist() == [1, 0, 0]
 
 

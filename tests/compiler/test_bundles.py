@@ -99,9 +99,7 @@ def test_same_bits_as_the_compiled_function(name: str, tmp_path: Path) -> None:
     bundle, inputs, expected = exported(name, tmp_path)
     found = bundle(*inputs)
     assert bits(found) == bits(expected)
-    assert [(one.dtype, one.shape) for one in found] == [
-        (np.asarray(one).dtype, np.shape(one)) for one in expected
-    ]
+    assert [(one.dtype, one.shape) for one in found] == [(np.asarray(one).dtype, np.shape(one)) for one in expected]
     if name == "steps":  # the input is changed as the function changes it
         u = array(500)
         steps(u, 7)
@@ -121,14 +119,10 @@ def test_examples(name: str, tmp_path: Path) -> None:
         np.save(tmp_path / f"{file}.npy", one)
     prefix = json.loads(next(tmp_path.glob("*.json")).read_text())["name"]
     built(tmp_path, "-O2", "example.c", f"{prefix}.o", "-o", "example")
-    ran = subprocess.run(
-        ["./example", f"{prefix}.weights", *files], cwd=tmp_path, check=True, capture_output=True
-    )
+    ran = subprocess.run(["./example", f"{prefix}.weights", *files], cwd=tmp_path, check=True, capture_output=True)
     assert ran.stdout == b"".join(bits(expected))
     built(tmp_path, "-shared", "-o", f"lib{prefix}.so", f"{prefix}.o")
-    alone = (
-        "import sys; sys.modules['jitkernels'] = None; sys.path.insert(0, '.'); import example, numpy as np"
-    )
+    alone = "import sys; sys.modules['jitkernels'] = None; sys.path.insert(0, '.'); import example, numpy as np"
     given = ", ".join(f"np.load('{file}.npy')" for file in files)
     show = f"[print(one.tobytes().hex()) for one in example.run({given})]"
     lines = subprocess.run(
@@ -140,9 +134,7 @@ def test_examples(name: str, tmp_path: Path) -> None:
 def test_objects_show_one_function_and_need_the_c_library_alone(tmp_path: Path) -> None:
     exported("attention", tmp_path)
     exported("mlp", tmp_path / "mlp")
-    symbols = subprocess.run(
-        ["nm", "attention.o"], cwd=tmp_path, check=True, capture_output=True, text=True
-    ).stdout
+    symbols = subprocess.run(["nm", "attention.o"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert re.findall(r" [TDBRCWV] (\w+)", symbols) == ["attention_run"]
     assert {*re.findall(r" U (\w+)", symbols)} <= {*OF_SYSTEM, "_GLOBAL_OFFSET_TABLE_"}
     assert (tmp_path / "mlp" / "mlp.o").stat().st_size < 20_000
@@ -247,9 +239,7 @@ def test_broken_bundles(tmp_path: Path) -> None:
     refused("mlp.weights", weights[:-1] + bytes([weights[-1] ^ 1]), "expected SHA-256")
     refused("mlp.json", b"{}", "describes no bundle")
     refused("mlp.json", b"\xa0{}", "describes no bundle")
-    refused(
-        "mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 3', b'"format": 9'), "expected 3, got 9"
-    )
+    refused("mlp.json", whole[tmp_path / "mlp.json"].replace(b'"format": 3', b'"format": 9'), "expected 3, got 9")
     about = json.loads(whole[tmp_path / "mlp.json"])
     refused("mlp.json", signed({**about, "features": ["x86-64-v9", *about["features"]]}), "v9")
     code = whole[tmp_path / "mlp.o"]

@@ -122,11 +122,7 @@ def mixed(x: Any, parts: dict[str, Any], out: list[Any]) -> Any:
 
 def arguments() -> tuple[Any, ...]:
     ints = np.arange(7)
-    return (
-        array(9, 5, dtype="f4"),
-        {"w": array(5, 6, dtype="f4", seed=3), "k": ints},
-        [array(9, 6, dtype="f4")],
-    )
+    return (array(9, 5, dtype="f4"), {"w": array(5, 6, dtype="f4", seed=3), "k": ints}, [array(9, 6, dtype="f4")])
 
 
 @pytest.mark.parametrize("level", [-1, -2, -3])
@@ -163,10 +159,7 @@ def changed(graph: Graph, operation: str, other: str) -> Graph:
 
 MISTAKES = {
     ("exp", "tanh"): r"result 0 of compiled code is not NumPy.s: the largest difference is .* at \[\d, \d\]",
-    (
-        "absolute",
-        "negative",
-    ): r"out\[0\] of compiled code is not NumPy's: the largest difference is .* at \[\d, \d\]",
+    ("absolute", "negative"): r"out\[0\] of compiled code is not NumPy's: the largest difference is .* at \[\d, \d\]",
     ("divide", "multiply"): r"result 0 of compiled code .* 54 of 54 elements differ",
     ("multiply", "add"): r"parts\['k'\] of compiled code",
 }
@@ -174,14 +167,10 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("level", [-1, -2, -3])
-def test_differences_are_errors(
-    level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_differences_are_errors(level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """They say what differs, by how much and where, and arguments stay what they were."""
     compile_it = backends.compiled
-    monkeypatch.setattr(
-        backends, "compiled", lambda graph, *others: compile_it(changed(graph, *mistake), *others)
-    )
+    monkeypatch.setattr(backends, "compiled", lambda graph, *others: compile_it(changed(graph, *mistake), *others))
     compiled = jk.jit(mixed, opt_level=level)
     for _ in range(2):
         given = arguments()
@@ -200,9 +189,7 @@ def test_small_differences_are_errors() -> None:
 
     x = Node("input", (), "float32", (100,), {"index": 0})
     steep = elementwise("subtract", elementwise("add", x, 1000.0), 1000.0)
-    close = elementwise(
-        "greater", elementwise("multiply", x, 3.0), elementwise("add", x, elementwise("add", x, x))
-    )
+    close = elementwise("greater", elementwise("multiply", x, 3.0), elementwise("add", x, elementwise("add", x, x)))
     graph = Graph((x,), (elementwise("exp", x), steep, close, reduce("sum", x, [0])))
     values = array(100, dtype="f4")
     (exp, own), (_, lost), (_, unsure), (whole, few) = error_analysis.run(graph, [values], {})

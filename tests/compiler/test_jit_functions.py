@@ -137,9 +137,7 @@ def test_shapes(shape: tuple[int, ...]) -> None:
 
 
 def test_what_numpy_computes_is_said() -> None:
-    assert any(
-        "numpy.argsort" in note for note in notes(agree(lambda x: np.argsort(x) + 1, lambda: array(5)))
-    )
+    assert any("numpy.argsort" in note for note in notes(agree(lambda x: np.argsort(x) + 1, lambda: array(5))))
     assert any("numpy.inv" in note for note in notes(agree(lambda x: np.linalg.inv(x), lambda: array(3, 3))))
 
 
@@ -164,9 +162,7 @@ def _stepped(f: Any, y: Any, n: Any) -> Any:
     return y
 
 
-def test_functions_made_anew_for_each_call_are_reached_without_python(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_functions_made_anew_for_each_call_are_reached_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """By their code: with what is in their cells now, whose functions may be others too."""
     compiled = jk.jit(_stepped)
     for k in (1.0, 2.0):

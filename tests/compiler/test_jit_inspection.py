@@ -29,14 +29,7 @@ def test_what_is_one_kernel() -> None:
     assert explained.kernels == 1
     assert explained.bytes_after < explained.bytes_before / 3
     text = str(explained)
-    for part in (
-        "1 kernel, 0 calls of NumPy",
-        "exp",
-        "max over 1",
-        "x: float64[n1, n0]",
-        "scale: float64[]",
-        "OFFSET",
-    ):
+    for part in ("1 kernel, 0 calls of NumPy", "exp", "max over 1", "x: float64[n1, n0]", "scale: float64[]", "OFFSET"):
         assert part in text, text
     assert not explained.reason
 
@@ -87,10 +80,7 @@ def test_numbers() -> None:
     stats = compiled.stats()
     assert (stats.compiles, stats.kernels, stats.launches, stats.cache_hits) == (2, 2, 6, 4)
     assert stats.compile_seconds > 0
-    assert (
-        stats.bytes_moved
-        == 5 * compiled.explain(x).bytes_after + compiled.explain(x.astype("f4")).bytes_after
-    )
+    assert stats.bytes_moved == 5 * compiled.explain(x).bytes_after + compiled.explain(x.astype("f4")).bytes_after
     compiled.release()
     assert compiled.stats().compiles == 0
 

@@ -19,9 +19,7 @@ from random_programs import RandomProgram, owner
 import jitkernels as jk
 from jitkernels.compiler.dispatch import specialization
 
-specialization.SECONDS_OF_PYTHON = specialization.SECONDS_OF_RESULT = (
-    0.0  # small arrays are what programs are made of
-)
+specialization.SECONDS_OF_PYTHON = specialization.SECONDS_OF_RESULT = 0.0  # small arrays are what programs are made of
 PROGRAMS, MANY_PROGRAMS = 100, 20_000
 SLACK = 4.0
 CALLS = ("first", "again", "other sizes", "out")
@@ -62,9 +60,7 @@ def difference(got: Any, right: Any, error: float, what: str) -> str:
     return ""
 
 
-def compare(
-    program: RandomProgram, plain: Any, compiled: Any, call: int, sizes: dict[str, int], with_out: bool
-) -> str:
+def compare(program: RandomProgram, plain: Any, compiled: Any, call: int, sizes: dict[str, int], with_out: bool) -> str:
     given, expected = program.values(call, sizes), program.values(call, sizes)
     raised, right = run(plain, expected)
     keywords: dict[str, Any] = {}

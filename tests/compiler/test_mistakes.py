@@ -47,10 +47,7 @@ def test_can_be_used_raises(toy: Any) -> None:
     implements(toy.ToyAttr, name="mine", can_be_used=usable)(toy.right)
     attr = toy.ToyAttr(n=3)
     assert list(jk.get_all_candidates(attr)) == ["refer"]
-    with (
-        jk.use(toy_take="mine"),
-        pytest.raises(NotUsableError, match="can_be_used raised ModuleNotFoundError: No mod"),
-    ):
+    with jk.use(toy_take="mine"), pytest.raises(NotUsableError, match="can_be_used raised ModuleNotFoundError: No mod"):
         jk.KernelFuncs.cache().at(attr)
 
 
@@ -104,9 +101,7 @@ def test_arguments_of_another_function(toy: Any) -> None:
 
 
 def too_few(x: Any, y: Any, n: int, begin: int, end: int) -> None: ...
-def too_many(
-    x: Any, table: Any, ids: Any, y: Any, n: int, m: int, more: int, begin: int, end: int
-) -> None: ...
+def too_many(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, more: int, begin: int, end: int) -> None: ...
 
 
 @pytest.mark.parametrize("body", [too_few, too_many])
@@ -153,7 +148,5 @@ def test_no_row_at_all(wrong: Any) -> None:
 
 
 def test_a_name_twice_says_where_the_other_is(toy: Any) -> None:
-    with pytest.raises(
-        RegistrationError, match="already has an implementation 'refer', from toy: give the one of"
-    ):
+    with pytest.raises(RegistrationError, match="already has an implementation 'refer', from toy: give the one of"):
         implements(toy.ToyAttr, name="refer")(lambda attr, *arrays: None)

@@ -28,21 +28,9 @@ ALL = {
 def ran(files: list[str], report: Path, *options: str) -> dict[str, dict[str, Any]]:
     """The results of the tests of some files, by their names."""
     own = {"NUMPY_SUITE_REPORT": str(report), "PYTHONPATH": os.pathsep.join(FOLDERS)}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "numpy_suite",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "--tb=short",
-    ]
+    command = [sys.executable, "-m", "pytest", "-p", "numpy_suite", "-p", "no:cacheprovider", "-q", "--tb=short"]
     command += ["--rootdir", str(INSTALLED), *options, *(str(INSTALLED / name) for name in files)]
-    finished = subprocess.run(
-        command, env=os.environ | own, cwd=report.parent, capture_output=True, text=True
-    )
+    finished = subprocess.run(command, env=os.environ | own, cwd=report.parent, capture_output=True, text=True)
     assert report.exists(), finished.stdout[-3000:] + finished.stderr[-3000:]
     found: dict[str, dict[str, Any]] = json.loads(report.read_text())["tests"]
     return found

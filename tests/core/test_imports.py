@@ -98,11 +98,7 @@ def test_references_are_plain_numpy(path: Path) -> None:
     """They define what kernels mean, so they lean on nothing but NumPy, what it lacks in its terms, and the rows."""
     imported = {name for name, _ in imported_by(path)}
     assert {name.split(".")[0] for name in imported} - {"jitkernels"} <= {"numpy", *sys.stdlib_module_names}
-    own = {
-        name
-        for name in imported
-        if name.startswith("jitkernels.") and not name.startswith("jitkernels.attrs.")
-    }
+    own = {name for name in imported if name.startswith("jitkernels.") and not name.startswith("jitkernels.attrs.")}
     assert own <= {"jitkernels.compiler.ir.special_functions"}
 
 
@@ -132,9 +128,7 @@ def test_nothing_dangerous(path: Path) -> None:
     )
     allowed = {"exec"} if path in [PACKAGE / maker for maker in makers] else set()
     assert not ({"eval", "exec", "__import__"} & names) - allowed
-    attributes = {
-        (f.value.id, f.attr) for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)
-    }
+    attributes = {(f.value.id, f.attr) for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)}
     assert not {("os", "system"), ("os", "popen"), ("np", "load"), ("yaml", "load")} & attributes
 
 
@@ -143,8 +137,7 @@ def test_readme_lists_every_part() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     table = readme.partition("## Layout")[2].partition("The same family")[0]
     named = {
-        name.removeprefix("jitkernels/").strip("/")
-        for name in re.findall(r"`(jitkernels/[^`]+|[^`/]+\.pyi?)`", table)
+        name.removeprefix("jitkernels/").strip("/") for name in re.findall(r"`(jitkernels/[^`]+|[^`/]+\.pyi?)`", table)
     }
     there = {path.name for path in PACKAGE.iterdir() if not path.name.startswith(("__", "py.typed"))}
     assert {name.partition("/")[0] for name in named} - {"tests", "bench", "__init__.pyi"} == there
@@ -162,12 +155,7 @@ def test_promised_names() -> None:
     assert [name for name in promised if name in functions] == sorted(functions)
     assert all(hasattr(jk, name) for name in promised)
     modules = {name for name in vars(jk) if isinstance(vars(jk)[name], type(sys))}
-    theirs = {
-        name
-        for row in rows.values()
-        if row not in own
-        for name in (row.__name__, row.kernel_type.name.lower())
-    }
+    theirs = {name for row in rows.values() if row not in own for name in (row.__name__, row.kernel_type.name.lower())}
     public = {name for name in vars(jk) if not name.startswith("_")} - modules - theirs - {"Any"}
     assert public <= set(promised), f"not in __all__: {public - set(promised)}"
     assert functions | set(promised) <= set(dir(jk))

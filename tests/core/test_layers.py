@@ -40,9 +40,7 @@ def test_no_import_goes_in_a_circle() -> None:
 
 
 def test_upward_imports_and_circles_are_noticed(tmp_path: Path) -> None:
-    assert LAYERS.index(layer_of("jitkernels.dispatch.kernel")) > LAYERS.index(
-        layer_of("jitkernels.runtime.errstate")
-    )
+    assert LAYERS.index(layer_of("jitkernels.dispatch.kernel")) > LAYERS.index(layer_of("jitkernels.runtime.errstate"))
     package = tmp_path / "package"
     package.mkdir()
     texts = {

@@ -155,12 +155,7 @@ def test_targets() -> None:
 
 @pytest.mark.parametrize(
     ("architecture", "features", "converts"),
-    [
-        ("aarch64", (), True),
-        ("arm64", ("neon",), True),
-        ("x86_64", ("avx2",), False),
-        ("x86_64", ("f16c",), True),
-    ],
+    [("aarch64", (), True), ("arm64", ("neon",), True), ("x86_64", ("avx2",), False), ("x86_64", ("f16c",), True)],
 )
 def test_who_converts_half_precision(
     architecture: str, features: tuple[str, ...], converts: bool, monkeypatch: pytest.MonkeyPatch

@@ -18,9 +18,7 @@ def test_new_places_exist() -> None:
         assert found is None or isinstance(found.loader, moved_modules._Moved), old
 
 
-@pytest.mark.parametrize(
-    "old", ["graph", "graph.emit.coming_lines", "frontends.jit", "choosing", "cli", "maths.exp"]
-)
+@pytest.mark.parametrize("old", ["graph", "graph.emit.coming_lines", "frontends.jit", "choosing", "cli", "maths.exp"])
 def test_an_old_path_names_the_new_one(old: str) -> None:
     package = old.partition(".")[0]
     with pytest.raises(

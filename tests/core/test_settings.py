@@ -46,9 +46,7 @@ def test_every_setting_has_wrong_values() -> None:
     assert set(REFUSED) == set(settings.SETTINGS)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values]
-)
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
 def test_a_wrong_value_is_said(name: str, value: str, private_cache: Path) -> None:
     """Either an error or one line on stderr names the variable or what it holds; never a traceback."""
     others = {"JITKERNELS_TUNE": "replay"}  # which asks for the threads
@@ -116,8 +114,7 @@ def test_a_misspelt_name_is_said_once(private_cache: Path) -> None:
     first, *said = done.stderr.splitlines()
     assert first == "imported"
     assert sorted(line.split(": ")[0] for line in said) == sorted(
-        f"there is no setting {name!r}"
-        for name in ("JITKERNELS_TUNNE", "jitkernels_policy", "JITKERNELS_WHATEVER")
+        f"there is no setting {name!r}" for name in ("JITKERNELS_TUNNE", "jitkernels_policy", "JITKERNELS_WHATEVER")
     )
     assert any(line.endswith("did you mean JITKERNELS_TUNE?") for line in said)
     assert any(line.endswith("did you mean JITKERNELS_POLICY?") for line in said)
@@ -153,9 +150,7 @@ def test_what_is_accepted_is_what_is_said() -> None:
     for right in (least, most, 12):
         assert int(setting.check(f" {right} ")) == right
     for wrong in (least - 1, most + 1, 10**20, 10**5000):
-        with pytest.raises(
-            UnknownNameError, match=f"NUM_THREADS: expected an int from {least} to {most}, got"
-        ):
+        with pytest.raises(UnknownNameError, match=f"NUM_THREADS: expected an int from {least} to {most}, got"):
             setting.check(f"{decimal.Decimal(wrong):f}")
 
 

@@ -158,9 +158,7 @@ ALLOWED_CLASSES: dict[str, int] = {
 def _pattern() -> re.Pattern[str]:
     words = "|".join(sorted({one for listed in PRIVATE_WORDS.values() for one in listed.split()}))
     capital = "|".join(one.capitalize() for one in words.split("|"))
-    phrases = "|".join(
-        one.replace(" ", r"\s+(?:# )?") for listed in PRIVATE_PHRASES.values() for one in listed
-    )
+    phrases = "|".join(one.replace(" ", r"\s+(?:# )?") for listed in PRIVATE_PHRASES.values() for one in listed)
     return re.compile(rf"(?<![A-Za-z])(?:{words})(?![a-z])|(?:{capital})(?![a-z])|{phrases}")
 
 
@@ -172,9 +170,7 @@ def _texts() -> dict[str, str]:
     """Code and docs, by path. This file has the words themselves; the licence and generated tables have none."""
     files = [*ROOT.glob("*.md")]
     for folder in ("jitkernels", "tests", "docs", "bench", "examples"):
-        files += [
-            file for kind in ("py", "pyi", "md", "c", "h") for file in (ROOT / folder).rglob(f"*.{kind}")
-        ]
+        files += [file for kind in ("py", "pyi", "md", "c", "h") for file in (ROOT / folder).rglob(f"*.{kind}")]
     own = Path(__file__)
     return {
         file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8")
@@ -238,8 +234,7 @@ def test_no_class_name_is_used_twice() -> None:
     twice = {name: at for name, at in found.items() if len(at) > 1}
     now = {name: len(twice.get(name, [])) for name in ALLOWED_CLASSES}
     print(  # noqa: T201  # for whoever lowers the table
-        "lower ALLOWED_CLASSES:",
-        {name: count for name, count in now.items() if count < ALLOWED_CLASSES[name]},
+        "lower ALLOWED_CLASSES:", {name: count for name, count in now.items() if count < ALLOWED_CLASSES[name]}
     )
     assert not {name: at for name, at in twice.items() if len(at) > ALLOWED_CLASSES.get(name, 1)}
 
@@ -259,9 +254,7 @@ def test_private_words_are_noticed(text: str, words: dict[str, int]) -> None:
 
 def test_names_used_twice_are_noticed() -> None:
     assert set(modules_named_twice(["jitkernels/a/plan.py", "jitkernels/b/plan.py"])) == {"plan"}
-    assert not modules_named_twice(
-        ["jitkernels/refer/gru.py", "jitkernels/gen/gru.py", "jitkernels/gen/__init__.py"]
-    )
+    assert not modules_named_twice(["jitkernels/refer/gru.py", "jitkernels/gen/gru.py", "jitkernels/gen/__init__.py"])
     assert classes_of("class A:\n def f(self):\n  class A: ...") == ["A", "A"]
 
 
@@ -279,9 +272,7 @@ def measured() -> str:
         if path.startswith("jitkernels/") and path.endswith(".py"):
             classes.update(classes_of(text))
     kept = {folder: count for folder, count in sorted(words.items()) if count}
-    return (
-        f"ALLOWED_WORDS = {kept}\nALLOWED_CLASSES = { {n: c for n, c in sorted(classes.items()) if c > 1} }"
-    )
+    return f"ALLOWED_WORDS = {kept}\nALLOWED_CLASSES = { {n: c for n, c in sorted(classes.items()) if c > 1} }"
 
 
 if __name__ == "__main__":

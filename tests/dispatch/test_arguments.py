@@ -68,10 +68,7 @@ def testread_only(row: cases.Row, name: str) -> None:
             arrays = signature.sample()
             arrays[i] = read_only(arrays[i])
             _assert_refused(kernel.callable, arrays, f"{attr.name}: {parameter.name}: expected")
-    inputs = [
-        read_only(a) if p.role == "in" else a
-        for a, p in zip(signature.sample(), signature.arrays, strict=True)
-    ]
+    inputs = [read_only(a) if p.role == "in" else a for a, p in zip(signature.sample(), signature.arrays, strict=True)]
     kernel.callable(*inputs)
 
 
@@ -106,9 +103,7 @@ def _overlapping(signature: Signature, i: int, j: int, distance: int) -> list[An
     room = np.zeros(2 * item + max(arrays[i].nbytes, arrays[j].nbytes) + 64, np.uint8)
     first = item + (-room.ctypes.data) % item
     for position, offset in ((i, first), (j, first + distance * step)):
-        shared: AnyArray = np.ndarray(
-            arrays[position].shape, arrays[position].dtype, buffer=room, offset=offset
-        )
+        shared: AnyArray = np.ndarray(arrays[position].shape, arrays[position].dtype, buffer=room, offset=offset)
         arrays[position] = shared
     return arrays
 

@@ -107,9 +107,7 @@ def backwards(value: AnyArray) -> AnyArray:
 
 
 def unaligned(value: AnyArray) -> AnyArray:
-    array: AnyArray = np.ndarray(
-        value.shape, value.dtype, buffer=np.zeros(value.nbytes + 1, np.uint8), offset=1
-    )
+    array: AnyArray = np.ndarray(value.shape, value.dtype, buffer=np.zeros(value.nbytes + 1, np.uint8), offset=1)
     array[...] = value
     return array
 
@@ -181,9 +179,7 @@ def _check_calls(row: Row, memory: Sequence[str]) -> None:
 def test_lists_and_integers_count_as_double(row: Row) -> None:
     _, given = example(row, "float64")
     assert_right(row, function_of(row)(**arrays_only(given, lambda value: value.tolist())), given, "float64")
-    integers = arrays_only(
-        given, lambda value: np.rint(value).astype(np.int32) if value.dtype.kind == "f" else value
-    )
+    integers = arrays_only(given, lambda value: np.rint(value).astype(np.int32) if value.dtype.kind == "f" else value)
     assert_right(row, function_of(row)(**integers), arrays_only(integers, _as_double), "float64", slack=2)
 
 
@@ -247,9 +243,7 @@ def test_axis(row: Row) -> None:
         return
     first = next(iter(parameters))
     value = np.random.default_rng(1).uniform(-2, 2, (3, 4, 5)).astype(np.float32)
-    whole = {
-        name: 2 for name in integer_options_of(row) if parameters[name].default is inspect.Parameter.empty
-    }
+    whole = {name: 2 for name in integer_options_of(row) if parameters[name].default is inspect.Parameter.empty}
     function = partial(function_of(row), **whole)
     for axis in (-3, -2, -1, 0, 1, 2):
         expected = function(**{first: np.moveaxis(value, axis, -1).copy()})
@@ -257,9 +251,7 @@ def test_axis(row: Row) -> None:
         outs = tuple(np.zeros_like(e) for e in wanted)
         out = outs if isinstance(expected, tuple) else outs[0]
         assert function(**{first: value}, axis=axis, out=out) is out
-        for got, written, right in zip(
-            as_tuple(function(**{first: value}, axis=axis)), outs, wanted, strict=True
-        ):
+        for got, written, right in zip(as_tuple(function(**{first: value}, axis=axis)), outs, wanted, strict=True):
             np.testing.assert_allclose(got, right, rtol=1e-6)
             np.testing.assert_allclose(written, right, rtol=1e-6)
     for wrong in (3, -4, 1.5, "x", None):

@@ -119,9 +119,7 @@ def layouts(value: AnyArray, seed: int) -> AnyArray:
     generator = np.random.default_rng(seed)
     order = generator.permutation(value.ndim)
     steps = [int(generator.choice([-2, -1, 1, 1, 3])) for _ in order]
-    room = np.zeros(
-        [value.shape[axis] * abs(step) for axis, step in zip(order, steps, strict=True)], value.dtype
-    )
+    room = np.zeros([value.shape[axis] * abs(step) for axis, step in zip(order, steps, strict=True)], value.dtype)
     view = room[tuple(slice(None, None, step) for step in steps)].transpose(np.argsort(order))
     view[...] = value
     return view
@@ -171,9 +169,7 @@ TABLES: dict[str, Callable[[AnyArray], AnyArray]] = {
 def test_tables_that_lie_otherwise(form: str, pool: Literal["sum", "mean", "max"]) -> None:
     """Few ids and many, of any dtype and layout, of tables in any memory."""
     generator = np.random.default_rng(0)
-    for dtype, width, (height, columns) in itertools.product(
-        FLOATS, (1, 7, 40), ((1, 1), (2, 5), (9, 3), (60, 2))
-    ):
+    for dtype, width, (height, columns) in itertools.product(FLOATS, (1, 7, 40), ((1, 1), (2, 5), (9, 3), (60, 2))):
         table = TABLES[form](generator.uniform(-1, 1, (50, width)).astype(dtype))
         ids = generator.integers(0, 50, (height, columns))
         wide = "float64" if form == "int32" else "float32" if form == "float16" else dtype
@@ -193,9 +189,7 @@ def test_no_row_of_such_a_table_is_made_up(form: str, wrong: int) -> None:
         ids = ids.astype(np.uint64)
         jk.emb_seq_pool(table, ids)
     ids[2, 1] = wrong
-    with pytest.raises(
-        DataIndexError, match=r"at \[2, 1\]|ids: expected integers of 64 bits with a sign, got"
-    ):
+    with pytest.raises(DataIndexError, match=r"at \[2, 1\]|ids: expected integers of 64 bits with a sign, got"):
         jk.emb_seq_pool(table, ids, out=out)
     assert (out == 7).all()
 
@@ -215,9 +209,7 @@ def test_what_cannot_be_picked_from(table: Argument, ids: Argument) -> None:
     fields = {"n": int, "w": int, "k": int, "dtype": str}
     arrays = (table, ids, Argument("out", "out", "w"))
     with pytest.raises(RegistrationError, match="array ids: picks: expected the name of an input"):
-        type(
-            "PickingAttr", (KernelAttr,), {"__annotations__": fields, "arrays": arrays}, kernel_type="PICKING"
-        )
+        type("PickingAttr", (KernelAttr,), {"__annotations__": fields, "arrays": arrays}, kernel_type="PICKING")
 
 
 def apart(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
@@ -264,7 +256,5 @@ def test_matrices_of_every_shape_by_rows_and_squares(lay: Any, dtype: str) -> No
 def rest(whole: AnyArray, view: AnyArray) -> AnyArray:
     """The elements of an array that a view of it leaves out."""
     taken = np.zeros(whole.size, bool)
-    np.lib.stride_tricks.as_strided(taken, view.shape, [stride // view.itemsize for stride in view.strides])[
-        ...
-    ] = True
+    np.lib.stride_tricks.as_strided(taken, view.shape, [stride // view.itemsize for stride in view.strides])[...] = True
     return whole[~taken]

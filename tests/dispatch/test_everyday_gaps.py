@@ -15,9 +15,7 @@ from jitkernels.tools.testing.guard_pages import Guarded
 
 
 @pytest.mark.parametrize("row", rows())
-@pytest.mark.parametrize(
-    "kinds", [("float32", "float32"), ("float64", "float64"), ("int16", "float32")], ids=str
-)
+@pytest.mark.parametrize("kinds", [("float32", "float32"), ("float64", "float64"), ("int16", "float32")], ids=str)
 def test_gaps_of_any_size(row: Row, kinds: tuple[str, str]) -> None:
     """One array or both, to and fro, one element again and again, over the ends of blocks."""
     function = function_of(row)
@@ -107,9 +105,7 @@ def test_nests_of_elements_with_gaps(row: Row) -> None:
         for gaps in {gaps[: len(given)] for gaps in some}:
             for side in ("start", "end"):
                 rooms = [
-                    Guarded(
-                        np.repeat(array[:: 1 if gap > 0 else -1], abs(gap))[: (n - 1) * abs(gap) + 1], side
-                    )
+                    Guarded(np.repeat(array[:: 1 if gap > 0 else -1], abs(gap))[: (n - 1) * abs(gap) + 1], side)
                     for array, gap in zip(given, gaps, strict=True)
                 ]
                 apart = [room.array[::gap] for room, gap in zip(rooms, gaps, strict=True)]

@@ -41,8 +41,7 @@ def nests(row: Row) -> list[int]:
     return [
         int(table._contexts[key][Known.ENTRY])
         for key in sorted(table._listed)
-        if key & CONVERTING
-        and max(key >> ADDRESS_BITS & forms, key >> ADDRESS_BITS + KIND_BITS & forms) < NUMBER
+        if key & CONVERTING and max(key >> ADDRESS_BITS & forms, key >> ADDRESS_BITS + KIND_BITS & forms) < NUMBER
     ]
 
 
@@ -88,9 +87,7 @@ def check(row: Row, kinds: Sequence[str], sizes: Sequence[int] = SIZES) -> None:
 def test_every_pair_of_dtypes(row: Row) -> None:
     for kinds in all_kinds(row):
         check(row, kinds)
-    known = [
-        kinds for kinds in all_kinds(row) if {*kinds} <= {*dtypes.TABLE} and {*kinds} != {wide_of(kinds)}
-    ]
+    known = [kinds for kinds in all_kinds(row) if {*kinds} <= {*dtypes.TABLE} and {*kinds} != {wide_of(kinds)}]
     converts = fused_casts.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
     assert sum(entry != 0 for entry in nests(row)) == (len(known) if converts else 0)
 
@@ -111,9 +108,7 @@ def test_generated_kernels_convert(row: Row) -> None:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("kinds", [("int8", "uint8"), ("float32", "int16"), ("bool", "float64")], ids=str)
-def test_a_mistake_in_the_order_of_dtypes_is_seen(
-    kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_in_the_order_of_dtypes_is_seen(kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = fused_casts.nest_of
     monkeypatch.setattr(fused_casts, "nest_of", lambda kernel, names: right(kernel, names[::-1]))
     with pytest.raises(AssertionError, match=kinds[0]):
@@ -174,9 +169,7 @@ def test_another_pick_has_another_nest() -> None:
     assert table is not None
     table.put(table.key(attr.fields()), kernel.address, long=False)
     expected = np.empty(960)
-    KernelFuncs.cache().get(jk.VSigmoidAttr(n=960, dtype="float64"), found)(
-        given.astype(np.float64), expected
-    )
+    KernelFuncs.cache().get(jk.VSigmoidAttr(n=960, dtype="float64"), found)(given.astype(np.float64), expected)
     for _ in range(3):
         assert bits(jk.vsigmoid(given)) == bits(expected)
     assert sorted(map(bool, nests(jk.VSigmoidAttr))) == [False, True]
@@ -241,6 +234,6 @@ def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatc
     for _ in range(3):
         assert bits(jk.vmul(*given)) == bits(np.multiply(*given, dtype=np.float64))
     assert nests(jk.VMulAttr) == [0]
-    assert [
-        record.message for record in caplog.records if "falling back to separate casts" in record.message
-    ] == ["vmul_float64_of_int8_uint8 cannot be built, falling back to separate casts: no compiler"]
+    assert [record.message for record in caplog.records if "falling back to separate casts" in record.message] == [
+        "vmul_float64_of_int8_uint8 cannot be built, falling back to separate casts: no compiler"
+    ]

@@ -24,13 +24,8 @@ RIGHT: dict[str, Callable[[AnyArray], AnyArray]] = {
 SHAPES = ((40,), (1, 1), (25, 90), (33, 9), (9, 8, 17), (11, 2, 3, 10))
 LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
     "plain": lambda x: x,
-    **{
-        name: array_layouts.EVERYWHERE[name]
-        for name in ("strided", "columns", "reversed", "Fortran", "repeated")
-    },
-    "axes in another order": lambda x: np.ascontiguousarray(np.moveaxis(x, -1, 0)).transpose(
-        *range(1, x.ndim), 0
-    ),
+    **{name: array_layouts.EVERYWHERE[name] for name in ("strided", "columns", "reversed", "Fortran", "repeated")},
+    "axes in another order": lambda x: np.ascontiguousarray(np.moveaxis(x, -1, 0)).transpose(*range(1, x.ndim), 0),
     "a third of a row": lambda x: np.repeat(x, 3, -1)[..., ::3],
 }
 

@@ -46,9 +46,7 @@ class Failing:
         return "failing"
 
 
-@pytest.mark.parametrize(
-    "axis", [np.bool_(True), np.float64(1), True, 1.0, np.array([1]), Failing()], ids=repr
-)
+@pytest.mark.parametrize("axis", [np.bool_(True), np.float64(1), True, 1.0, np.array([1]), Failing()], ids=repr)
 def test_an_axis_is_no_other_number(axis: Any) -> None:
     x = numbers(6, "float32").reshape(2, 3)
     jk.softmax(x, axis=1)
@@ -119,9 +117,7 @@ def test_a_default_counts_as_what_is_given(row: Row, dtype: str) -> None:
         expected = bits(compiled(function_of(row), **plain, **rounded))
         assert bits(compiled(function_of(row), **plain)) == expected
         assert bits(compiled(function_of(row), *by_position(row, plain))) == expected
-        assert (
-            bits(compiled(function_of(row), **arrays_only(plain, np.asfortranarray), **rounded)) == expected
-        )
+        assert bits(compiled(function_of(row), **arrays_only(plain, np.asfortranarray), **rounded)) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,17 +129,13 @@ def test_lists_are_arrays(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [[1.0, 2], [1, 2], [[1.0], [2]], [np.float32(1), 2.0], [True, 1.0], [[1.0, 2.0], (3, 4.0)]],
-    ids=str,
+    "value", [[1.0, 2], [1, 2], [[1.0], [2]], [np.float32(1), 2.0], [True, 1.0], [[1.0, 2.0], (3, 4.0)]], ids=str
 )
 def test_lists_of_other_numbers(value: Any) -> None:
     assert bits(jk.vmul(value, value)) == bits((np.asarray(value) * np.asarray(value)).astype(np.float64))
 
 
-@pytest.mark.parametrize(
-    "value", [[[1.0], [2.0, 3.0]], [1.0, [2.0]], [[1.0], 2.0], [[1.0], None], [None]], ids=str
-)
+@pytest.mark.parametrize("value", [[[1.0], [2.0, 3.0]], [1.0, [2.0]], [[1.0], 2.0], [[1.0], None], [None]], ids=str)
 def test_lists_that_are_no_arrays(value: Any) -> None:
     with pytest.raises(JitKernelsError, match="x: expected real numbers"):
         jk.vmul(value, 2.0)

@@ -11,17 +11,7 @@ import cases
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-from test_everyday import (
-    SAME_VALUES,
-    Keywords,
-    Row,
-    as_double,
-    as_tuple,
-    assert_right,
-    example,
-    function_of,
-    read_only,
-)
+from test_everyday import SAME_VALUES, Keywords, Row, as_double, as_tuple, assert_right, example, function_of, read_only
 
 import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
@@ -167,12 +157,7 @@ def test_what_overlaps_itself() -> None:
     assert taken > 10
     room = np.zeros((7, 5, 9, 8), np.float32)
     views = [room[::2, ::2, 1, ::2].transpose(order) for order in itertools.permutations(range(3))]
-    views += [
-        room[1].T[::-2, ::3],
-        np.einsum("iij->ij", room[:, :5, :, 0][:5])[::-1],
-        room[:0],
-        room[:1, :, :1],
-    ]
+    views += [room[1].T[::-2, ::3], np.einsum("iij->ij", room[:, :5, :, 0][:5])[::-1], room[:0], room[:1, :, :1]]
     for out in views:
         for _ in range(2):
             jk.vexp(np.ones(out.shape, np.float32), out=out)

@@ -15,13 +15,7 @@ from jitkernels.attrs.schema.schema_queries import integer_options_of
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.dispatch.operators import Everyday
-from jitkernels.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    AttrError,
-    JitKernelsError,
-    RegistrationError,
-)
+from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, JitKernelsError, RegistrationError
 
 MOST = (1 << 63) - 1
 
@@ -101,10 +95,7 @@ def counted_nest(attr: ToyCountAttr) -> LoopNest:
     return LoopNest(f"toy_count_{attr.dtype}", attr.signature().c_arguments, body, extent=1)
 
 
-ROWS: Sequence[tuple[Any, Any, Any]] = (
-    (ToyRepeatAttr, repeated, repeated_nest),
-    (ToyCountAttr, counted, counted_nest),
-)
+ROWS: Sequence[tuple[Any, Any, Any]] = ((ToyRepeatAttr, repeated, repeated_nest), (ToyCountAttr, counted, counted_nest))
 for _row, _reference, _nest in ROWS:
     implements(_row, name="refer")(_reference)
     implements(_row, name="gen")(_nest)

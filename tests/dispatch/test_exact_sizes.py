@@ -36,9 +36,7 @@ def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) 
         function_of(row)(**used, out=passed(tuple(guard.array for guard in outs)))
         assert all(guard.intact() for guard in outs), form
         results = [guard.array for guard in outs]
-        if form == "wide" and inputs_of(
-            row
-        ):  # sums that a row promises to round to its dtype are other ones there
+        if form == "wide" and inputs_of(row):  # sums that a row promises to round to its dtype are other ones there
             assert_right(row, passed(tuple(results)), used, "float64", slack=4)
         else:
             assert_right(row, passed(in_dtype(results, "float32")), given, slack=4)

@@ -84,9 +84,7 @@ def _kernel_call(row: Row, random: np.random.Generator) -> Attempt:
     cases = _cases(row)
     attr = cases[int(random.integers(len(cases)))]
     function = jk.KernelFuncs.cache().at(attr)
-    return Attempt(
-        f"{attr.name} kernel", function, attr.signature().sample(int(random.integers(3))), {}, [], row, attr
-    )
+    return Attempt(f"{attr.name} kernel", function, attr.signature().sample(int(random.integers(3))), {}, [], row, attr)
 
 
 @functools.cache
@@ -168,17 +166,7 @@ def _spoil_arity(made: Attempt, random: np.random.Generator) -> None:
         made.named[parameter] = made.arguments[0] if made.arguments else 1
         made.hostility.append(f"{parameter} by name")
     elif made.attr is None:
-        wrong: list[Any] = [
-            (),
-            (None,),
-            (None, None),
-            [],
-            "text",
-            5,
-            np.zeros(0),
-            np.zeros((1, 1, 1)),
-            np.int64(3),
-        ]
+        wrong: list[Any] = [(), (None,), (None, None), [], "text", 5, np.zeros(0), np.zeros((1, 1, 1)), np.int64(3)]
         made.named["out"] = wrong[int(random.integers(len(wrong)))]
         made.hostility.append(f"out={made.named['out']!r}")
 

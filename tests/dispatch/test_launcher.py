@@ -117,9 +117,7 @@ def functions_result(row: Row) -> tuple[Any, ...]:
     """What the kernel itself gives for the example."""
     _, given = example(row)
     call = row.call(**given)
-    arrays = [
-        np.empty(shape, p.numpy) for shape, p in zip(call.shapes, call.attr.signature().outputs, strict=True)
-    ]
+    arrays = [np.empty(shape, p.numpy) for shape, p in zip(call.shapes, call.attr.signature().outputs, strict=True)]
     flat = [a.reshape(p.shape) for a, p in zip(arrays, call.attr.signature().outputs, strict=True)]
     jk.KernelFuncs.cache().of_class(call.attr).run_as(call.attr, [*call.inputs, *flat])
     return tuple(arrays)
@@ -147,10 +145,7 @@ def test_calls_leak_nothing(row: Row) -> None:
     for _ in range(CALLS):
         function(*arrays)
     after = [sys.getallocatedblocks(), *(sys.getrefcount(value) for value in watched)]
-    assert all(abs(one - other) < CALLS // 100 for one, other in zip(before, after, strict=True)), (
-        before,
-        after,
-    )
+    assert all(abs(one - other) < CALLS // 100 for one, other in zip(before, after, strict=True)), (before, after)
 
 
 @pytest.mark.parametrize("row", cases.every_form())

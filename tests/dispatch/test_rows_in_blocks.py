@@ -15,11 +15,7 @@ from jitkernels.benchmarks.peers import array_layouts
 from jitkernels.errors import JitKernelsError
 from jitkernels.tools import testing
 
-ROWS = [
-    pytest.param(row, id=row.kernel_type.name.lower())
-    for row in all_rows()
-    if inputs_of(row) and spread_of(row)
-]
+ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if inputs_of(row) and spread_of(row)]
 MOST = 1 << 21
 FORMS: dict[str, Callable[[Any], Any]] = {
     "strided": testing.arguments.strided,
@@ -90,6 +86,4 @@ def test_matrices_that_lie_turned_in_calls_that_python_serves(name: str) -> None
                 got = getattr(jk, name)(*given, *more)
                 np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-12)
             with jk.use("refer"):
-                np.testing.assert_allclose(
-                    getattr(jk, name)(one, other, *more), right, rtol=1e-12, atol=1e-12
-                )
+                np.testing.assert_allclose(getattr(jk, name)(one, other, *more), right, rtol=1e-12, atol=1e-12)

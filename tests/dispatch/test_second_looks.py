@@ -16,9 +16,7 @@ from jitkernels.tuning.tuner import Candidate, contest
 
 
 def entrants(**candidates: dict[str, Any]) -> list[Candidate]:
-    return [
-        Candidate(name.rstrip("_"), variant, lambda: jk.get_refer) for name, variant in candidates.items()
-    ]
+    return [Candidate(name.rstrip("_"), variant, lambda: jk.get_refer) for name, variant in candidates.items()]
 
 
 @pytest.mark.parametrize(("seconds", "timed"), [(0.9 * LEAST_FOR_THREADS, False), (1e-3, True)])
@@ -40,9 +38,7 @@ def test_who_was_right_is_not_checked_again() -> None:
     asked: list[None] = []
     earlier = Record((Measured("known", {}, 2e-3),))
     for field in ([known], [known, wrong]):
-        found = contest(
-            attr, field, lambda *arrays: asked.append(jk.get_refer(attr)(*arrays)), earlier=earlier
-        )
+        found = contest(attr, field, lambda *arrays: asked.append(jk.get_refer(attr)(*arrays)), earlier=earlier)
         assert (found.pick.implementation, len(asked)) == ("known", len(field) - 1)
     assert "the reference gives" in (found.candidates[1].error or "")
 

@@ -94,8 +94,7 @@ def of_all_sizes(dtype: str, step: int) -> list[float]:
     """Numbers with each of some exponents, the largest among them, of both signs."""
     info = np.finfo(dtype)
     powers = np.ldexp(
-        np.array(1.0, dtype),
-        [*range(info.minexp, info.maxexp - 3, step), *range(info.maxexp - 3, info.maxexp)],
+        np.array(1.0, dtype), [*range(info.minexp, info.maxexp - 3, step), *range(info.maxexp - 3, info.maxexp)]
     )
     sizes = [*(float(one * times) for one in powers for times in (1.0, 1.9)), float(info.max)]
     return [sign * size for size in sizes for sign in (1, -1)]
@@ -143,9 +142,7 @@ def test_code_without_a_module_is_warned_of() -> None:
     exec("def function(x):\n    x[...] = np.log1p(x)", names)  # as in a console or a notebook
     compiled = jk.jit(names["function"])
     for _ in range(2):
-        assert [text for text, _ in warned(compiled, np.full(SIZE, -2.0))] == [
-            "invalid value encountered in log1p"
-        ]
+        assert [text for text, _ in warned(compiled, np.full(SIZE, -2.0))] == ["invalid value encountered in log1p"]
 
 
 def raised(function: Callable[..., Any], *args: Any) -> str:

@@ -66,9 +66,7 @@ def test_factors_of_any_sign_and_size(scale: float, causal: bool, queries: int) 
     for dtype, off in (("float32", 1e-5), ("float64", 1e-12)):
         q, k, v = (generator.standard_normal((2, rows, D)).astype(dtype) for rows in (queries, 50, 50))
         want = expected(q, k, v, causal=causal, scale=float(np.dtype(dtype).type(scale)))
-        np.testing.assert_allclose(
-            jk.attention(q, k, v, causal=causal, scale=scale), want, rtol=off, atol=off
-        )
+        np.testing.assert_allclose(jk.attention(q, k, v, causal=causal, scale=scale), want, rtol=off, atol=off)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -76,9 +74,7 @@ def test_factors_of_any_sign_and_size(scale: float, causal: bool, queries: int) 
 def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: int) -> None:
     """Whatever is hidden, in however many parts: to the last bit the same for any number of threads."""
     jk.set_num_threads(threads)
-    attr = jk.AttentionAttr(
-        batch=1, heads=4, kv_heads=2, queries=2, keys=5000, d=16, dv=9, dtype="float64", **flags
-    )
+    attr = jk.AttentionAttr(batch=1, heads=4, kv_heads=2, queries=2, keys=5000, d=16, dv=9, dtype="float64", **flags)
     found = implementation(jk.AttentionAttr, "gen")
     assert {"parallel": True, "split": True} in found.variants(attr)
     q, k, v = (np.random.default_rng(3).standard_normal(array.shape) for array in attr.signature().arrays[:3])
@@ -119,17 +115,7 @@ def test_masks_of_batches_that_pass_through_buffers(heads: int, form: Any) -> No
                 np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
-OF_FEW = (
-    (3, 1, 1, 6),
-    (1, 1, 1, 6),
-    (6,),
-    (5, 6),
-    (1, 6),
-    (3, 1, 5, 6),
-    (4, 1, 6),
-    (1, 4, 1, 6),
-    (3, 4, 1, 1),
-)
+OF_FEW = ((3, 1, 1, 6), (1, 1, 1, 6), (6,), (5, 6), (1, 6), (3, 1, 5, 6), (4, 1, 6), (1, 4, 1, 6), (3, 4, 1, 1))
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8", ">f4"])

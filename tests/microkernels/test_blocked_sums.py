@@ -52,9 +52,7 @@ def summed(row: Any) -> str:
         short, long = (sizes.changed(base, {name: length}) for length in (8, 8 << 10))
         if short is None or long is None:
             continue
-        growth = [
-            getattr(long.tolerance(), one) - getattr(short.tolerance(), one) for one in ("ulp", "terms")
-        ]
+        growth = [getattr(long.tolerance(), one) - getattr(short.tolerance(), one) for one in ("ulp", "terms")]
         if 0 < max(growth) < 30:
             return name
     return ""
@@ -135,14 +133,8 @@ EXPRESSIONS: dict[str, tuple[Callable[[Any], Any], Callable[[int], Sequence[tupl
     "means": (lambda x: x.mean(axis=-1), lambda n: [(1, n), (3, n)]),
     "products": (lambda x: (x * 1).sum(axis=-1), lambda n: [(4, n)]),
     "slices": (lambda x: x[:, 1:-1].sum(), lambda n: [(3, n + 2), (n, 3), (n, 40), (max(n // 40, 1), 42)]),
-    "planes": (
-        lambda x: x[:, 1:-1, 1:].sum(axis=(1, 2)),
-        lambda n: [(2, 3, n + 1), (2, n + 2, 3), (2, n + 2, 40)],
-    ),
-    "planes beside": (
-        lambda x: x[:, 1:-1, 1:].sum(axis=(0, 1)),
-        lambda n: [(n, 3, 4), (n, 5, 40), (3, n + 2, 3)],
-    ),
+    "planes": (lambda x: x[:, 1:-1, 1:].sum(axis=(1, 2)), lambda n: [(2, 3, n + 1), (2, n + 2, 3), (2, n + 2, 40)]),
+    "planes beside": (lambda x: x[:, 1:-1, 1:].sum(axis=(0, 1)), lambda n: [(n, 3, 4), (n, 5, 40), (3, n + 2, 3)]),
     "several": (lambda x: (x.sum(axis=1), x.max(axis=1))[0], lambda n: [(3, n), (n, 3)]),
 }
 

@@ -50,9 +50,7 @@ def test_what_is_refused_is_said(library: str) -> None:
 @pytest.mark.parametrize("trans_b", [False, True])
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 70, 50), (64, 64, 4099), (200, 200, 64), (3, 5, 0), (2, 0, 7)])
-def test_extremes_of_all_sizes(
-    library: str, trans_b: bool, kind: str, parallel: bool, m: int, n: int, k: int
-) -> None:
+def test_extremes_of_all_sizes(library: str, trans_b: bool, kind: str, parallel: bool, m: int, n: int, k: int) -> None:
     """Results are larger than 24 bits, and are read by nobody before they are whole."""
     attr = jk.MatMulInt8Attr(m=m, n=n, k=k, a_dtype=kind, trans_b=trans_b)
     found = implementation(jk.MatMulInt8Attr, library)

@@ -92,12 +92,7 @@ def test_tiles_of_other_targets(target: cpu_target.Target, monkeypatch: pytest.M
     if own.vector_bytes < target.vector_bytes:
         pytest.skip(f"vectors of {target.vector_bytes} bytes do not exist here")
     monkeypatch.setattr(cpu_target, "target", lambda: replace(target, name=own.name, features=own.features))
-    for m, n, k, trans_b in (
-        (31, 33, 17, False),
-        (100, 60, 50, True),
-        (5, 1, 100, False),
-        (300, 20, 300, False),
-    ):
+    for m, n, k, trans_b in ((31, 33, 17, False), (100, 60, 50, True), (5, 1, 100, False), (300, 20, 300, False)):
         attr = MatMulAttr(m=m, n=n, k=k, trans_b=trans_b)
         a, b, c = operands(attr)
         for variant in variants(attr):

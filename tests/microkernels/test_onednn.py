@@ -43,9 +43,7 @@ def test_it_is_found_with_version_and_place() -> None:
 
 
 def test_a_library_with_threads_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        library, "_version", lambda found: SimpleNamespace(major=3, minor=13, patch=0, cpu_runtime=4)
-    )
+    monkeypatch.setattr(library, "_version", lambda found: SimpleNamespace(major=3, minor=13, patch=0, cpu_runtime=4))
     library.library.cache_clear()
     try:
         found, reason = library.status()

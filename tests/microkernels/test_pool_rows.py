@@ -44,16 +44,7 @@ def joined_rows(pool: str, dtype: str, width: int, looked_up: bool) -> Callable[
     is_scaled, scale = pool == "mean", np.dtype(dtype).type(SCALE)
 
     def body(
-        x: Any,
-        y: Any,
-        ids: Any,
-        stride: int,
-        rows: int,
-        columns: int,
-        is_more: int,
-        step: int,
-        begin: int,
-        end: int,
+        x: Any, y: Any, ids: Any, stride: int, rows: int, columns: int, is_more: int, step: int, begin: int, end: int
     ) -> None:
         if is_scaled:
             if looked_up:
@@ -70,9 +61,7 @@ def joined_rows(pool: str, dtype: str, width: int, looked_up: bool) -> Callable[
 
 def true(pool: str, rows: AnyArray) -> AnyArray:
     """Exact, as the numbers of these tests are small."""
-    found: AnyArray = (
-        rows.max(axis=0) if pool == "max" else rows.sum(axis=0) * (SCALE if pool == "mean" else 1)
-    )
+    found: AnyArray = rows.max(axis=0) if pool == "max" else rows.sum(axis=0) * (SCALE if pool == "mean" else 1)
     return found
 
 

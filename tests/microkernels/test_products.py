@@ -35,9 +35,7 @@ def test_every_way_gives_the_product(trans_a: bool, trans_b: bool) -> None:
         a = generator.standard_normal((k, m) if trans_a else (m, k)).astype(dtype)
         b = generator.standard_normal((n, k) if trans_b else (k, n)).astype(dtype)
         c = np.full((m, n), 2.0 if beta else np.nan, dtype)
-        Kernel(attr, implementation(MatMulAttr, "gen"), {"algorithm": "any", "parallel": True}).callable(
-            a, b, c
-        )
+        Kernel(attr, implementation(MatMulAttr, "gen"), {"algorithm": "any", "parallel": True}).callable(a, b, c)
         right = (a.T if trans_a else a).astype("f8") @ (b.T if trans_b else b) + beta * 2
         assert np.all(np.abs(c - right) <= 8 * (k + 4) * np.finfo(dtype).eps), attr
 

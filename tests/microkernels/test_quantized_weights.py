@@ -22,17 +22,12 @@ COLUMNS = STREAMED // DEPTH + 3
         (jk.matmul_int4, "uint8", 64, "int8"),
     ],
 )
-def test_weights_from_memory_give_what_those_from_caches_do(
-    function: Any, dtype: str, size: int, rounded: str
-) -> None:
+def test_weights_from_memory_give_what_those_from_caches_do(function: Any, dtype: str, size: int, rounded: str) -> None:
     generator = np.random.default_rng(0)
     groups = DEPTH // size
     weights = generator.integers(0, 256, (COLUMNS, groups, size), np.uint8).view(dtype)
     scale = generator.random((COLUMNS, groups), np.float32)
     a = generator.random(DEPTH * (2 if dtype == "uint8" else 1), np.float32)
     half = COLUMNS // 2
-    parts = [
-        function(a, weights[some], scale[some], rounded=rounded)
-        for some in (slice(half), slice(half, COLUMNS))
-    ]
+    parts = [function(a, weights[some], scale[some], rounded=rounded) for some in (slice(half), slice(half, COLUMNS))]
     assert np.array_equal(function(a, weights, scale, rounded=rounded), np.concatenate(parts))

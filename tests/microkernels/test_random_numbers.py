@@ -19,11 +19,7 @@ from jitkernels.runtime.loading import loader
 KNOWN = (
     ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
     ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    (
-        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
-        (0xA4093822, 0x299F31D0),
-        "d16cfe09 94fdcceb 5001e420 24126ea1",
-    ),
+    ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0), "d16cfe09 94fdcceb 5001e420 24126ea1"),
 )
 """Counter, key and words of philox4x32-10 in the file ``kat_vectors`` of Random123."""
 COUNT = 200_000
@@ -54,9 +50,7 @@ def _compiled(given: AnyArray) -> AnyArray:
     entry = loader.entry_of(nest, nest.arguments)
     import ctypes
 
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-        entry.address()
-    )
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(entry.address())
     assert function(given.ctypes.data, words.ctypes.data, 1) == 0
     return words
 
@@ -121,13 +115,8 @@ def test_uniform_numbers_are_uniform(seed: int, dtype: str) -> None:
     assert u.max() < 1
     assert _distance(u, lambda x: x) < 1.95
     for bins in (16, 1000):
-        assert (
-            abs(_chi_square(np.bincount((u * bins).astype(int), minlength=bins), np.full(bins, COUNT / bins)))
-            < 4
-        )
-    cells = (u[::2] * 30).astype(int) * 30 + (u[1::2] * 30).astype(
-        int
-    )  # neighbours know nothing of each other
+        assert abs(_chi_square(np.bincount((u * bins).astype(int), minlength=bins), np.full(bins, COUNT / bins))) < 4
+    cells = (u[::2] * 30).astype(int) * 30 + (u[1::2] * 30).astype(int)  # neighbours know nothing of each other
     assert abs(_chi_square(np.bincount(cells, minlength=900), np.full(900, COUNT / 1800))) < 4
 
 

@@ -39,9 +39,7 @@ def called(dtype: str, width: int) -> Callable[[Any, Any, int], int]:
 def test_sums_of_every_length(monkeypatch: pytest.MonkeyPatch, dtype: str, width: int, masks: bool) -> None:
     target = cpu_target.target()
     if not masks:
-        monkeypatch.setattr(
-            cpu_target, "target", lambda: replace(target, features=target.features - {"avx512vl"})
-        )
+        monkeypatch.setattr(cpu_target, "target", lambda: replace(target, features=target.features - {"avx512vl"}))
     both = called(dtype, width)
     random = np.random.default_rng(width)
     for n in LENGTHS:

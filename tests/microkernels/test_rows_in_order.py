@@ -37,9 +37,7 @@ def test_columns_row_by_row(row: Any, dtype: str) -> None:
             x[..., 1:6][generator.random((*shape[:2], 5)) < 0.2] = value
         with np.errstate(all="ignore"):
             expected = ROWS[row](x.astype(np.longdouble), axis=1)
-        np.testing.assert_allclose(
-            reduced(row, x, dtype), expected.astype(dtype), rtol=8 * float(np.finfo(dtype).eps)
-        )
+        np.testing.assert_allclose(reduced(row, x, dtype), expected.astype(dtype), rtol=8 * float(np.finfo(dtype).eps))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -41,11 +41,7 @@ def test_several_results(amsgrad: bool, places: str) -> None:
     attr = jk.AdamAttr(n=N, amsgrad=amsgrad)
     given = attr.signature().sample()
     inputs = len(attr.signature().inputs)
-    at = {
-        "alike": itertools.repeat(3),
-        "apart": itertools.count(0),
-        "first apart": iter([*[5] * 5, 2, *[1] * 9]),
-    }
+    at = {"alike": itertools.repeat(3), "apart": itertools.count(0), "first apart": iter([*[5] * 5, 2, *[1] * 9])}
     arrays = [placed(array, next(at[places])) for array in given]
     plain, *streamed = kernels(attr)
     plain.callable(*arrays)

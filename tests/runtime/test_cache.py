@@ -136,9 +136,7 @@ def test_killed_while_building(private_cache: Path) -> None:
     assert built(python(KERNEL, private_cache)) == []
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, KILLS))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, KILLS))])
 def test_eight_cold_processes_killed(private_cache: Path, seed: int) -> None:
     """Whenever that is: what is there afterwards is whole, and the next process builds only what is not."""
     chance = random.Random(seed)
@@ -343,9 +341,7 @@ def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
     module = tmp_path / "loops.py"
 
     def run() -> tuple[bool, str]:
-        code = (
-            f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nsys.dont_write_bytecode = True\n{USE_LOOPS}"
-        )
+        code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nsys.dont_write_bytecode = True\n{USE_LOOPS}"
         printed = python(code, private_cache)
         return bool(built(printed)), printed.splitlines()[-1]
 
@@ -354,9 +350,7 @@ def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
     assert run() == (False, "values: 12.0 13.0 14.0")
     os.utime(module, (1, 1))
     assert run() == (False, "values: 12.0 13.0 14.0")
-    module.write_text(
-        LOOPS.replace("Says what it does.", "Says something else.").replace("STEP = 10", "STEP = 10  #")
-    )
+    module.write_text(LOOPS.replace("Says what it does.", "Says something else.").replace("STEP = 10", "STEP = 10  #"))
     assert run() == (False, "values: 12.0 13.0 14.0")
     module.write_text(LOOPS.replace("value + 1", "value + 2"))
     assert run() == (True, "values: 13.0 14.0 15.0")
@@ -369,9 +363,7 @@ def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
 def test_other_versions_are_other_folders() -> None:
     """Everything that decides machine code is in the name of the folder."""
 
-    assert {"cpu", "features", "system", "llvmlite", "numpy", "jitkernels"} <= set(
-        environment.environment_of_code()
-    )
+    assert {"cpu", "features", "system", "llvmlite", "numpy", "jitkernels"} <= set(environment.environment_of_code())
     timings = environment.environment_of_timings(2)
     assert timings.items() > environment.environment_of_code().items()
     assert hashing.digest(timings) != hashing.digest(environment.environment_of_timings(3))

@@ -113,9 +113,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("library")
     (folder / "squares.c").write_text(SQUARES)
     built = folder / "squares.so"
-    subprocess.run(
-        [*command, "-O2", "-shared", "-fPIC", str(folder / "squares.c"), "-o", str(built)], check=True
-    )
+    subprocess.run([*command, "-O2", "-shared", "-fPIC", str(folder / "squares.c"), "-o", str(built)], check=True)
     ffi = cffi.FFI()
     ffi.cdef(re.sub(r"#.*|\{.*?\}(?=\n)", lambda found: ";" if found[0][0] == "{" else "", SQUARES))
     return ffi.dlopen(str(built))
@@ -152,9 +150,7 @@ def test_a_c_function_is_an_implementation(library: Any, forgotten: None, name: 
 def test_a_function_that_gives_a_c_function_is_one(library: Any, forgotten: None) -> None:
     registry.implementations(jk.VSquareAttr)
 
-    @jk.implements(
-        jk.VSquareAttr, name="squares", can_be_used=lambda attr: attr.dtype == "float32" or "float32"
-    )
+    @jk.implements(jk.VSquareAttr, name="squares", can_be_used=lambda attr: attr.dtype == "float32" or "float32")
     def squares(attr: Any) -> Any:
         return library.nothing
 
@@ -165,10 +161,7 @@ def test_a_function_that_gives_a_c_function_is_one(library: Any, forgotten: None
 def test_a_c_function_of_another_signature_is_refused(library: Any, forgotten: None, name: str) -> None:
     registry.implementations(jk.VSquareAttr)
     jk.implements(jk.VSquareAttr, name="squares")(getattr(library, name))
-    with (
-        jk.use(vsquare="squares"),
-        pytest.raises(jk.NotUsableError, match=r"expected int64\(\*\)\(float32\*"),
-    ):
+    with jk.use(vsquare="squares"), pytest.raises(jk.NotUsableError, match=r"expected int64\(\*\)\(float32\*"):
         jk.vsquare(np.ones(3, np.float32))
 
     @jk.implements(jk.VSquareAttr, name="given")

@@ -124,9 +124,7 @@ def test_every_lock_is_known_to_forks() -> None:
 
     texts = {path.name: path.read_text() for path in Path(jitkernels.__file__).parent.rglob("*.py")}
     makers = [
-        name
-        for name, text in texts.items()
-        if re.search(r"\b(Lock|RLock|allocate_lock|Condition|Semaphore)\(", text)
+        name for name, text in texts.items() if re.search(r"\b(Lock|RLock|allocate_lock|Condition|Semaphore)\(", text)
     ]
     assert "fork_locks.py" in makers
     by_process = {"compiler_process.py"}  # a child of a fork has a helper, and a lock, of its own

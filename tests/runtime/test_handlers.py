@@ -76,9 +76,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 @pytest.mark.parametrize("config", [{}, {"profile": True}, {"backend": "interpreter"}], ids=str)
 @pytest.mark.parametrize(("function", "given"), PROGRAMS)
-def test_handlers_end_loops(
-    function: Callable[..., Any], given: tuple[Any, ...], config: dict[str, Any]
-) -> None:
+def test_handlers_end_loops(function: Callable[..., Any], given: tuple[Any, ...], config: dict[str, Any]) -> None:
     compiled = jk.jit(function, **config)
     compiled(*given, 3)
     for handler in (late, Handler(), Handler().method, functools.partial(late, 1)):
@@ -182,9 +180,7 @@ def test_what_is_no_exception_is_raised_where_the_function_comes_to_it(function:
 
 def _lines(error: BaseException) -> list[int]:
     """Where in functions of this file it was raised."""
-    return [
-        line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == __file__
-    ][1:]
+    return [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == __file__][1:]
 
 
 def test_interrupts_of_a_trace_are_none_of_the_function() -> None:

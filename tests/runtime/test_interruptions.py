@@ -38,9 +38,9 @@ class Disturbed:
             return None
         # Python reaches the line of a `with` again before it leaves, and calls no `__exit__` then if it is disturbed
         # there, which only a debugger can do.
-        if event == "line" and not linecache.getline(
-            frame.f_code.co_filename, frame.f_lineno
-        ).lstrip().startswith("with "):
+        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith(
+            "with "
+        ):
             self.left -= 1
             if self.left == 0:
                 sys.settrace(None)
@@ -164,8 +164,6 @@ print("done")
 def test_no_lock_stands_outside_the_order() -> None:
     """Python 3.11 has one lock for all its cached properties."""
     used = [
-        path.name
-        for path in PACKAGE.rglob("*.py")
-        if re.search(r"@(functools\.)?cached_property", path.read_text())
+        path.name for path in PACKAGE.rglob("*.py") if re.search(r"@(functools\.)?cached_property", path.read_text())
     ]
     assert used == []

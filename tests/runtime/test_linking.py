@@ -35,11 +35,7 @@ def sources(attr: jk.KernelAttr, name: str) -> list[Source]:
     """The sources of all variants of an implementation; skips where it cannot be used."""
     cases.usable(attr, name)
     found = implementation(type(attr), name)
-    return (
-        []
-        if found.is_reference
-        else [found.function(attr, **variant) for variant in cases.variants_of(attr, name)]
-    )
+    return [] if found.is_reference else [found.function(attr, **variant) for variant in cases.variants_of(attr, name)]
 
 
 def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
@@ -167,9 +163,7 @@ def test_a_kernel_raises_what_its_component_lacks(toy: Any, fresh: Any) -> None:
     implements(toy.ToyAttr, name="mine")(needs_too_much)
     attr = toy.ToyAttr(n=9)
     kernel = Kernel(attr, implementation(toy.ToyAttr, "mine"), {}).callable
-    with pytest.raises(
-        WorkspaceError, match=r"^toy_take: mine: no memory for the workspace of greedy_component$"
-    ):
+    with pytest.raises(WorkspaceError, match=r"^toy_take: mine: no memory for the workspace of greedy_component$"):
         kernel(*attr.signature().sample())
 
 

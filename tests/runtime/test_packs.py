@@ -180,9 +180,7 @@ print(len(calls), len(load._loaded) > len(calls), left)
 
 def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
     """Of all rows, without a compiler: compiled code, which says the same as where the pack was made."""
-    names = [
-        row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)
-    ]
+    names = [row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)]
     pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
     given = json.dumps([str(pack), str(arrays), names])
     make = "import json; from jitkernels.benchmarks.entries.packed import make; print(json.dumps(make(*{})))"
@@ -197,9 +195,7 @@ def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
 def test_libraries_out_of_packs_are_not_taken_for_one_another() -> None:
     """They are opened as files in memory, one after the other under the same number."""
     for number in (1, 2, 3):
-        source = c_source.CSource(
-            f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}"
-        )
+        source = c_source.CSource(f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}")
         symbol = symbol_of(source)
         opened = loader._open(source.object_code(symbol), None, symbol)
         assert ctypes.CFUNCTYPE(ctypes.c_int64)(opened.address)() == number
@@ -219,11 +215,7 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
     text = json.dumps(header).encode()
     checksum = hashlib.sha256(text).digest()
     place.write_bytes(
-        kernel_archive.MAGIC
-        + len(text).to_bytes(kernel_archive.LENGTH_BYTES, "little")
-        + checksum
-        + text
-        + contents
+        kernel_archive.MAGIC + len(text).to_bytes(kernel_archive.LENGTH_BYTES, "little") + checksum + text + contents
     )
     return place
 
@@ -240,9 +232,7 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
         ({"system": "plan9"}, "it is for system plan9, this is"),
     ],
 )
-def test_a_pack_for_something_else_is_left_out(
-    made: Path, tmp_path: Path, wanted: dict[str, str], told: str
-) -> None:
+def test_a_pack_for_something_else_is_left_out(made: Path, tmp_path: Path, wanted: dict[str, str], told: str) -> None:
     other = changed(made, tmp_path / "other.pack", **wanted)
     heard = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
     lines = heard.splitlines()
@@ -270,13 +260,8 @@ def test_what_is_torn_is_left_out(made: Path, tmp_path: Path) -> None:
     content = made.read_bytes()
     header = len(content) - len(header_of(made)[1])
     place = tmp_path / "torn.pack"
-    damaged = [
-        content[:size]
-        for size in (0, 10, len(kernel_archive.MAGIC) + 4, header - 5, header, len(content) - 1)
-    ]
-    damaged += [
-        content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in (3, 30, 50, 200, header - 1)
-    ]
+    damaged = [content[:size] for size in (0, 10, len(kernel_archive.MAGIC) + 4, header - 5, header, len(content) - 1)]
+    damaged += [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in (3, 30, 50, 200, header - 1)]
     damaged += [b"", b"{}" * 100, os.urandom(5000)]
     for other in damaged:
         place.write_bytes(other)

@@ -68,10 +68,7 @@ outside = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda x: 1000 - x)
 
 
 DATA = ctypes.c_int64(4321)
-EXTERNALS = {
-    "outside": ctypes.cast(outside, ctypes.c_void_p).value or 0,
-    "data_outside": ctypes.addressof(DATA),
-}
+EXTERNALS = {"outside": ctypes.cast(outside, ctypes.c_void_p).value or 0, "data_outside": ctypes.addressof(DATA)}
 
 
 def address(name: str) -> int:
@@ -122,11 +119,7 @@ def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
     for line in Path("/proc/self/maps").read_text().splitlines():
         where, right, *_ = line.split()
         begin, end = (int(one, 16) for one in where.split("-"))
-        rights |= {
-            n: right
-            for n, at in [("code", ours.address), ("data", ours.symbols["shown"])]
-            if begin <= at < end
-        }
+        rights |= {n: right for n, at in [("code", ours.address), ("data", ours.symbols["shown"])] if begin <= at < end}
     assert (rights["code"][:3], rights["data"][:3]) == ("r-x", "rw-")
 
 

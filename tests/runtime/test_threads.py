@@ -76,9 +76,7 @@ def test_number_of_threads(restored: int) -> None:
     assert jk.get_num_threads() == 7
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("3", 3), ("0", None), ("-1", None), ("many", None), ("", None)]
-)
+@pytest.mark.parametrize(("text", "expected"), [("3", 3), ("0", None), ("-1", None), ("many", None), ("", None)])
 def test_number_from_the_environment(text: str, expected: int | None) -> None:
     printed = python("import jitkernels as jk\nprint(jk.get_num_threads())", JITKERNELS_NUM_THREADS=text)
     from jitkernels.core import cpu_target

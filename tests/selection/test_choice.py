@@ -54,9 +54,7 @@ def test_replay_never_measures(attr: Any, fresh: Path, monkeypatch: pytest.Monke
     assert chosen(attr).rule == "measured"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("JITKERNELS_TUNE", "off"), ("JITKERNELS_POLICY", "reproducible")]
-)
+@pytest.mark.parametrize(("name", "value"), [("JITKERNELS_TUNE", "off"), ("JITKERNELS_POLICY", "reproducible")])
 def test_off_and_reproducible_ignore_measurements(
     attr: Any, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:

@@ -56,9 +56,7 @@ def random_attrs(row: Row, count: int, *, kept: Collection[str] = ()) -> list[jk
 def flags(attr: jk.KernelAttr) -> tuple[Any, ...]:
     """What decides a class beside the extents: every other field, and whether floats are 0."""
     known = attr.known_fields()
-    kept = [
-        value for name, value in attr.fields().items() if known[name].kind not in ("int", "whole", "float")
-    ]
+    kept = [value for name, value in attr.fields().items() if known[name].kind not in ("int", "whole", "float")]
     return (*kept, *(bool(attr.fields()[name]) for name in known if known[name].kind == "float"))
 
 

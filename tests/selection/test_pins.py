@@ -45,11 +45,7 @@ def test_pins(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with jk.use(implementation="gen", toy_take="theirs"):
             assert now() == "theirs"
     assert now() == "gen"
-    for text, expected in (
-        ("toy_take=refer", "refer"),
-        ("theirs", "theirs"),
-        ("theirs, toy_take=refer", "refer"),
-    ):
+    for text, expected in (("toy_take=refer", "refer"), ("theirs", "theirs"), ("theirs, toy_take=refer", "refer")):
         monkeypatch.setenv("JITKERNELS_USE", text)
         KernelFuncs.cache().clear()
         assert now() == expected
@@ -71,9 +67,7 @@ def test_a_pin_of_exact_sizes_cannot_serve_everyday_calls(attr: Any, toy: Any) -
     implements(toy.ToyAttr, name="exact")(exact)
     with jk.use(toy_take="exact"):
         assert chosen(attr).implementation == "exact"
-        with pytest.raises(
-            NotUsableError, match="toy_take: exact cannot be used: expected a source of dynamic shape"
-        ):
+        with pytest.raises(NotUsableError, match="toy_take: exact cannot be used: expected a source of dynamic shape"):
             choose_for_class(attr.tuning_class())
     assert choose_for_class(attr.tuning_class()).implementation.name == "gen"
 
@@ -165,13 +159,9 @@ def test_pins_left_in_another_task_than_entered(attr: Any) -> None:
 @pytest.mark.parametrize("text", ["toy_take=gen,TOY_TAKE=theirs", "gen,refer", "toy_take=gen,gen,refer"])
 def test_pins_that_contradict_each_other(attr: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("JITKERNELS_USE", text)
-    with pytest.raises(
-        UnknownNameError, match=r"JITKERNELS_USE: expected one implementation for .*, got gen and"
-    ):
+    with pytest.raises(UnknownNameError, match=r"JITKERNELS_USE: expected one implementation for .*, got gen and"):
         chosen(attr)
-    with pytest.raises(
-        UnknownNameError, match="use: expected one implementation for toy_take, got gen and refer"
-    ):
+    with pytest.raises(UnknownNameError, match="use: expected one implementation for toy_take, got gen and refer"):
         jk.use(toy_take="gen", TOY_TAKE="refer")
 
 
@@ -263,11 +253,7 @@ def attrs_with_every_flag(row: Row) -> list[KernelAttr]:
     values: list[list[Any]] = []
     for name, field in row.known_fields().items():
         in_sweep = [case.attr.fields()[name] for case in row.sweep()]
-        kinds: dict[str, list[Any]] = {
-            "int": [5],
-            "float": [0.0, 0.5],
-            "dtype": list(dict.fromkeys(in_sweep)),
-        }
+        kinds: dict[str, list[Any]] = {"int": [5], "float": [0.0, 0.5], "dtype": list(dict.fromkeys(in_sweep))}
         values.append(kinds.get(field.kind) or list(field.values) or in_sweep[:1])
     names = list(row.known_fields())
     found = []
@@ -304,9 +290,7 @@ def test_no_pin_makes_a_kernel_of_what_cannot_be_used(row: Row, pin: Any, fresh:
 
 
 @pytest.mark.parametrize("pin", [by_block, by_environment])
-def test_pinned_kernel_has_the_variant_that_measured_best(
-    attr: Any, monkeypatch: pytest.MonkeyPatch, pin: Any
-) -> None:
+def test_pinned_kernel_has_the_variant_that_measured_best(attr: Any, monkeypatch: pytest.MonkeyPatch, pin: Any) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     best = record("gen", "refer").candidates + record("theirs", variant={"vector_bytes": 64}).candidates
     records.save(attr.tuning_class(), Record(best), get_num_threads())

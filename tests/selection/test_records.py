@@ -175,9 +175,7 @@ def _names(ranks: dict[str, float]) -> list[str]:
     return [measured.implementation for measured in ordered(ranked)]
 
 
-def test_what_was_tuned_once_is_the_second_process_s_record(
-    attr: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_tuned_once_is_the_second_process_s_record(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What one process measured, the next one reads; `explain` shows all of it and measures nothing."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     assert "not measured" in str(jk.explain(attr))
@@ -225,9 +223,7 @@ if __name__ == "__main__":
     assert python(code, private_cache) == "all kept\n"
 
 
-def test_a_class_nearby_answers_for_one_that_was_never_measured(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_nearby_answers_for_one_that_was_never_measured(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The nearest in extents, all else equal, not too far; threads of more work are not taken over."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     threads = get_num_threads()
@@ -288,21 +284,14 @@ def test_names_that_are_no_record_hide_none(
     attr = measured_member(largest(row)).tuning_class()
     near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
     if len(attr.extents()) > 4:
-        near = dataclasses.replace(
-            attr, **{name: 2 * attr.extents()[name] for name in list(attr.extents())[:1]}
-        )  # type: ignore[type-var]
+        near = dataclasses.replace(attr, **{name: 2 * attr.extents()[name] for name in list(attr.extents())[:1]})  # type: ignore[type-var]
     records.save(near, Record((Measured("refer", {}, 1e-7),)), threads)
     assert nearest(attr, threads) == (near, Record((Measured("refer", {}, 1e-7),)))
     place, family = cache_dirs.timings_directory(threads), records.family_of(attr)
     assert place is not None
     extents = [str(extent) for extent in attr.extents().values()]
-    wide = [
-        text.translate({ord("0") + i: ord("\N{FULLWIDTH DIGIT ZERO}") + i for i in range(10)})
-        for text in extents
-    ]
-    names = [
-        "x".join(listed) for listed in (extents, wide, [f"0{text}" for text in extents], [*extents, "1"])
-    ]
+    wide = [text.translate({ord("0") + i: ord("\N{FULLWIDTH DIGIT ZERO}") + i for i in range(10)}) for text in extents]
+    names = ["x".join(listed) for listed in (extents, wide, [f"0{text}" for text in extents], [*extents, "1"])]
     names += ["x".join([*extents[:i], "0", *extents[i + 1 :]]) for i in range(len(extents))]
     for name in (*names, "", "x", "-1", "1e3", "9" * 99):
         (place / f"{family}{name}.json").write_text("{}")
@@ -321,9 +310,7 @@ def test_candidates_are_known_again_in_their_record(row: type[jk.KernelAttr], fr
     attr = measured_member(largest(row))
     offered = tune.candidates(attr)
     assert len({candidate.label for candidate in offered}) == len(offered)
-    ranked = [
-        dataclasses.replace(c.measured, seconds=(i + 1) * 1e-6) for i, c in enumerate(reversed(offered))
-    ]
+    ranked = [dataclasses.replace(c.measured, seconds=(i + 1) * 1e-6) for i, c in enumerate(reversed(offered))]
     paid = [number for number, c in enumerate(ranked) if c.implementation not in registry.UNEARNED]
     missing = ranked.pop(paid[len(paid) // 2])
     records.save(attr.tuning_class(), Record(tuple(ranked), complete=False), get_num_threads())
@@ -332,9 +319,7 @@ def test_candidates_are_known_again_in_their_record(row: type[jk.KernelAttr], fr
     assert [candidate.label for candidate in ledger._incumbents(choice)] == [ranked[0].label]
 
 
-def test_a_record_that_may_not_be_read_is_a_miss(
-    attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_may_not_be_read_is_a_miss(attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -349,9 +334,7 @@ def largest(row: type[jk.KernelAttr]) -> jk.KernelAttr:
     return max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in all_rows() if "gen" in implementations(row)], ids=lambda row: row.name
-)
+@pytest.mark.parametrize("row", [row for row in all_rows() if "gen" in implementations(row)], ids=lambda row: row.name)
 def test_a_variant_of_a_class_nearby_may_not_exist_here(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,9 +108,7 @@ def test_who_is_unknown_here_is_passed_over_and_said(table: Path) -> None:
     """As one of another package that is not installed: the next best is the answer where it is not."""
     content = json.loads(table.read_text())
     content["entries"][0]["candidates"].insert(0, {"implementation": "nobodys", "seconds": 1e-9})
-    content["entries"].append(
-        {**content["entries"][0], "candidates": content["entries"][0]["candidates"][:1]}
-    )
+    content["entries"].append({**content["entries"][0], "candidates": content["entries"][0]["candidates"][:1]})
     table.write_text(json.dumps(content))
     found = table_io.import_from(table)
     assert (found.kept, found.unknown) == (1, ("vmul has no implementation nobodys",))
@@ -130,9 +128,7 @@ def test_a_table_of_the_package_serves_a_fresh_cache(table: Path) -> None:
     assert (chosen(CLASS).rule, chosen(CLASS).implementation) == ("shipped", "refer")
 
 
-def test_what_was_imported_into_another_version_is_ignored(
-    table: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_was_imported_into_another_version_is_ignored(table: Path, caplog: pytest.LogCaptureFixture) -> None:
     table_io.import_from(table)
     folder = shipped_tables.imported_folder()
     assert folder is not None

@@ -37,9 +37,7 @@ class Borrower(ast.NodeTransformer):
         for alias in node.names:
             if alias.name in self.modules and (alias.asname or "." not in alias.name):
                 target = ast.Name(alias.asname or alias.name, ast.Store())
-                statements.append(
-                    ast.copy_location(ast.Assign([target], self.call(node, "module", alias.name)), node)
-                )
+                statements.append(ast.copy_location(ast.Assign([target], self.call(node, "module", alias.name)), node))
         return statements
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
@@ -50,9 +48,7 @@ class Borrower(ast.NodeTransformer):
             node,
             *(
                 ast.copy_location(
-                    ast.Assign(
-                        [ast.Name(name, ast.Store())], self.call(node, "standin", ast.Name(name, ast.Load()))
-                    ),
+                    ast.Assign([ast.Name(name, ast.Store())], self.call(node, "standin", ast.Name(name, ast.Load()))),
                     node,
                 )
                 for name in names
@@ -106,9 +102,7 @@ class Borrower(ast.NodeTransformer):
         self.generic_visit(node)
         if not self.depth or not isinstance(node.target, ast.Name) or type(node.op) not in INPLACE:
             return node
-        call = self.call(
-            node, "binary", INPLACE[type(node.op)], ast.Name(node.target.id, ast.Load()), node.value
-        )
+        call = self.call(node, "binary", INPLACE[type(node.op)], ast.Name(node.target.id, ast.Load()), node.value)
         return ast.copy_location(ast.Assign([node.target], call), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -128,9 +122,7 @@ def index_of(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Slice):
         nothing = ast.Constant(None)
         return ast.Call(
-            ast.Name("slice", ast.Load()),
-            [bound or nothing for bound in (node.lower, node.upper, node.step)],
-            [],
+            ast.Name("slice", ast.Load()), [bound or nothing for bound in (node.lower, node.upper, node.step)], []
         )
     if isinstance(node, ast.Tuple):
         return ast.Tuple([index_of(bound) for bound in node.elts], ast.Load())

@@ -269,6 +269,4 @@ class Failures:
     def tell(self) -> None:
         """Fail with the first failure and the count of all."""
         assert self._tried, "nothing was tried"
-        assert not self._found, "\n".join(
-            [f"{len(self._found)} of {self._tried} cases fail", *self._found[:SHOWN]]
-        )
+        assert not self._found, "\n".join([f"{len(self._found)} of {self._tried} cases fail", *self._found[:SHOWN]])

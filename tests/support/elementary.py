@@ -36,9 +36,7 @@ def units_off(got: Array, truth: Callable[..., Any], *arguments: Array) -> Array
     info = np.finfo(got.dtype)
     off = np.empty(got.size)
     with mpmath.workprec(160):
-        for i, (result, *operands) in enumerate(
-            zip(got.tolist(), *(a.tolist() for a in arguments), strict=True)
-        ):
+        for i, (result, *operands) in enumerate(zip(got.tolist(), *(a.tolist() for a in arguments), strict=True)):
             true = truth(*map(mpmath.mpf, operands))
             if mpmath.isnan(true) or not np.isfinite(result):
                 rounded = (

@@ -27,10 +27,7 @@ def every_program() -> dict[str, tuple[Callable[..., Any], Callable[[], tuple[An
     for function, make in SLICES.items():
         programs_by_name[f"slices.{function.__name__}"] = function, partial(make, ROWS)
     for name, program in all_programs().items():
-        programs_by_name[f"expressions.{name}"] = (
-            program.function,
-            partial(program.arguments, ELEMENTS, "float32"),
-        )
+        programs_by_name[f"expressions.{name}"] = (program.function, partial(program.arguments, ELEMENTS, "float32"))
     for function, make in whole_programs.PROGRAMS.items():
         programs_by_name[f"whole.{function.__name__}"] = function, make
     for name, function in (("step", training.step), ("loss", training.loss), ("by_hand", training.by_hand)):

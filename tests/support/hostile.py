@@ -173,9 +173,7 @@ FORMS: dict[str, Make] = {
     "masked": viewed(lambda value: np.ma.masked_array(value, mask=value > 1)),
     "has a mask method": viewed(Masked),
     "record": viewed(lambda value: value.view(np.recarray) if value.ndim else value),
-    "zero strides": viewed(
-        lambda value: np.broadcast_to(value.reshape(-1)[:1], value.shape) if value.size else value
-    ),
+    "zero strides": viewed(lambda value: np.broadcast_to(value.reshape(-1)[:1], value.shape) if value.size else value),
     "memoryview": viewed(lambda value: np.ascontiguousarray(value).data),
     "tuple": viewed(lambda value: tuple(value) if value.ndim else value.item()),
     "by __array__": viewed(Converts),
@@ -191,10 +189,7 @@ FORMS: dict[str, Make] = {
     "longer": longer,
     "empty": empty,
     "poisoned": poisoned,
-    **{
-        dtype: of_dtype(dtype)
-        for dtype in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")
-    },
+    **{dtype: of_dtype(dtype) for dtype in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")},
 }
 """The same or similar values in another form; many of them are valid."""
 WRONG: dict[str, Make] = {
@@ -246,10 +241,7 @@ HUGE: dict[str, Make] = {
 }
 """Shapes whose result exceeds any memory; only for functions with results as large as their argument."""
 OPTIONS: dict[str, Make] = {
-    **{
-        f"option {value!r}": same(value)
-        for value in (0, 1, -1, -2, 5, 1 << 70, -(1 << 70), True, 0.5, -1.0, 1e-5)
-    },
+    **{f"option {value!r}": same(value) for value in (0, 1, -1, -2, 5, 1 << 70, -(1 << 70), True, 0.5, -1.0, 1e-5)},
     **{
         f"option {value!r}": same(value)
         for value in ("sum", "mean", "max", "sqrt", "relu", "tanh", "SUM", "", "x" * 99)

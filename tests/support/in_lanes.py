@@ -103,16 +103,12 @@ def numbers(dtype: str, seed: int = 0) -> Array:
         return random.integers(0, 2, 1024).astype(bool)
     if not dtypes.TABLE[dtype].is_float:
         limits = np.iinfo(dtype)
-        special = np.array(
-            [0, 1, 2, 3, 7, 8, 31, 63, limits.max, limits.min, limits.max - 1, limits.min + 1], dtype
-        )
+        special = np.array([0, 1, 2, 3, 7, 8, 31, 63, limits.max, limits.min, limits.max - 1, limits.min + 1], dtype)
         ints = random.integers(limits.min, limits.max, 512, dtype, endpoint=True)
         small = random.integers(0, 70, 500).astype(dtype)
         return np.concatenate([special, ints, small])
     info = np.finfo(dtype)
-    special = np.array(
-        [0, 1, 2, 0.5, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 1e-5, 20, 88.8]
-    )
+    special = np.array([0, 1, 2, 0.5, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 1e-5, 20, 88.8])
     signed = np.concatenate([special, -special])
     bits = random.integers(0, 256, 500 * info.dtype.itemsize, np.uint8).view(dtype)
     parts = [signed.astype(dtype), bits, random.normal(0, 5, 500).astype(dtype)]

@@ -51,9 +51,7 @@ def main(count: str, *arguments: str) -> int:
         install(Path(site), MODULE, f"import many_rows\nmany_rows.register({int(count)})\n")
         path = os.pathsep.join([site, *FOLDERS])
         command = [sys.executable, "-m", "pytest", *arguments]
-        return subprocess.run(
-            command, cwd=HERE.parent, env=os.environ | {"PYTHONPATH": path}, check=False
-        ).returncode
+        return subprocess.run(command, cwd=HERE.parent, env=os.environ | {"PYTHONPATH": path}, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -272,10 +272,7 @@ class Borrowed(pytest.Module):
         module.__dict__["__suite__"] = Operations
         sys.modules[module.__name__] = module
         changed = tree if IS_PLAIN else Borrower(tuple(METHODS), tuple(MODULES)).visit(tree)
-        exec(
-            compile(ast.fix_missing_locations(changed), str(self.path), "exec"),
-            module.__dict__,
-        )
+        exec(compile(ast.fix_missing_locations(changed), str(self.path), "exec"), module.__dict__)
         return module
 
 

@@ -53,10 +53,7 @@ def _same(function: Any) -> Any:
 @raised()
 @_same
 @functools.lru_cache(maxsize=None) if False else _same
-def decorated(
-    x: Any,
-    n: Any,
-) -> Any:
+def decorated(x: Any, n: Any) -> Any:
     s = 0.0
     for i in range(n):
         s += x[  # here

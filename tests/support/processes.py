@@ -55,8 +55,6 @@ def finish(process: "subprocess.Popen[str]", *, status: int = 0, timeout: float 
     return out + errors if status else out
 
 
-def python(
-    code: str, cache: Path | None = None, *, status: int = 0, timeout: float = 120, **variables: str
-) -> str:
+def python(code: str, cache: Path | None = None, *, status: int = 0, timeout: float = 120, **variables: str) -> str:
     """Run code in a fresh interpreter and return its output."""
     return finish(start(code, cache, **variables), status=status, timeout=timeout)

@@ -76,12 +76,7 @@ GRAMMAR = {
         "out[<leaf> & 15] ^= <whole>",
     ],
     "early": ["continue", "break", "return <leaf>"],
-    "range": [
-        "3",
-        "<leaf> % 5, <leaf> % 7",
-        "<leaf> % 7, <leaf> % 5, -2",
-        "<leaf> % 7, <leaf> % 5, <name> % 5 - 2",
-    ],
+    "range": ["3", "<leaf> % 5, <leaf> % 7", "<leaf> % 7, <leaf> % 5, -2", "<leaf> % 7, <leaf> % 5, <name> % 5 - 2"],
     "block": ["<line>", "<line>\n<line>", "<line>\n<line>\n<line>"],
     "line": [
         "a, k = k + 1, a",

@@ -6,20 +6,7 @@ from typing import Any
 
 import numpy as np
 
-LIMITS = (
-    "n",
-    "N",
-    "N - 1",
-    "m",
-    "N + 1",
-    "n - 2",
-    "N // 2",
-    "2 * m",
-    "min(n, N)",
-    "N - m",
-    "3",
-    "n // 3 + 1",
-)
+LIMITS = ("n", "N", "N - 1", "m", "N + 1", "n - 2", "N // 2", "2 * m", "min(n, N)", "N - m", "3", "n // 3 + 1")
 BEGINS = ("0", "0", "0", "1", "2", "m", "N // 3", "-2", "n - N")
 STEPS = ("", "", "", "", "", "", "2", "3", "-1", "-2")
 STATEMENTS = (
@@ -64,9 +51,7 @@ class RandomBounds:
         count = self._pick(counts)
         small = int(self.chosen.integers(0, 4))
         if kind < 0.35:
-            return self._pick(
-                (count, f"{count} + {small}", f"{count} - {small}", f"2 * {count}", f"-{count}")
-            )
+            return self._pick((count, f"{count} + {small}", f"{count} - {small}", f"2 * {count}", f"-{count}"))
         if kind < 0.5:
             return self._pick((f"N - {count}", f"n - {count}", f"m + {count}", f"N - {count} - 1"))
         if kind < 0.65:

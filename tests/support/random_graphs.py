@@ -19,19 +19,7 @@ EXACT = (
     "remainder", "isnan", "isfinite", "positive", "copysign", "reciprocal", "sign",
 )  # fmt: skip
 """Operations whose results do not depend on the memory layout."""
-SMOOTH = (
-    "add",
-    "multiply",
-    "divide",
-    "sqrt",
-    "maximum",
-    "minimum",
-    "square",
-    "reciprocal",
-    "power",
-    "exp",
-    "log",
-)
+SMOOTH = ("add", "multiply", "divide", "sqrt", "maximum", "minimum", "square", "reciprocal", "power", "exp", "log")
 """Operations for positive numbers."""
 CONSTANTS: dict[type, tuple[Any, ...]] = {
     float: (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 4.0, 3.0),
@@ -150,9 +138,7 @@ class Maker:
 
     def view(self) -> Node | None:
         operand = self.node()
-        kind = self.pick(
-            ("transpose", "flip", "part", "every", "spread", "expand", "index", "diagonal", "windows")
-        )
+        kind = self.pick(("transpose", "flip", "part", "every", "spread", "expand", "index", "diagonal", "windows"))
         if kind == "expand":
             return (
                 builder.expand_dims(operand, (int(self.chosen.integers(operand.ndim + 1)),))
@@ -178,9 +164,7 @@ class Maker:
             start = self.pick((0, 1, extent - 1))
             index_map[axis] = (start, ())
             axis_map = {old: new for new, old in enumerate(i for i in range(operand.ndim) if i != axis)}
-            moved = tuple(
-                (begin, tuple((axis_map[i], step) for i, step in steps)) for begin, steps in index_map
-            )
+            moved = tuple((begin, tuple((axis_map[i], step) for i, step in steps)) for begin, steps in index_map)
             return builder.view(operand, moved, [operand.shape[i] for i in axis_map])
         if kind == "windows":
             index_map[axis] = (0, ((axis, 1), (operand.ndim, 1)))
@@ -203,11 +187,7 @@ class Maker:
         if operand.ndim < 2:
             return None
         shape: Any = self.pick(
-            (
-                (product(operand.shape),),
-                tuple(reversed(operand.shape)),
-                (*operand.shape[:1], 1, *operand.shape[1:]),
-            )
+            ((product(operand.shape),), tuple(reversed(operand.shape)), (*operand.shape[:1], 1, *operand.shape[1:]))
         )
         return Node("reshape", (operand,), operand.dtype, shape)
 
@@ -221,21 +201,15 @@ class Maker:
         index_map = ((start, ((0, step),)), *builder.identity_map(operand.ndim)[1:])
         extents = (count, *operand.shape[1:])
         values = [
-            other
-            for other in self.nodes
-            if other.dtype == operand.dtype and construct_fits(extents, other.shape)
+            other for other in self.nodes if other.dtype == operand.dtype and construct_fits(extents, other.shape)
         ]
         value = self.pick(values) if values else builder.constant(self.constant(operand), operand.dtype)
-        return Node(
-            "update", (operand, value), operand.dtype, operand.shape, {"map": index_map, "extents": extents}
-        )
+        return Node("update", (operand, value), operand.dtype, operand.shape, {"map": index_map, "extents": extents})
 
     def concatenation(self) -> Node | None:
         operand = self.node()
         others = [
-            other
-            for other in self.nodes
-            if other.dtype == operand.dtype and same_shape(other.shape, operand.shape)
+            other for other in self.nodes if other.dtype == operand.dtype and same_shape(other.shape, operand.shape)
         ]
         if operand.ndim == 0:
             return None

@@ -25,9 +25,7 @@ class Maker:
         begin, end = self._term(), self.random.choice(("n", "n", "len(b)", "n - 1", "4"))
         lines += [f"    for i in range({begin}, {end}):", "        x = b[i]", f"        t = {self._number()}"]
         for _ in range(self.random.randint(1, 3)):
-            lines += [
-                f"        {line}" for line in self.random.choice((self._for, self._while, self._search))()
-            ]
+            lines += [f"        {line}" for line in self.random.choice((self._for, self._while, self._search))()]
         lines += [f"        {line}" for line in self._statement("i")]
         return "\n".join([*lines, "    return out, s, k, m", ""])
 
@@ -55,13 +53,7 @@ class Maker:
         if kind == 4:
             return [f"if {condition.replace(' c', f' {c}')}:", f"    out[{index}] += 1.0", "    k += 1"]
         if kind == 5:
-            return [
-                f"if {condition.replace(' c', f' {c}')}:",
-                "    m += 1",
-                "else:",
-                "    k = max(k, m)",
-                "    m = 0",
-            ]
+            return [f"if {condition.replace(' c', f' {c}')}:", "    m += 1", "else:", "    k = max(k, m)", "    m = 0"]
         return [f"if {condition.replace(' c', f' {c}')}:", f"    x = a[{index}]"]
 
     def _for(self) -> list[str]:

@@ -111,9 +111,7 @@ class Maker:
         self.loops += 1
         name = f"c{self.loops}"
         if self.random.random() < 0.7:
-            limits = self.pick(
-                "n", "1, n", "n - 1, -1, -1", "0, n + 3, 2", f"{self.whole()} % 12", "n // 2, n"
-            )
+            limits = self.pick("n", "1, n", "n - 1, -1, -1", "0, n + 3, 2", f"{self.whole()} % 12", "n // 2, n")
             self.line(depth, f"for {name} in range({limits}):")
         else:
             self.line(depth, f"{name} = 0")

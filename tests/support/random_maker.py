@@ -174,9 +174,7 @@ class Maker:
                 self.tidy()
                 return
         self.tidy()
-        name = (
-            line.split(" ")[0].split("[")[0].split("(")[0] if is_new else text[1:].split(" ")[0].split("[")[0]
-        )
+        name = line.split(" ")[0].split("[")[0].split("(")[0] if is_new else text[1:].split(" ")[0].split("[")[0]
         if not is_new and name.startswith("np"):
             name = text.rsplit("out=", 1)[1].rstrip(")")
         value = self.scope[name]

@@ -32,28 +32,12 @@ OF_OTHER_SHAPES = (
     "Z.astype('f4')", "np.sort(Z)", "Z.astype(int)",
 )  # fmt: skip
 BEFORE = ("x += 1", "w *= 2", "x[0] = 3", "w[:, 0] = 1", "x[::2] = x[1:2]")
-CHANGES = (
-    "z += c",
-    "z[1:] = 0",
-    "z *= 2",
-    "z[:, 0] += 1",
-    "z[z > 0] = 1",
-    "np.add(z, c, out=z)",
-    "z[::-1] = z",
-)
+CHANGES = ("z += c", "z[1:] = 0", "z *= 2", "z[:, 0] += 1", "z[z > 0] = 1", "np.add(z, c, out=z)", "z[::-1] = z")
 WRITES = (
     "c[...] = A", "c += Z", "x[...] = x * 2", "w += 1", "d[1:] = Z[1:]", "d[::-1] = Z", "x[:, 0] = Z[:, 0]",
     "b[...] = Z[0]", "v[...] = Z.sum(1)", "c[:, 0] = v", "x[...] = Z[:, :1]", "w[...] = Z[:1]", "c *= 2", "Z += 1",
 )  # fmt: skip
-WRITES_OF_SQUARES = (
-    "x[...] = A",
-    "w[...] = A",
-    "x[...] = Z.T",
-    "x[1:] = Z[:-1]",
-    "w += Z",
-    "x[...] = y",
-    "w[...] = y",
-)
+WRITES_OF_SQUARES = ("x[...] = A", "w[...] = A", "x[...] = Z.T", "x[1:] = Z[:-1]", "w += Z", "x[...] = y", "w[...] = y")
 SMALL = (1, 2, 3, 5, 8, 17, 33, 70)
 
 
@@ -104,11 +88,7 @@ class RandomProducts:
     def _filled(self, text: str, product: str, depth: int = 0) -> str:
         """Fill a text: A with expressions of the product's shape, O with other arrays, and Z with the product."""
         while "A" in text:
-            inner = (
-                "Z"
-                if depth > 2 or self.chance(0.2)
-                else self._filled(self.pick(IN_PLACE), product, depth + 1)
-            )
+            inner = "Z" if depth > 2 or self.chance(0.2) else self._filled(self.pick(IN_PLACE), product, depth + 1)
             text = text.replace("A", inner, 1)
         while "O" in text:
             text = text.replace("O", self.pick(OTHERS), 1)

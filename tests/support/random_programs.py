@@ -39,11 +39,7 @@ class Argument:
         if self.view_of is not None:
             return eval(self.view_of[1], {"a": others[self.view_of[0]], "np": np})
         if self.layout == "python":
-            return (
-                chosen.integers(-3, 4).item() / 2
-                if self.dtype == "float64"
-                else chosen.integers(-3, 9).item()
-            )
+            return chosen.integers(-3, 4).item() / 2 if self.dtype == "float64" else chosen.integers(-3, 9).item()
         shape = tuple(sizes[d] if isinstance(d, str) else d for d in self.dims)
         if self.layout == "scalar":
             return _values((), self.dtype, chosen, self.special)[()]
@@ -83,9 +79,7 @@ def laid_out(values: Any, layout: str) -> Any:
         view = np.empty((values.shape[1], values.shape[0], *values.shape[2:]), values.dtype).swapaxes(0, 1)
     elif layout == "unaligned":
         raw = np.zeros(values.nbytes + 1, np.uint8)
-        view = (
-            raw[1:].view(values.dtype)[: values.size].reshape(values.shape) if values.size else values.copy()
-        )
+        view = raw[1:].view(values.dtype)[: values.size].reshape(values.shape) if values.size else values.copy()
     elif layout == "broadcast" and values.ndim and values.shape[0]:
         return np.broadcast_to(values[:1], values.shape)
     else:
@@ -143,9 +137,7 @@ class RandomProgram:
         return result
 
     def __str__(self) -> str:
-        kinds = "\n".join(
-            f"  {name}: {argument}" for name, argument in zip(self.names, self.arguments, strict=True)
-        )
+        kinds = "\n".join(f"  {name}: {argument}" for name, argument in zip(self.names, self.arguments, strict=True))
         return f"program {self.number}, {self.sizes}\n{self.source()}{kinds}"
 
 

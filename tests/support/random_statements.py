@@ -32,9 +32,7 @@ def sum_of(first: Exactness, second: Exactness) -> Exactness:
 
 
 def either(first: Exactness, second: Exactness) -> Exactness:
-    return Exactness(
-        max(first.bound, second.bound), min(first.grain, second.grain), max(first.error, second.error)
-    )
+    return Exactness(max(first.bound, second.bound), min(first.grain, second.grain), max(first.error, second.error))
 
 
 def product_of(first: Exactness, second: Exactness) -> Exactness:
@@ -78,24 +76,8 @@ def unary(maker: Any) -> Statement | None:
     x = maker.exactness_of(one)
     kind = maker.scope[one].dtype.kind
     dtype = maker.scope[one].dtype
-    same = [
-        "-@",
-        "abs(@)",
-        "np.abs(@)",
-        "np.positive(@)",
-        "@.copy()",
-        "np.copy(@)",
-        "np.ascontiguousarray(@)",
-    ]
-    steps = [
-        "np.sign(@)",
-        "np.floor(@)",
-        "np.ceil(@)",
-        "np.trunc(@)",
-        "np.rint(@)",
-        "@.round()",
-        "np.logical_not(@)",
-    ]
+    same = ["-@", "abs(@)", "np.abs(@)", "np.positive(@)", "@.copy()", "np.copy(@)", "np.ascontiguousarray(@)"]
+    steps = ["np.sign(@)", "np.floor(@)", "np.ceil(@)", "np.trunc(@)", "np.rint(@)", "@.round()", "np.logical_not(@)"]
     tests = ["np.isnan(@)", "np.isinf(@)", "np.isfinite(@)", "@ > 0", "@ != @"]
     smooth = {
         "np.sin(@)": 1, "np.cos(@)": 1, "np.tanh(@)": 1, "np.arctan(@)": 2, "np.log(abs(@) + 1)": 100, "np.arcsinh(@)": 100,
@@ -213,9 +195,7 @@ def cast(maker: Any) -> Statement | None:
         source = f"np.clip(np.nan_to_num({one}), {0 if dtype[0] == 'u' else -100}, 100)"
         x = Exactness(100)
     if np.dtype(dtype).kind in "iu":
-        x = Exactness(
-            max(x.bound, 2.0 ** (8 * np.dtype(dtype).itemsize)) if x.bound > 100 else max(x.bound, 256)
-        )
+        x = Exactness(max(x.bound, 2.0 ** (8 * np.dtype(dtype).itemsize)) if x.bound > 100 else max(x.bound, 256))
     if dtype == "bool":
         if x.error:
             return None
@@ -256,22 +236,7 @@ def reduction(maker: Any) -> Statement | None:
     keep = maker.pick(("", "", ", keepdims=True"))
     count = max(value.size, 4900)
     name = maker.pick(
-        (
-            "sum",
-            "sum",
-            "max",
-            "min",
-            "mean",
-            "any",
-            "all",
-            "argmax",
-            "argmin",
-            "prod",
-            "cumsum",
-            "count",
-            "ptp",
-            "var",
-        )
+        ("sum", "sum", "max", "min", "mean", "any", "all", "argmax", "argmin", "prod", "cumsum", "count", "ptp", "var")
     )
     large = 2.0**63 if value.dtype.kind in "iu" else 0.0
     if name in ("any", "all", "argmax", "argmin", "prod", "count") and x.error:
@@ -284,9 +249,7 @@ def reduction(maker: Any) -> Statement | None:
         return f"np.count_nonzero({one}, axis={axis})", Exactness(5000)
     if name in ("max", "min"):
         running = f"np.{name}imum.accumulate({one}, axis={axis if axis in ('0', '-1') else '0'})"
-        return maker.pick(
-            (f"{one}.{name}(axis={axis}{keep})", f"np.{name}({one}, axis={axis}{keep})", running)
-        ), x
+        return maker.pick((f"{one}.{name}(axis={axis}{keep})", f"np.{name}({one}, axis={axis}{keep})", running)), x
     if name == "ptp":
         return f"np.ptp({one}, axis={axis})", Exactness(max(2 * x.bound, large), x.grain, 2 * x.error)
     if name == "prod":
@@ -323,13 +286,13 @@ def write(maker: Any) -> Statement | None:
     if one is None:
         return None
     x = maker.exactness_of(one)
-    target = maker.pick(
-        ("@[1:-1]", "@[...]", "@[:]", "@[::2]", "@[0]", "@[1:]", "@[:-1]", "@[::-1]", "@[-1]")
-    ).replace("@", one)
+    target = maker.pick(("@[1:-1]", "@[...]", "@[:]", "@[::2]", "@[0]", "@[1:]", "@[:-1]", "@[::-1]", "@[-1]")).replace(
+        "@", one
+    )
     if maker.scope[one].ndim > 1 and maker.chance(0.5):
-        target = maker.pick(
-            ("@[:, 0]", "@[1:, 1:]", "@[:, ::2]", "@[0, :]", "@[:, 1:-1]", "@[..., 0]")
-        ).replace("@", one)
+        target = maker.pick(("@[:, 0]", "@[1:, 1:]", "@[:, ::2]", "@[0, :]", "@[:, 1:-1]", "@[..., 0]")).replace(
+            "@", one
+        )
     other = maker.operand(one)
     kind = maker.chosen.random()
     y = maker.exactness_of(other)
@@ -385,9 +348,7 @@ def picked(maker: Any) -> Statement | None:
     )  # fmt: skip
     x = maker.exactness_of(one)
     if maker.chance(0.3):
-        target = maker.pick(
-            ("@[$ % @.shape[0]]", "@[..., $ % @.shape[-1]]", "@[$ % @.shape[0] - @.shape[0]]")
-        )
+        target = maker.pick(("@[$ % @.shape[0]]", "@[..., $ % @.shape[-1]]", "@[$ % @.shape[0] - @.shape[0]]"))
         text = maker.pick((f"!{target} = 1", f"!{target} += 1", f"!{target} = {target} + 1"))
         return text.replace("@", one).replace("$", numbers), sum_of(x, Exactness(1))
     return maker.pick(texts).replace("@", one).replace("$", numbers), x

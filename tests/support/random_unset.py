@@ -81,9 +81,7 @@ class Maker:
             self.loop(depth)
         elif kind < 0.47:
             self.line(depth, f"if {self.test()}:")
-            self.line(
-                depth + 1, self.pick("break", "continue") if in_loop else f"return {self.pick('i', 'y')}, n"
-            )
+            self.line(depth + 1, self.pick("break", "continue") if in_loop else f"return {self.pick('i', 'y')}, n")
         elif kind < 0.78:
             self.line(depth, self.write())
         else:

@@ -89,11 +89,7 @@ def part(node: Node, start: Any, count: Any) -> Node:
 def update(node: Node, value: Node, start: Any, count: Any) -> Node:
     index_map = ((start, ((0, 1),)), *builder.identity_map(node.ndim)[1:])
     return Node(
-        "update",
-        (node, value),
-        node.dtype,
-        node.shape,
-        {"map": index_map, "extents": (count, *node.shape[1:])},
+        "update", (node, value), node.dtype, node.shape, {"map": index_map, "extents": (count, *node.shape[1:])}
     )
 
 
@@ -302,9 +298,7 @@ def twice(node: Node, make: Callable[[Node], Node]) -> Node:
     return make(node)
 
 
-def twice_read(
-    given: Given, before: Callable[[Any], Node], after: Callable[[Any], Node]
-) -> tuple[Roots, Roots]:
+def twice_read(given: Given, before: Callable[[Any], Node], after: Callable[[Any], Node]) -> tuple[Roots, Roots]:
     negated = neg(given.x)
     shown = part(negated, 1, given.n - 1)
     return (exp(shown), negated), (exp(after(given)), negated)

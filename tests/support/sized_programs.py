@@ -267,17 +267,7 @@ def deriche(W: int, H: int, img: Any) -> Any:
     return out
 
 
-@sized(
-    lambda n, more: (
-        9,
-        n + more,
-        n + 2,
-        matrix(n, n + 2),
-        matrix(n, n + 2, 1),
-        matrix(n, n + 2, 2),
-        vector(9),
-    )
-)
+@sized(lambda n, more: (9, n + more, n + 2, matrix(n, n + 2), matrix(n, n + 2, 1), matrix(n, n + 2, 2), vector(9)))
 def fdtd_2d(TMAX: int, NX: int, NY: int, ex: Any, ey: Any, hz: Any, _fict_: Any) -> None:
     for t in range(TMAX):
         ey[0, :] = _fict_[t]

@@ -72,10 +72,7 @@ def maxpool2d(x: Any) -> Any:
 
 
 @sized(
-    lambda n, more: (
-        np.random.default_rng(n).random((3, n, n + 1, 2)),
-        np.random.default_rng(n).random((3, 3, 2, 4)),
-    )
+    lambda n, more: (np.random.default_rng(n).random((3, n, n + 1, 2)), np.random.default_rng(n).random((3, 3, 2, 4)))
 )
 def conv2d(images: Any, weights: Any) -> Any:
     K = weights.shape[0]
@@ -87,8 +84,7 @@ def conv2d(images: Any, weights: Any) -> Any:
     for i in range(H_out):
         for j in range(W_out):
             output[:, i, j, :] = np.sum(
-                images[:, i : i + K, j : j + K, :, np.newaxis] * weights[np.newaxis, :, :, :],
-                axis=(1, 2, 3),
+                images[:, i : i + K, j : j + K, :, np.newaxis] * weights[np.newaxis, :, :, :], axis=(1, 2, 3)
             )
     return output
 

@@ -95,9 +95,7 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
                 with checks.one(label):
                     testing.check_values(attr, function, label=label, seed=number)
                 with checks.one(label):
-                    checks.count += (
-                        testing.check_rejections(attr, function, label=label) if attr is rejected else 0
-                    )
+                    checks.count += testing.check_rejections(attr, function, label=label) if attr is rejected else 0
             with checks.one(label):
                 testing.check_aliased_arguments(attr, kernel.callable, label=label)
             with checks.one(label):
@@ -195,9 +193,7 @@ def example(row: Row, dtype: str) -> Arguments | None:
 
 def changed(arguments: Arguments, form: Form) -> Arguments:
     """Return the arguments with every float array changed."""
-    floats = [
-        key for key, value in arguments.items() if getattr(value, "dtype", None) in ("float32", "float64")
-    ]
+    floats = [key for key, value in arguments.items() if getattr(value, "dtype", None) in ("float32", "float64")]
     return {key: form(value) if key in floats else value for key, value in arguments.items()}
 
 
@@ -216,15 +212,11 @@ def check_everyday(calls: Calls, dtype: str) -> None:
 
 
 def check_conversions(calls: Calls, arguments: Arguments) -> None:
-    calls.right(
-        "lists", changed(arguments, lambda value: value.tolist()), changed(arguments, np.float64), "float64"
-    )
+    calls.right("lists", changed(arguments, lambda value: value.tolist()), changed(arguments, np.float64), "float64")
     for other in OTHER_TYPES:
         result = "float32" if other == "float16" else "float64"
         used = changed(arguments, lambda value: np.abs(value * 3).astype(other))  # noqa: B023  # called at once
-        plain = {
-            key: value.astype(result) if value is not arguments[key] else value for key, value in used.items()
-        }
+        plain = {key: value.astype(result) if value is not arguments[key] else value for key, value in used.items()}
         calls.right(other, used, plain, result)
         if other != "float16" or cast_copy.has_float16():
             calls.compiled(other, lambda: calls.function(**used))  # noqa: B023  # called at once
@@ -246,9 +238,7 @@ def check_results(calls: Calls, arguments: Arguments, dtype: str) -> None:
             continue
         for _ in range(2):
             with calls.checks.one(f"{calls.name}: out {name}"):
-                outs = tuple(
-                    o if name == "swapped" and o.itemsize == 1 else form(o) for o in unwritten(fresh)
-                )
+                outs = tuple(o if name == "swapped" and o.itemsize == 1 else form(o) for o in unwritten(fresh))
                 calls.function(**arguments, out=outs if several else outs[0])
                 own = (dtype if array.dtype.kind == "f" else array.dtype for array in fresh)
                 plain = tuple(np.asarray(o).astype(d) for o, d in zip(outs, own, strict=True))
@@ -323,9 +313,7 @@ def check_shapes(calls: Calls) -> None:
     numbers: list[Any] = [1.5, 2, True, np.float32(0.25), np.float64(3), np.int16(-2), np.array(0.5)]
     firsts = [*numbers, cube, flat, cube.T]
     seconds = [*numbers, cube[:, :1], cube[0, 0, 0, 0], cube[..., :1], np.arange(7), [1.0] * 7, flat[::-1]]
-    for pair in (
-        [(first,) for first in firsts] if len(names) == 1 else [(a, b) for a in firsts for b in seconds]
-    ):
+    for pair in [(first,) for first in firsts] if len(names) == 1 else [(a, b) for a in firsts for b in seconds]:
         arrays = [np.asarray(value) for value in pair]
         with contextlib.suppress(ValueError):
             full = np.broadcast_arrays(*arrays)
@@ -361,9 +349,7 @@ def check_row(checks: Checks, row: Row) -> None:
     for name in implementations(row):
         started = time.monotonic()
         check_implementation(checks, row, name)
-        tell(
-            f"{row.kernel_type.name} {name}: {checks.count} checks so far, {time.monotonic() - started:.0f} s"
-        )
+        tell(f"{row.kernel_type.name} {name}: {checks.count} checks so far, {time.monotonic() - started:.0f} s")
     started = time.monotonic()
     calls = Calls(checks, row)
     for dtype in ("float32", "float64"):

@@ -52,9 +52,7 @@ def extremes(a: Any) -> Any:
 
 
 def next_of_generator(a: Any) -> Any:
-    return next((i for i in range(len(a)) if a[i] > 0.9), -1), next(
-        (i for i in range(len(a)) if a[i] > 9), -1
-    )
+    return next((i for i in range(len(a)) if a[i] > 0.9), -1), next((i for i in range(len(a)) if a[i] > 9), -1)
 
 
 def dict_of_constants(a: Any) -> Any:

@@ -74,9 +74,7 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "operands that are wide": lambda g: cast(e("add", g.d, cast(g.x, "float64")), "float32"),
     "a constant that is wide": lambda g: cast(e("add", cast(g.x, "float64"), 0.1), "float32"),
     "functions that are rounded": lambda g: cast(exp(cast(g.x, "float64")), "float32"),
-    "int32 does not fit": lambda g: cast(
-        e("multiply", cast(g.i, "float64"), cast(g.j, "float64")), "float32"
-    ),
+    "int32 does not fit": lambda g: cast(e("multiply", cast(g.i, "float64"), cast(g.j, "float64")), "float32"),
     "powers of floats above 4": lambda g: e("power", g.x, 5.0),
     "powers of floats below -2": lambda g: e("power", g.x, -3.0),
     "other roots": lambda g: e("power", g.x, 1 / 3),
@@ -96,9 +94,7 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "reshapes of transposes": lambda g: reduced("max", whole(exp(builder.transpose(g.a)), (g.n * g.m,)), 0),
     "regions in part": lambda g: part(update(g.x, part(g.y, 0, 2), 1, 2), 2, 3),
     "updates in part": lambda g: update(update(g.x, part(g.y, 0, 2), 1, 2), part(g.z, 0, 2), 2, 2),
-    "updates that are read": lambda g: also(
-        update(g.x, g.s, 1, 2), lambda v: update(v, part(g.z, 0, 3), 0, 3)
-    ),
+    "updates that are read": lambda g: also(update(g.x, g.s, 1, 2), lambda v: update(v, part(g.z, 0, 3), 0, 3)),
     "another region": lambda g: update(g.x, part(g.x, 0, 3), 1, 3),
     "another array": lambda g: update(g.x, part(g.y, 1, 3), 1, 3),
     "constants of another sign": lambda g: update(spread(c(0.0), g.n), c(-0.0), 1, 2),
@@ -117,9 +113,7 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "another choice": lambda g: e("where", e("logical_not", g.x), g.y, g.z),
     "a choice of numbers": lambda g: e("where", g.p, 1.0, 0.0),
     "a choice of one truth": lambda g: e("where", g.p, g.q, True),
-    "integers that are added": lambda g: cast(
-        e("add", cast(g.u, "int32"), cast(e("invert", g.u), "int32")), "float32"
-    ),
+    "integers that are added": lambda g: cast(e("add", cast(g.u, "int32"), cast(e("invert", g.u), "int32")), "float32"),
     "one bound alone": lambda g: e("maximum", e("maximum", g.x, g.y), 2.0),
     "quotients of two": lambda g: e("floor_divide", g.i, g.j),
     "remainders of two": lambda g: e("remainder", g.i, g.j),
@@ -133,9 +127,7 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "concatenations that are read": lambda g: also(joined(g.x, g.y), lambda v: joined(v, g.z)),
     "cheap of what is no input": lambda g: also(neg(exp(g.x)), lambda v: e("sqrt", flip(v))),
     "cheap, but reduced": lambda g: also(neg(g.x), lambda v: reduced("max", flip(v), 0)),
-    "cheap, but transposed for a product": lambda g: also(
-        neg(g.w), lambda v: matmul(builder.transpose(v), g.a)
-    ),
+    "cheap, but transposed for a product": lambda g: also(neg(g.w), lambda v: matmul(builder.transpose(v), g.a)),
     "written windows": lambda g: windows(update_of(g.x, g.s, windows(g.x, 2)), 2),
     "written again and again": lambda g: again(update_of(g.x, part(g.y, 0, 3), again(g.x))),
     "written at one place": lambda g: in_place(update_of(g.x, part(g.y, 0, 3), in_place(g.x))),
@@ -192,9 +184,7 @@ STAYING_FAST: dict[str, Callable[[Given], Roots]] = {
     "quotients of as many": lambda g: e("divide", g.x, g.y),
     "quotients by 0": lambda g: e("divide", g.x, 0.0),
     "quotients by inf": lambda g: e("divide", g.x, math.inf),
-    "products that are read": lambda g: also(
-        e("multiply", g.x, g.y), lambda v: e("add", v, e("multiply", g.x, g.z))
-    ),
+    "products that are read": lambda g: also(e("multiply", g.x, g.y), lambda v: e("add", v, e("multiply", g.x, g.z))),
     "more products that are read": lambda g: also(
         e("multiply", g.x, g.y), lambda v: e("add", e("multiply", g.x, g.z), v)
     ),

@@ -160,9 +160,7 @@ def unchecked(attr: ToyAttr) -> LoopNest:
 WRONG: dict[str, Callable[[ToyAttr], LoopNest]] = {
     f.__name__: f for f in (wrong_value, forgotten_tail, changes_input, drops_nan, reads_late, unchecked)
 }
-OUTSIDE: dict[str, Callable[[ToyAttr], LoopNest]] = {
-    f.__name__: f for f in (one_too_many, one_too_early, reads_beyond)
-}
+OUTSIDE: dict[str, Callable[[ToyAttr], LoopNest]] = {f.__name__: f for f in (one_too_many, one_too_early, reads_beyond)}
 
 
 @contextlib.contextmanager

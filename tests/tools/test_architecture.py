@@ -24,9 +24,7 @@ def test_every_reference_resolves() -> None:
         try:
             if ":" in text:
                 found = source_refs.resolved(text)
-                assert (
-                    found.name.split(".")[-1] in (ROOT / found.path).read_text().splitlines()[found.line - 1]
-                )
+                assert found.name.split(".")[-1] in (ROOT / found.path).read_text().splitlines()[found.line - 1]
             elif source_refs.file_of(text) is None:
                 wrong.append(f"{text}: no such module")
         except UnknownNameError as error:
@@ -67,9 +65,7 @@ def test_a_station_that_nothing_calls_is_noticed() -> None:
         architecture.arrows_of(path, [source_refs.resolved(one.at) for one in stations])
 
 
-@pytest.mark.parametrize(
-    "text", ["selection.select:chosen", "selection.nothing:choose", "selection.select:Choice.x"]
-)
+@pytest.mark.parametrize("text", ["selection.select:chosen", "selection.nothing:choose", "selection.select:Choice.x"])
 def test_a_name_that_is_gone_is_noticed(text: str) -> None:
     with pytest.raises(UnknownNameError, match="expected"):
         source_refs.resolved(text)

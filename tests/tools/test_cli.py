@@ -291,9 +291,7 @@ def test_tour(command: Command, tmp_path: Path) -> None:
         (b"12 + 3\n", "without words"),
     ],
 )
-def test_tour_names_the_file_it_cannot_use(
-    here: Command, tmp_path: Path, content: bytes | None, message: str
-) -> None:
+def test_tour_names_the_file_it_cannot_use(here: Command, tmp_path: Path, content: bytes | None, message: str) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_text("some words")
     if content is not None:
@@ -337,18 +335,7 @@ def on_a_terminal(cache: Path, no_color: str) -> str:
     environment.pop("NO_COLOR", None)
     if no_color:
         environment["NO_COLOR"] = no_color
-    arguments = [
-        sys.executable,
-        "-m",
-        "jitkernels",
-        "tune",
-        "vmul",
-        "--tag",
-        "ci",
-        "--seconds",
-        "0.01",
-        "--force",
-    ]
+    arguments = [sys.executable, "-m", "jitkernels", "tune", "vmul", "--tag", "ci", "--seconds", "0.01", "--force"]
     process = subprocess.Popen(arguments, stdin=terminal, stdout=terminal, stderr=terminal, env=environment)
     os.close(terminal)
     received = b""
@@ -388,10 +375,5 @@ def test_a_reader_that_leaves_is_no_error(command: Command) -> None:
 
 
 def test_durations_and_sizes() -> None:
-    assert [duration(t) for t in (2.5e-8, 1.234e-6, 0.0123, 12.34)] == [
-        "25 ns",
-        "1.23 us",
-        "12.3 ms",
-        "12.3 s",
-    ]
+    assert [duration(t) for t in (2.5e-8, 1.234e-6, 0.0123, 12.34)] == ["25 ns", "1.23 us", "12.3 ms", "12.3 s"]
     assert [size(count) for count in (12, 1500, 2.5e6, 3e9)] == ["12 bytes", "1.5 kB", "2.5 MB", "3.0 GB"]

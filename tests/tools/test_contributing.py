@@ -160,9 +160,7 @@ class Copy:
                 before = "".join(line[1:] for line in lines if line[0] != "+")
                 after = "".join(line[1:] for line in lines if line[0] != "-")
                 whole = path.read_text(encoding="utf-8")
-                assert whole.count(before) == 1, (
-                    f"{name}: expected once, got {whole.count(before)} times:\n{before}"
-                )
+                assert whole.count(before) == 1, f"{name}: expected once, got {whole.count(before)} times:\n{before}"
                 path.write_text(whole.replace(before, after), encoding="utf-8")
 
     def check_style(self, files: list[tuple[str, str]]) -> None:
@@ -278,11 +276,7 @@ def test_a_scheduling_rule(recipes: dict[str, list[tuple[str, str]]], copy: Copy
 def test_recipes_are_in_style(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
     """All of them in one copy, since the type checker takes long to begin."""
     files = write_operation(recipes["Add an operation"], copy)
-    others = [
-        one
-        for one in recipes
-        if one.startswith("Add ") and one not in ("Add an operation", "Add a derivative")
-    ]
+    others = [one for one in recipes if one.startswith("Add ") and one not in ("Add an operation", "Add a derivative")]
     for recipe in others:
         copy.write(recipes[recipe])
         copy.change(differences_of(recipe))

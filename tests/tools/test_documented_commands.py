@@ -140,12 +140,8 @@ def test_benchmarks_run_for_every_row(name: str) -> None:
 
 def test_pages_show_commands() -> None:
     """The collection finds commands in blocks, text and tables; no tiny run is longer than its benchmark."""
-    assert {"info", "explain", "tune", "cache", "bench", "run", "tour", "docs"} <= {
-        words[0] for words in COMMANDS
-    }
+    assert {"info", "explain", "tune", "cache", "bench", "run", "tour", "docs"} <= {words[0] for words in COMMANDS}
     assert {name for words in COMMANDS if words[0] == "bench" for name in words[1:2]} >= set(benchmarks())
-    text = (
-        "run `jitkernels a b`\n```sh\nx && .venv/bin/jitkernels c  # d\n```\n```python\n`jitkernels e`\n```\n"
-    )
+    text = "run `jitkernels a b`\n```sh\nx && .venv/bin/jitkernels c  # d\n```\n```python\n`jitkernels e`\n```\n"
     assert sorted(commands_of(text)) == ["a b", "c"]
     assert any(row.kernel_type.name == "TOPK" for row in rows_by_call()), "k has to be given by name"

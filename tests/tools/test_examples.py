@@ -50,9 +50,7 @@ def test_pictures(name: str, examples: Callable[[str], Any], tmp_path: Path) -> 
         assert one.stats().kernels > 0, "nothing was compiled"
 
 
-@pytest.mark.parametrize(
-    "name", ["game_of_life", "heat_equation", "k_means", "kalman_filter", "lstm_sequence"]
-)
+@pytest.mark.parametrize("name", ["game_of_life", "heat_equation", "k_means", "kalman_filter", "lstm_sequence"])
 def test_as_numpy_alone(name: str, examples: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     module = examples(name)
     found = module.run(**SMALL[name])

@@ -24,9 +24,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_static(check: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *CHECKS[check]], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", *CHECKS[check]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -57,9 +55,7 @@ def test_every_setting_is_in_the_table_and_read() -> None:
     name = re.compile(r"JITKERNELS_[A-Z_]*[A-Z]")
     reading = re.compile(r'settings\.read\("(JITKERNELS_[A-Z_]+)"\)')
     texts = [
-        path.read_text(encoding="utf-8")
-        for path in (ROOT / "jitkernels").rglob("*.py")
-        if path.name != "settings.py"
+        path.read_text(encoding="utf-8") for path in (ROOT / "jitkernels").rglob("*.py") if path.name != "settings.py"
     ]
     assert {found for text in texts for found in name.findall(text)} == set(settings.SETTINGS)
     assert {found for text in texts for found in reading.findall(text)} == set(settings.SETTINGS)

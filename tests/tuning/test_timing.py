@@ -253,9 +253,7 @@ def test_threads_that_start_late_are_noticed(clock: Clock) -> None:
 
 @pytest.mark.parametrize("seconds", [1e-6, 1e-4, 3e-4, 1e-2, 0.5])
 @pytest.mark.parametrize("threaded", [None, False, True])
-def test_who_else_wants_the_core_counts_for_threads_alone(
-    clock: Clock, seconds: float, threaded: bool | None
-) -> None:
+def test_who_else_wants_the_core_counts_for_threads_alone(clock: Clock, seconds: float, threaded: bool | None) -> None:
     """Every call of a millisecond is disturbed; what is shorter has quiet ones. Threads take as long as they take."""
 
     def disturbed() -> None:

@@ -90,11 +90,7 @@ def test_interrupted_it_keeps_what_there_is_and_goes_on_there(private_cache: Pat
     before = len(list(private_cache.glob("*/tuning/*.json")))
     built = {path: path.stat().st_mtime_ns for path in private_cache.glob("*/objects/*.o")}
     assert built
-    again = subprocess.run(
-        [sys.executable, *VMUL], env=environment, capture_output=True, text=True, check=True
-    )
+    again = subprocess.run([sys.executable, *VMUL], env=environment, capture_output=True, text=True, check=True)
     whole = 10 * len({1, cpu_count()})  # on one thread, and on as many as there are
-    assert (
-        again.stdout.splitlines()[-1] == f"{whole - before} measured now, {before} had been measured before"
-    )
+    assert again.stdout.splitlines()[-1] == f"{whole - before} measured now, {before} had been measured before"
     assert all(path.stat().st_mtime_ns == when for path, when in built.items())

@@ -183,9 +183,9 @@ def test_exact_sizes_compute_the_same(function: Any) -> None:
     makers = control_programs.PROGRAMS[function]
     expected, found = [one() for one in makers], [one() for one in makers]
     right = function(*expected)
-    np.testing.assert_allclose(
-        jk.jit(function, exact_sizes=True)(*found), right
-    ) if right is not None else jk.jit(function, exact_sizes=True)(*found)
+    np.testing.assert_allclose(jk.jit(function, exact_sizes=True)(*found), right) if right is not None else jk.jit(
+        function, exact_sizes=True
+    )(*found)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other)
 

@@ -93,24 +93,16 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     form = form_of(row, arguments_by_name(row, arguments, named))
     attr, arrays = form.attr, form.arrays
     declared = {array.name: array for array in attr.signature().arrays}
-    inputs = [
-        flat(kernel, a, arrays[a.name], form.lead, declared[a.name], len(form.trail)) for a in form.present
-    ]
+    inputs = [flat(kernel, a, arrays[a.name], form.lead, declared[a.name], len(form.trail)) for a in form.present]
     is_narrow = attr.fields().get(DTYPE) == bfloat16.NAME
     narrow = bfloat16.foreign_among(arrays.values()) if is_narrow else None
     shapes = [shape for _, shape in form.results]
     restore_axis = form.behind
-    finishes = (
-        [restore_axis if argument.fixed else np.asarray for argument, _ in form.results]
-        if restore_axis
-        else ()
-    )
+    finishes = [restore_axis if argument.fixed else np.asarray for argument, _ in form.results] if restore_axis else ()
     return Call(attr, inputs, shapes, finishes, narrow)
 
 
-def arguments_by_name(
-    row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]
-) -> dict[str, Any]:
+def arguments_by_name(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an everyday call by parameter name, defaults included."""
     try:
         bound_arguments = row.parameters().bind(*arguments, **named)
@@ -129,9 +121,7 @@ def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
     kinds = _inferred_dtypes(row, present, arrays, values)
     arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
     arrays |= {a.name: _broadcast_along(a, arrays, present) for a in present if a.along is not None}
-    integer_options = {
-        name: known[name].canonical(known[name].label, values[name]) for name in integer_options_of(row)
-    }
+    integer_options = {name: known[name].canonical(known[name].label, values[name]) for name in integer_options_of(row)}
     options = {name: values[name] for name in row.options if name in known and name not in integer_options}
     if DTYPE in options:
         dtype = "float64" if options[DTYPE] is None else options[DTYPE]
@@ -143,15 +133,11 @@ def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
     else:
         moved, restore_axis, trail = arrays, None, trail_of(kernel, row, present, arrays, values)
     lead = (
-        requested_shape(kernel, values[SHAPE])
-        if SHAPE in row.options
-        else lead_of(kernel, present, moved, len(trail))
+        requested_shape(kernel, values[SHAPE]) if SHAPE in row.options else lead_of(kernel, present, moved, len(trail))
     )
     extents, missing = extents_of(kernel, row, present, moved, lead, trail, integer_options)
     requested = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
-    results = tuple(
-        (argument, result_shape(argument, extents, lead, missing, trail)) for argument in requested
-    )
+    results = tuple((argument, result_shape(argument, extents, lead, missing, trail)) for argument in requested)
     checks_indices = any(
         a.spreads and isinstance(a.domain[1], str) for a in present
     )  # every index is checked, even if there are no results
@@ -211,17 +197,13 @@ def _narrowed(kernel: str, argument: Argument, array: AnyArray, inferred: dict[s
     return array.astype(wanted)
 
 
-def _broadcast_along(
-    argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]
-) -> AnyArray:
+def _broadcast_along(argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> AnyArray:
     """Broadcast an array to the dimensions of the input it follows (`Argument.along`), then flatten its leading ones.
 
     Extents that other inputs have broadcast, too. What does not broadcast stays as it is, for the row to reject.
     """
     array, other = arrays[argument.name], arrays[argument.along or ""]
-    own = tuple(
-        _extent_of_others(extent.symbols[0], argument, arrays, present) for extent in argument.fixed[1:]
-    )
+    own = tuple(_extent_of_others(extent.symbols[0], argument, arrays, present) for extent in argument.fixed[1:])
     try:
         array = np.broadcast_to(array, np.broadcast_shapes(array.shape, own))
         lead = array.shape[: -len(own)]
@@ -233,14 +215,10 @@ def _broadcast_along(
     return array.reshape(math.prod(lead), *array.shape[-len(own) :])
 
 
-def _extent_of_others(
-    symbol: str, argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]
-) -> int:
+def _extent_of_others(symbol: str, argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> int:
     """An extent as the other inputs have it; 1, which broadcasts to any, where none has."""
     for other in present:
-        names = (
-            [extent.symbols[0] for extent in other.fixed if extent.is_plain] if other is not argument else []
-        )
+        names = [extent.symbols[0] for extent in other.fixed if extent.is_plain] if other is not argument else []
         shape = arrays[other.name].shape
         if symbol in names and len(shape) >= len(names):
             return int(shape[names.index(symbol) - len(names)])
@@ -279,9 +257,7 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
     wanted = "integers" if argument.dtype else "real numbers"
     label = f"{kernel}: {argument.name}: expected {wanted}"
     if _is_masked(value):
-        raise ArgumentTypeError(
-            f"{kernel}: {argument.name}: expected an array without a mask, got a masked array"
-        )
+        raise ArgumentTypeError(f"{kernel}: {argument.name}: expected an array without a mask, got a masked array")
     try:
         array = np.asarray(value)
     except MemoryError as error:

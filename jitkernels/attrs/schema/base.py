@@ -105,9 +105,7 @@ class Case:
     tags: frozenset[str]
 
 
-@dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, stored, whole)
-)
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, stored, whole))
 class KernelAttr:
     """Base of all attrs: an immutable value that names one kernel and every parameter it is specialised by.
 
@@ -152,9 +150,7 @@ class KernelAttr:
             import_family(kernel_type)  # a row of ours of that name takes precedence
         cls.kernel_type = KernelType.add(kernel_type)
         if rows.setdefault(cls.kernel_type, cls) is not cls:
-            raise RegistrationError(
-                f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}"
-            )
+            raise RegistrationError(f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}")
 
     def __init__(self, *arguments: Any, **values: Any) -> None:
         if arguments or not self._required <= values.keys() <= self._required | self._defaults.keys():

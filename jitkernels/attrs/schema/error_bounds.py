@@ -14,9 +14,7 @@ NEAREST = 0.501
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def allowed(
-    attr: KernelAttr, arrays: Sequence[AnyArray], true: Sequence[AnyArray], slack: float = 1
-) -> list[AnyArray]:
+def allowed(attr: KernelAttr, arrays: Sequence[AnyArray], true: Sequence[AnyArray], slack: float = 1) -> list[AnyArray]:
     """The error bound of each element of each output; infinite where there is no bound.
 
     `arrays` are the arguments as they were before the call.
@@ -75,9 +73,7 @@ def unit(value: AnyArray, dtype: str) -> AnyArray:
         return np.asarray(np.where(np.isfinite(value), spacing, limits.max * limits.epsneg))
     with np.errstate(all="ignore"):
         spacing = np.abs(np.spacing(np.abs(value).astype(dtype))).astype(_wide(value, dtype))
-    return np.asarray(
-        np.where(np.isfinite(spacing), spacing, spacing.dtype.type(limits.max) * float(limits.epsneg))
-    )
+    return np.asarray(np.where(np.isfinite(spacing), spacing, spacing.dtype.type(limits.max) * float(limits.epsneg)))
 
 
 def _wide(value: AnyArray, dtype: str) -> Any:
@@ -101,7 +97,5 @@ def beyond(got: AnyArray, true: AnyArray, within: AnyArray) -> Mask:
             unknown = np.isnan(right)
             fine |= np.where(unknown, np.isnan(got), np.isinf(within))
             largest = float(np.finfo(got.dtype).max)
-            fine |= (
-                np.isinf(got) & (np.signbit(got) == np.signbit(right)) & (np.abs(right) + within > largest)
-            )
+            fine |= np.isinf(got) & (np.signbit(got) == np.signbit(right)) & (np.abs(right) + within > largest)
     return np.asarray(~fine)

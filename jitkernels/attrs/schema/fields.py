@@ -63,9 +63,7 @@ def stored(*names: str, default: str) -> Any:
     return dataclasses.field(default=default, metadata={"dtypes": names})
 
 
-def real(
-    *, default: float, least: float = -math.inf, most: float = math.inf, samples: tuple[float, ...] = ()
-) -> Any:
+def real(*, default: float, least: float = -math.inf, most: float = math.inf, samples: tuple[float, ...] = ()) -> Any:
     """A field that takes finite floats from `least` to `most`; tests use `samples` beside the default.
 
     Limits must be exact in every dtype, or rounding could exceed them. Raises RegistrationError for other limits, and
@@ -102,9 +100,7 @@ def _refuse_outside(least: float, most: float, *values: float) -> None:
     """Raise RegistrationError for a declared value outside the declared limits."""
     for value in values:
         if not least <= value <= most:
-            raise RegistrationError(
-                f"expected a default and samples from {least:g} to {most:g}, got {value!r}"
-            )
+            raise RegistrationError(f"expected a default and samples from {least:g} to {most:g}, got {value!r}")
 
 
 def custom(
@@ -258,9 +254,7 @@ def _dtype(known: tuple[str, ...]) -> Canonical:
             return value
         try:
             dtype = np.dtype(value)
-            name = (
-                dtype.name if dtype.isnative and value is not None else dtype.str
-            )  # None would mean float64
+            name = dtype.name if dtype.isnative and value is not None else dtype.str  # None would mean float64
         except Exception:  # noqa: BLE001  # np.dtype passes on any error of the object
             name = shown(value)
         if name not in known:

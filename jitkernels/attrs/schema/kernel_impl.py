@@ -101,10 +101,7 @@ class Implementation:
         own = getattr(source, "__dict__", ())  # the property `text` itself may be expensive
         if not all(name in own or hasattr(type(source), name) for name in ("name", "text", "externals")):
             raise self._mistake(
-                "the function",
-                attr,
-                "a source such as a LoopNest or a CSource, or a cffi function",
-                source,
+                "the function", attr, "a source such as a LoopNest or a CSource, or a cffi function", source
             )
         expected = attr.signature().c_arguments
         arguments = tuple(getattr(source, "arguments", expected))
@@ -133,15 +130,10 @@ class Implementation:
         expected = [array.name for array in signature.arrays] + [name for name, _ in arguments]
         expected += own
         code_arguments = inspect.getargs(body.__code__)
-        names = [
-            *code_arguments.args,
-            *(name for name in (code_arguments.varargs, code_arguments.varkw) if name),
-        ]
+        names = [*code_arguments.args, *(name for name in (code_arguments.varargs, code_arguments.varkw) if name)]
         if len(names) != len(expected):
             wanted = f"the {len(expected)} parameters ({', '.join(expected)})"
-            raise self._mistake(
-                "the body of the loop nest", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})")
-            )
+            raise self._mistake("the body of the loop nest", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})"))
 
     def check_reference(self, attr: KernelAttr) -> None:
         """Raise RegistrationError unless `function` takes the attr and every array."""
@@ -196,9 +188,7 @@ class _Text(str):
     __slots__ = ()
 
 
-def _mistake(
-    attr_class: type[KernelAttr], name: str, what: str, expected: str, got: object
-) -> RegistrationError:
+def _mistake(attr_class: type[KernelAttr], name: str, what: str, expected: str, got: object) -> RegistrationError:
     shown = got if isinstance(got, _Text) else f"{got!r}"
     kernel = attr_class.kernel_type.name
     return RegistrationError(f"{kernel}: implementation {name!r}: {what}: expected {expected}, got {shown}")

@@ -111,9 +111,7 @@ def implements(
                 f"{attr_class.__name__} already has an implementation {chosen!r}, from "
                 f"{known[chosen].function.__module__}: give the one of {function.__module__} another name"
             )
-        checked = (
-            variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
-        )
+        checked = variants if variants is _single else checked_variants(attr_class, chosen, function, variants)
         if compiles:
             _compiled[attr_class] = function
         if dtypes:
@@ -141,9 +139,7 @@ def _check_registration(
                 f"@implements({attr_class.__name__}): {what}: expected a function of an attr, got {function!r}"
             )
     if compiler not in (None, "numba"):
-        raise RegistrationError(
-            f"@implements({attr_class.__name__}): compiler: expected 'numba', got {compiler!r}"
-        )
+        raise RegistrationError(f"@implements({attr_class.__name__}): compiler: expected 'numba', got {compiler!r}")
 
 
 def _register_c_function(
@@ -168,9 +164,7 @@ def _register_c_function(
 
     if is_by_numba:
         factory, reason_against = hooks.implement_by_numba(attr_class, function)
-    implements(attr_class, name=name, can_be_used=lambda attr: reason_against(attr) or can_be_used(attr))(
-        factory
-    )
+    implements(attr_class, name=name, can_be_used=lambda attr: reason_against(attr) or can_be_used(attr))(factory)
 
 
 def is_compiled(attr_class: type[KernelAttr]) -> bool:
@@ -233,9 +227,7 @@ def implementation(attr_class: type[KernelAttr], name: str) -> Implementation:
     match = find_implementation(attr_class, name)
     if match is None:
         known = ", ".join(implementations(attr_class))
-        raise UnknownNameError(
-            f"{attr_class.kernel_type.name} has no implementation {name!r}; it has {known}"
-        )
+        raise UnknownNameError(f"{attr_class.kernel_type.name} has no implementation {name!r}; it has {known}")
     return match
 
 

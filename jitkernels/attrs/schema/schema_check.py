@@ -73,12 +73,7 @@ def _check_spread(row: "type[KernelAttr]") -> None:
     alone = [a for a in inputs_of(row) if a.trailing is not None and not a.spreads]
     symbols = {a.trailing for a in row.arrays if a.trailing is not None}
     axis = AXIS in row.options
-    if (
-        len(symbols) > 1
-        or (both and not axis)
-        or (alone and (both or axis))
-        or (symbols and not (both or alone))
-    ):
+    if len(symbols) > 1 or (both and not axis) or (alone and (both or axis)) or (symbols and not (both or alone)):
         raise RegistrationError(
             f"{row.__name__}: arrays: expected one kind of trailing dimensions, and the option 'axis' where there are "
             "leading ones as well, and nowhere else"

@@ -70,9 +70,7 @@ def requested_shape(kernel: str, shape: Any) -> tuple[int, ...]:
     result = []
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
-            raise ArgumentTypeError(
-                f"{kernel}: shape: expected an int or a tuple of ints, got {shown(shape)}"
-            )
+            raise ArgumentTypeError(f"{kernel}: shape: expected an int or a tuple of ints, got {shown(shape)}")
         if extent < 0 or len(extents) > MOST_DIMENSIONS:
             raise ArgumentError(
                 f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(shape)}"
@@ -105,9 +103,7 @@ def fixed_of(argument: Argument, array: Any) -> int:
     return len(own) - 1 if short else len(own)
 
 
-def lead_of(
-    kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray], behind: int
-) -> tuple[int, ...]:
+def lead_of(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray], behind: int) -> tuple[int, ...]:
     """The common leading dimensions. Raises ArgumentError where they do not broadcast."""
     shapes = {}
     for argument in present:
@@ -117,9 +113,7 @@ def lead_of(
             fixed = len(argument.fixed)
             spreads = spreads or argument.trailing is not None
             expected = f"{'at least ' if spreads else ''}{fixed} dimension{'s' * (fixed != 1)}"
-            raise ArgumentError(
-                f"{kernel}: {argument.name}: expected {expected} {argument.symbols}, got {array.ndim}"
-            )
+            raise ArgumentError(f"{kernel}: {argument.name}: expected {expected} {argument.symbols}, got {array.ndim}")
         if spreads:
             shapes[argument.name] = array.shape[: array.ndim - fixed]
     different = list(dict.fromkeys(shapes.values()))
@@ -129,9 +123,7 @@ def lead_of(
         return np.broadcast_shapes(*different)
     except (ValueError, RuntimeError):  # the latter for more dimensions than NumPy broadcasts
         listed = " and ".join(str(arrays[name].shape) for name in shapes)
-        raise ArgumentError(
-            f"{kernel}: {' and '.join(shapes)}: expected shapes that broadcast, got {listed}"
-        ) from None
+        raise ArgumentError(f"{kernel}: {' and '.join(shapes)}: expected shapes that broadcast, got {listed}") from None
 
 
 def extents_of(
@@ -187,11 +179,7 @@ def _before(argument: Argument, array: AnyArray, behind: int) -> tuple[int, ...]
 
 
 def result_shape(
-    argument: Argument,
-    values: dict[str, int],
-    lead: tuple[int, ...],
-    missing: set[str],
-    trail: tuple[int, ...],
+    argument: Argument, values: dict[str, int], lead: tuple[int, ...], missing: set[str], trail: tuple[int, ...]
 ) -> tuple[int, ...]:
     own = [e for e in argument.fixed if not (e.optional and e.symbols[0] in missing)]
     fixed = tuple(extent.value(values) for extent in own)
@@ -228,6 +216,4 @@ def flat(
         with np.errstate(all="ignore"):
             return np.require(array, declared.numpy, ["C", "A"]).reshape(declared.shape)
     except (MemoryError, ValueError) as error:  # NumPy raises ValueError for absurd sizes
-        raise WorkspaceError(
-            f"{kernel}: {argument.name}: no memory for {declared.describe()}: {error}"
-        ) from None
+        raise WorkspaceError(f"{kernel}: {argument.name}: no memory for {declared.describe()}: {error}") from None

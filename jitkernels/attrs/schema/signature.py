@@ -237,9 +237,7 @@ class Array:
 
     def stored(self, values: Any) -> AnyArray:
         """An array of this dtype with the values rounded to nearest."""
-        return (
-            bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
-        )
+        return bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
 
     def describe(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -290,11 +288,7 @@ class Signature:
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""
-        names = (
-            [array.name for array in self.arrays]
-            + [n for n, _ in self.integers]
-            + [n for n, _ in self.floats]
-        )
+        names = [array.name for array in self.arrays] + [n for n, _ in self.integers] + [n for n, _ in self.floats]
         return names.index(name)
 
     def sample(self, seed: int = 0) -> list[AnyArray]:
@@ -309,9 +303,7 @@ class Signature:
         """
         names = ", ".join(array.name for array in self.arrays)
         if len(arguments) != len(self.arrays):
-            raise ArgumentTypeError(
-                f"{kernel}({names}): expected {len(self.arrays)} arrays, got {len(arguments)}"
-            )
+            raise ArgumentTypeError(f"{kernel}({names}): expected {len(self.arrays)} arrays, got {len(arguments)}")
         for array, value in zip(self.arrays, arguments, strict=True):
             _check_array(kernel, array, value)
         self._check_overlap(kernel, [value for value in arguments if isinstance(value, np.ndarray)])
@@ -325,9 +317,7 @@ class Signature:
                 same = may_be_same and value.ctypes.data == other_value.ctypes.data
                 if not same and value.size and other_value.size:
                     allowed = "may only be the same array" if may_be_same else "must not overlap"
-                    raise ArgumentError(
-                        f"{kernel}: {array.name} and {other.name} {allowed}, but share memory"
-                    )
+                    raise ArgumentError(f"{kernel}: {array.name} and {other.name} {allowed}, but share memory")
 
 
 def _check_array(kernel: str, array: Array, value: object) -> None:

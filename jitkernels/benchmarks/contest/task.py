@@ -53,8 +53,7 @@ def all_tasks() -> dict[str, Task]:
     from jitkernels.benchmarks.contest import tasks
 
     modules = [
-        importlib.import_module(f"{tasks.__name__}.{entry.name}")
-        for entry in pkgutil.iter_modules(tasks.__path__)
+        importlib.import_module(f"{tasks.__name__}.{entry.name}") for entry in pkgutil.iter_modules(tasks.__path__)
     ]
     return {module.TASK.name: module.TASK for module in modules}
 

@@ -28,10 +28,7 @@ def main(task_name: str, contestant: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         seconds, value = calls(program, request["size"], request["calls"])
-        say(
-            answers,
-            {"seconds": seconds, "error": task.error(request["size"], value), "bytes": peak() - before},
-        )
+        say(answers, {"seconds": seconds, "error": task.error(request["size"], value), "bytes": peak() - before})
 
 
 def calls(program: Program, size: int, count: int) -> tuple[list[float], Any]:

@@ -44,11 +44,7 @@ def child(seconds: float) -> dict[str, tuple[float, float]]:
     others = [_row(number)(n=8) for number in range(ROWS)]
     for other in others:
         at(other)
-    calls = {
-        "oldest": partial(at, attr),
-        "newest": partial(at, others[-1]),
-        "equal attr": partial(at, type(attr)(n=8)),
-    }
+    calls = {"oldest": partial(at, attr), "newest": partial(at, others[-1]), "equal attr": partial(at, type(attr)(n=8))}
     timings |= time_calls(calls, seconds=3 * seconds)
     return {name: (timing.seconds, timing.spread) for name, timing in timings.items()}
 

@@ -141,9 +141,7 @@ def beside_numpy(settings: Settings) -> Iterator[Line]:
 
 
 def lines_of_products(
-    operations: Mapping[str, Callable[[Any, Any], Any]],
-    shapes: Sequence[tuple[int, int, int]],
-    seconds: float,
+    operations: Mapping[str, Callable[[Any, Any], Any]], shapes: Sequence[tuple[int, int, int]], seconds: float
 ) -> Iterator[Line]:
     """Yield the lines of matrix products, each with one compiled function for all shapes."""
     compiler, generator = own_compiler(), np.random.default_rng(0)
@@ -159,10 +157,7 @@ def lines_of_products(
 
 
 def lines_of(
-    operations: Mapping[str, Callable[[Any], Any]],
-    dtypes: Sequence[str],
-    sizes: Sequence[int],
-    seconds: float,
+    operations: Mapping[str, Callable[[Any], Any]], dtypes: Sequence[str], sizes: Sequence[int], seconds: float
 ) -> Iterator[Line]:
     """Yield the lines of operations; each layout has its own compiled function, built at the smallest array."""
     compiler = own_compiler()

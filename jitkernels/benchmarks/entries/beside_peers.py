@@ -44,10 +44,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
         f"{OVER_NUMPY:.0f}); over the best other {table.geometric_mean(ahead):.2f}, {len(late)} behind by more than "
         f"{BEHIND - 1:.0%} (promised: none)"
     )
-    text = [
-        summary,
-        *(f"  {ratio:.2f} of {line.best_other}: {line.group} {line.case}" for ratio, line in late),
-    ]
+    text = [summary, *(f"  {ratio:.2f} of {line.best_other}: {line.group} {line.case}" for ratio, line in late)]
     return Verdict("\n".join(text), mean >= OVER_NUMPY and not late)
 
 
@@ -87,9 +84,7 @@ class _Looks:
 
     def __call__(self, turn: int) -> Line:
         attr, name = self._case.attr, self._case.name
-        line = table.line(
-            attr, name, peers=True, seconds=self._seconds, turn=turn, only=LIBRARIES, without=self._slow
-        )
+        line = table.line(attr, name, peers=True, seconds=self._seconds, turn=turn, only=LIBRARIES, without=self._slow)
         if turn == 0:
             slow = table.CLOSE**2 * line.timings[line.pick].seconds
             self._slow = [name for name, timing in line.timings.items() if timing.seconds > slow]

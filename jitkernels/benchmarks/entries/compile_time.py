@@ -45,9 +45,7 @@ def compile_time(settings: Settings) -> Iterator[Line]:
 def child(name: str) -> dict[str, Any]:
     """Return seconds of the first call, a later one and NumPy; and the reason if all of it falls back to NumPy."""
     function, arguments = next(
-        (candidate, factory)
-        for candidate, factory in long_functions.FUNCTIONS.items()
-        if candidate.__name__ == name
+        (candidate, factory) for candidate, factory in long_functions.FUNCTIONS.items() if candidate.__name__ == name
     )
     own_compiler()(np.negative)(np.ones(3))  # these imports do not count as compile time
     compiled = own_compiler()(function)

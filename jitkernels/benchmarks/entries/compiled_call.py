@@ -21,8 +21,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     first = lines[0]
     times = ", ".join(f"{name} {timing.seconds * 1e9:.0f} ns" for name, timing in first.timings.items())
     return Verdict(
-        f"{first.case}: {times} (promised with out=: {LIMIT * 1e9:.0f} ns)",
-        first.timings[WITH_OUT].seconds <= LIMIT,
+        f"{first.case}: {times} (promised with out=: {LIMIT * 1e9:.0f} ns)", first.timings[WITH_OUT].seconds <= LIMIT
     )
 
 

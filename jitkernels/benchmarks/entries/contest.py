@@ -38,14 +38,10 @@ def run(settings: Settings) -> Iterator[Line]:
         yield from lines_of(task, list(contest(task, sizes, settings.threads, settings.seconds)))
 
 
-def lines_of(
-    task: Task, measurements: Sequence[tuple[int, Mapping[str, Result], Mapping[str, str]]]
-) -> Iterator[Line]:
+def lines_of(task: Task, measurements: Sequence[tuple[int, Mapping[str, Result], Mapping[str, str]]]) -> Iterator[Line]:
     """Yield four tables by size: later calls, first calls, errors and memory."""
 
-    def line(
-        group: str, size: int, timings: Mapping[str, Timing], figures: Mapping[str, float], remark: str
-    ) -> Line:
+    def line(group: str, size: int, timings: Mapping[str, Timing], figures: Mapping[str, float], remark: str) -> Line:
         pick = OURS if OURS in timings else ""
         return Line(group, str(size), timings, pick, figures=figures, detail=remark)
 

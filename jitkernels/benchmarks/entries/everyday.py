@@ -75,10 +75,7 @@ def everyday(settings: Settings) -> Iterator[Line]:
                     function(*arguments)
                 except (ValueError, IndexError):  # as NumPy does for arrays of one element
                     continue
-                calls = {
-                    OURS: partial(_repeated, compiled, arguments),
-                    PLAIN: partial(_repeated, function, arguments),
-                }
+                calls = {OURS: partial(_repeated, compiled, arguments), PLAIN: partial(_repeated, function, arguments)}
                 for _ in range(3):
                     compiled(*arguments)
                 timings = measure(calls, (), budget=settings.seconds / 4, rounds=(5, 40), clock=clock)

@@ -18,11 +18,7 @@ from jitkernels.tuning.timer import Timing
 
 BEST = "the best peer"
 SHORT = ("linear", "black_scholes", "softmax", "fdtd_step", "box_blur", "forces_of_bodies")
-SIZES = {
-    TINY: (8,),
-    "ci": (8, 1000, 100_000),
-    "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000),
-}
+SIZES = {TINY: (8,), "ci": (8, 1000, 100_000), "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000)}
 DTYPES = {TINY: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
 PROMISED = {NUMPY: 3.0, BEST: 1.3}
 BEHIND = 0.9
@@ -47,9 +43,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
         for name, mean in means.items()
     )
     text = [f"{len(lines)} cases, geometric means of the speed over {', '.join(words)}"]
-    text += [
-        f"{len(behind)} cases below {BEHIND} of {BEST}:" if behind else f"no case below {BEHIND} of {BEST}"
-    ]
+    text += [f"{len(behind)} cases below {BEHIND} of {BEST}:" if behind else f"no case below {BEHIND} of {BEST}"]
     text += [f"  {ratio:.2f} {name}" for ratio, name in behind]
     text += [f"  failed: {name}" for name in failed]
     holds = not failed and all(mean >= PROMISED.get(name, 1.0) for name, mean in means.items())
@@ -89,19 +83,12 @@ def expressions(settings: Settings) -> Iterator[Line]:
         for threads in settings.limited(sorted({1, settings.threads})):
             limits: dict[str, Any] = {f"{library}_NUM_THREADS": str(threads) for library in THREADS}
             sizes, dtypes = SIZES[settings.tag], DTYPES[settings.tag]
-            for measurement in run(
-                __name__, "child", name, threads, sizes, dtypes, settings.seconds, **limits
-            ):
+            for measurement in run(__name__, "child", name, threads, sizes, dtypes, settings.seconds, **limits):
                 yield _line(name, threads, **measurement)
 
 
 def _line(
-    name: str,
-    threads: int,
-    dtype: str,
-    elements: int,
-    times: Mapping[str, Sequence[Any]],
-    remarks: Sequence[str],
+    name: str, threads: int, dtype: str, elements: int, times: Mapping[str, Sequence[Any]], remarks: Sequence[str]
 ) -> Line:
     timings = {contestant: Timing(*values) for contestant, values in times.items()}
     group = f"{name}, {dtype}, {threads} thread{'s'[: threads > 1]}"
@@ -110,9 +97,7 @@ def _line(
     return line if ratio is None else Line(**{**vars(line), "figures": {f"x {BEST}": round(ratio, 2)}})
 
 
-def child(
-    name: str, threads: int, sizes: Sequence[int], dtypes: Sequence[str], seconds: float
-) -> list[dict[str, Any]]:
+def child(name: str, threads: int, sizes: Sequence[int], dtypes: Sequence[str], seconds: float) -> list[dict[str, Any]]:
     """Return the measurements for `_line`, for each dtype and size."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])

@@ -39,11 +39,7 @@ ROWS = {"softmax": softmax, "layer norm": layer_norm}
 LENGTHS = 8, 50, 200
 """Row lengths: several rows per vector, rows that fit in registers, and longer ones."""
 NAMED: dict[str, tuple[Callable[..., Any], int]] = {
-    **{
-        f"{name}, rows of {length}": (function, length)
-        for name, function in ROWS.items()
-        for length in LENGTHS
-    },
+    **{f"{name}, rows of {length}": (function, length) for name, function in ROWS.items() for length in LENGTHS},
     "sin": (lambda a, b, c: np.sin(a * b + c) * a - b, 0),
     "tan": (lambda a, b, c: np.tan(a * b + c) * a - b, 0),
     "arctan2": (lambda a, b, c: np.arctan2(a * b, c) * a - b, 0),
@@ -66,10 +62,7 @@ print(json.dumps([time.perf_counter() - start, "numba" in sys.modules]))
 def verdict(lines: Sequence[Line]) -> Verdict:
     slowest = {line.case: line.timings["slowest"].seconds for line in lines}
     limits = {case: LIMITS.get(case, LIMITS[WARM]) for case in slowest}
-    words = (
-        f"{case} {seconds * 1e3:.0f} ms (promised: {limits[case] * 1e3:.0f})"
-        for case, seconds in slowest.items()
-    )
+    words = (f"{case} {seconds * 1e3:.0f} ms (promised: {limits[case] * 1e3:.0f})" for case, seconds in slowest.items())
     imported = any(line.figures["numba imported"] for line in lines)
     return Verdict(
         f"first result of a new expression at most: {', '.join(words)}; numba is {'' if imported else 'not '}imported",
@@ -110,9 +103,7 @@ def first_expression(settings: Settings) -> Iterator[Line]:
             with empty_cache() as cache:
                 times.append(run(__name__, "named_child", name, cache=cache))
         took = Timing(min(times), 0.0)
-        yield Line(
-            "first-expression", name, {"median": took, "slowest": took}, figures={"numba imported": 0.0}
-        )
+        yield Line("first-expression", name, {"median": took, "slowest": took}, figures={"numba imported": 0.0})
 
 
 def steps(number: int) -> list[np.ufunc]:

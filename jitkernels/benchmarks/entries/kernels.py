@@ -8,10 +8,7 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     peers = {name for line in lines for name in line.timings if name not in line.rivals}
-    found = [
-        f"{len(lines)} attrs",
-        *(f"pick {table.speeds(lines, name)}" for name in ("refer", *sorted(peers))),
-    ]
+    found = [f"{len(lines)} attrs", *(f"pick {table.speeds(lines, name)}" for name in ("refer", *sorted(peers)))]
     median, late = table.regrets(lines)
     return Verdict("; ".join([*found, f"regret: median {median:.1%}, 95th percentile {late:.1%}"]))
 

@@ -33,24 +33,15 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     """Report both promised ratios of the first two expressions, and the ratios of all other programs."""
     large = [line for line in lines if NUMPY in line.timings]
     speeds = {(line.group, name): line.speed_over(name) or 0.0 for line in large for name in LEAST}
-    words = [
-        f"{group} {speed:.2f} times {name} (promised: {LEAST[name]})"
-        for (group, name), speed in speeds.items()
-    ]
+    words = [f"{group} {speed:.2f} times {name} (promised: {LEAST[name]})" for (group, name), speed in speeds.items()]
     holds = all(speed >= LEAST[name] for (_, name), speed in speeds.items())
-    suite = {
-        f"{line.group}, {line.case}": line.speed_over(UNFUSED) or 0.0 for line in lines if line not in large
-    }
+    suite = {f"{line.group}, {line.case}": line.speed_over(UNFUSED) or 0.0 for line in lines if line not in large}
     if suite:
         mean = geometric_mean([*suite.values()])
         words.append(f"{len(suite)} programs {mean:.2f} times {UNFUSED} (promised: {MEAN})")
         holds = holds and mean >= MEAN
     text = [f"{FUSED}: {'; '.join(words)}"]
-    text += [
-        f"  {speed:.2f} {name}"
-        for name, speed in sorted(suite.items(), key=lambda entry: entry[1])
-        if speed < 1
-    ]
+    text += [f"  {speed:.2f} {name}" for name, speed in sorted(suite.items(), key=lambda entry: entry[1]) if speed < 1]
     return Verdict("\n".join(text), holds)
 
 
@@ -87,13 +78,7 @@ def _suite(settings: Settings) -> Iterator[Line]:
 
 
 def _line(
-    name: str,
-    case: str,
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    settings: Settings,
-    *,
-    writes: bool,
+    name: str, case: str, function: Callable[..., Any], arguments: tuple[Any, ...], settings: Settings, *, writes: bool
 ) -> Line:
     jit, calls = own_compiler(), {}
     for label, level in ((FUSED, 3), (UNFUSED, 0)):

@@ -33,9 +33,7 @@ def matmul_peak(settings: Settings) -> Iterator[Line]:
         attr = jk.MatMulAttr(m=n, n=n, k=n)
         candidates = jk.get_all_candidates(attr)
         calls: dict[str, Bound] = {
-            name: partial(candidates[name], a, b, c)
-            for name in ("gen", "mkl", "openblas")
-            if name in candidates
+            name: partial(candidates[name], a, b, c) for name in ("gen", "mkl", "openblas") if name in candidates
         }
         calls |= {"numpy": partial(np.matmul, a, b, c), PEAK: partial(run_peak)}
         seconds = settings.seconds * (40 if n >= 512 else 6)

@@ -56,9 +56,7 @@ def new_sizes(settings: Settings) -> Iterator[Line]:
                 for _ in settings.limited(range(PROCESSES))
             ]
             for name in runs[0]:
-                figures = min(
-                    (run_figures[name] for run_figures in runs), key=lambda figures: figures["above"]
-                )
+                figures = min((run_figures[name] for run_figures in runs), key=lambda figures: figures["above"])
                 timings = {key: Timing(figures[key], 0.0) for key in ("new", "warm", "above")}
                 grown = max(run_figures[name]["bytes"] for run_figures in runs)
                 yield Line(name, f"{count} sizes, {label}", timings, figures={"bytes": grown})
@@ -73,15 +71,7 @@ def _arguments(elements: int) -> dict[str, Callable[[int, int], tuple[Any, ...]]
     return {
         "vmul": lambda rows, n: (of(x, rows, n), of(y, rows, n), of(out, rows, n)),
         "softmax": lambda rows, n: (of(x, rows, n), -1, of(out, rows, n)),
-        "layer_norm": lambda rows, n: (
-            of(x, rows, n),
-            scale[:n],
-            bias[:n],
-            1e-5,
-            False,
-            -1,
-            of(out, rows, n),
-        ),
+        "layer_norm": lambda rows, n: (of(x, rows, n), scale[:n], bias[:n], 1e-5, False, -1, of(out, rows, n)),
     }
 
 

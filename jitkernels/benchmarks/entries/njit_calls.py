@@ -18,9 +18,7 @@ KERNEL, OUT, NEW = "kernel", "jk.softmax(x, out=y)", "jk.softmax(x)"
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     """Report the overhead of a call over its kernel."""
-    more = {
-        line.case: (line.timings[OUT].seconds - line.timings[KERNEL].seconds) / CALLS * 1e9 for line in lines
-    }
+    more = {line.case: (line.timings[OUT].seconds - line.timings[KERNEL].seconds) / CALLS * 1e9 for line in lines}
     return Verdict("above the kernel: " + ", ".join(f"{case} {extra:.1f} ns" for case, extra in more.items()))
 
 

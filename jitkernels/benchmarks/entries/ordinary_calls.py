@@ -51,10 +51,7 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
                 ours_call = partial(getattr(jk, name), *own.arguments, **own.named)
                 form = f"{elements} elements, {own.form}"
                 with np.errstate(all="ignore"):
-                    calls = {
-                        "jitkernels": ours_call,
-                        "numpy": of_the_same_dtype(numpy, other, ours_call(), indices),
-                    }
+                    calls = {"jitkernels": ours_call, "numpy": of_the_same_dtype(numpy, other, ours_call(), indices)}
                     line = settled(partial(_line, name, form, calls, SECONDS * settings.seconds), "numpy")
                 yield line
 

@@ -82,10 +82,7 @@ def packed(settings: Settings) -> Iterator[Line]:
         yield Line(
             "packed",
             "three kernels",
-            {
-                name: _quickest([measurement["times"][name] for measurement in runs])
-                for name in runs[0]["times"]
-            },
+            {name: _quickest([measurement["times"][name] for measurement in runs]) for name in runs[0]["times"]},
             figures={"megabytes": most - alone, "pack": pack.stat().st_size / 1e6},
         )
         script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps([first, *calls]), **process)
@@ -97,9 +94,7 @@ def packed(settings: Settings) -> Iterator[Line]:
                 times.setdefault(name, []).append(seconds)
         for name, pairs in times.items():
             wall, processor = map(_quickest, zip(*pairs, strict=True))
-            yield Line(
-                "packed", name, {"first" if name == FIRST else "further": wall, "processor": processor}
-            )
+            yield Line("packed", name, {"first" if name == FIRST else "further": wall, "processor": processor})
 
 
 def _quickest(seconds: Sequence[float]) -> Timing:

@@ -32,17 +32,13 @@ def _names() -> list[str]:
 def verdict(lines: Sequence[Line]) -> Verdict:
     words, holds = [], True
     for name, promised in PROMISED.items():
-        ratios = [
-            line.timings[name].seconds / line.timings[OURS].seconds for line in lines if name in line.timings
-        ]
+        ratios = [line.timings[name].seconds / line.timings[OURS].seconds for line in lines if name in line.timings]
         if ratios:
             mean = geometric_mean(ratios)
             words.append(f"{mean:.2f} times as fast as {name} (promised: {promised:g})")
             holds = holds and mean >= promised
     behind = {
-        line.group: line.timings[JAX].seconds / line.timings[OURS].seconds
-        for line in lines
-        if JAX in line.timings
+        line.group: line.timings[JAX].seconds / line.timings[OURS].seconds for line in lines if JAX in line.timings
     }
     if behind:
         least = min(behind, key=lambda name: behind[name])
@@ -61,17 +57,11 @@ def programs(settings: Settings) -> Iterator[Line]:
             measurement = run(__name__, "child", name, settings.seconds, cache=cache, **ONE_THREAD)
         timings = {contestant: Timing(*values) for contestant, values in measurement["times"].items()}
         figures = {
-            f"x {contestant}": round(timings[contestant].seconds / timings[OURS].seconds, 2)
-            for contestant in timings
+            f"x {contestant}": round(timings[contestant].seconds / timings[OURS].seconds, 2) for contestant in timings
         }
         del figures[f"x {OURS}"], figures[f"x {NUMPY}"]  # always a row of the table
         yield Line(
-            name,
-            "",
-            timings,
-            OURS,
-            figures={**figures, **measurement["compiling"]},
-            detail=measurement["remark"],
+            name, "", timings, OURS, figures={**figures, **measurement["compiling"]}, detail=measurement["remark"]
         )
 
 
@@ -121,9 +111,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
             remarks.append(f"{contestant}: {type(error).__name__}")
             del contestants[contestant]
             continue
-        compiling["compile s" if contestant == OURS else f"{contestant} compile s"] = round(
-            perf_counter() - started, 2
-        )
+        compiling["compile s" if contestant == OURS else f"{contestant} compile s"] = round(perf_counter() - started, 2)
         np.testing.assert_allclose(result, expected, rtol=1e-9, err_msg=contestant)
     inputs = arguments()
     calls = {contestant: partial(_called, call, inputs, written) for contestant, call in contestants.items()}
@@ -133,9 +121,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
     # JAX computes on its own threads, and processor time counts all threads.
     times = measure(calls, (), budget=max(seconds, 0.5), clock=process_time)
     return {
-        "times": {
-            contestant: [candidate.seconds, candidate.spread] for contestant, candidate in times.items()
-        },
+        "times": {contestant: [candidate.seconds, candidate.spread] for contestant, candidate in times.items()},
         "compiling": compiling,
         "remark": "; ".join(remarks),
     }

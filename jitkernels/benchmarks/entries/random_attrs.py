@@ -38,9 +38,7 @@ def _faults(lines: Sequence[Line]) -> Iterator[str]:
     """Return a line for each kernel that misses its promise: its regrets, and attrs for which refer is faster."""
     for group, of_row in itertools.groupby(lines, key=lambda line: line.group):
         own = list(of_row)
-        slower = [
-            (ratio, line) for line in own if (ratio := line.speed_over("refer")) is not None and ratio < 1
-        ]
+        slower = [(ratio, line) for line in own if (ratio := line.speed_over("refer")) is not None and ratio < 1]
         worst = max(own, key=lambda line: line.regret or 0.0)
         if slower or (worst.regret or 0.0) > LATE:
             median, late = table.regrets(own)
@@ -69,9 +67,7 @@ def _look(attr: KernelAttr, settings: Settings, turn: int) -> Line:
 def attrs_between(row: type[KernelAttr], count: int, generator: np.random.Generator) -> list[KernelAttr]:
     """Return attrs outside the sweep: every field is drawn from the values that the row allows."""
     known = [case.attr for case in row.sweep() if "full" in case.tags]
-    draws = {
-        name: _draw_of(row, name, [attr.fields()[name] for attr in known]) for name in row.known_fields()
-    }
+    draws = {name: _draw_of(row, name, [attr.fields()[name] for attr in known]) for name in row.known_fields()}
     drawn: dict[KernelAttr, None] = {}
     for _ in range(10_000 * count):
         if len(drawn) == count:

@@ -58,9 +58,7 @@ def rows(settings: Settings) -> Iterator[Line]:
             of_columns = {"layer_norm": 2, "rms_norm": 1}.get(name, 0)
             of_rows = 2 if name == "cosine_similarity" else 1
             arguments = (*values[:of_rows], *columns[:of_columns])
-            out = np.empty_like(
-                compiled(*arguments)
-            )  # interleave both: their time depends on array addresses
+            out = np.empty_like(compiled(*arguments))  # interleave both: their time depends on array addresses
             calls: dict[str, Bound] = {COMPILED: partial(compiled, *arguments, out=out)}
             if name in KERNELS:
                 calls[BY_HAND] = partial(getattr(jk, name), *arguments, out=out)

@@ -43,9 +43,7 @@ def forward(x: Any, weights: Any, biases: Any) -> Any:
 def network(width: int, layers: int, rows: int) -> Network:
     """Return input rows, weights and biases."""
     random = np.random.default_rng(0)
-    weights = [
-        (random.standard_normal((width, width)) / np.sqrt(width)).astype(np.float32) for _ in range(layers)
-    ]
+    weights = [(random.standard_normal((width, width)) / np.sqrt(width)).astype(np.float32) for _ in range(layers)]
     biases = [random.standard_normal(width).astype(np.float32) for _ in range(layers)]
     return random.standard_normal((rows, width)).astype(np.float32), weights, biases
 
@@ -69,14 +67,10 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def serving(settings: Settings) -> Iterator[Line]:
     """Inference of networks with two layers of 16 and four of 128 on 1, 8 and 32 rows, one thread, with onnxruntime."""
     own_compiler()
-    limits: dict[str, Any] = {
-        f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")
-    }
+    limits: dict[str, Any] = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
     for group, (width, layers) in settings.limited(NETWORKS.items()):
         for rows in settings.limited(ROWS):
-            measurements = run(
-                __name__, "child", width, layers, rows, settings.seconds, settings.peers, **limits
-            )
+            measurements = run(__name__, "child", width, layers, rows, settings.seconds, settings.peers, **limits)
             timings = {name: Timing(*values) for name, values in measurements.items()}
             yield Line(group, f"{rows} row{'s'[: rows > 1]}, float32", timings, STATIC)
 
@@ -122,10 +116,7 @@ def _of_onnxruntime(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     nodes, constants, current = [], [], "x"
     for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        constants += [
-            onnx.numpy_helper.from_array(weight, f"w{i}"),
-            onnx.numpy_helper.from_array(bias, f"b{i}"),
-        ]
+        constants += [onnx.numpy_helper.from_array(weight, f"w{i}"), onnx.numpy_helper.from_array(bias, f"b{i}")]
         is_last = i == len(weights) - 1
         output_name = "y" if is_last else f"z{i}"
         nodes.append(helper.make_node("Gemm", [current, f"w{i}", f"b{i}"], [output_name]))
@@ -138,9 +129,7 @@ def _of_onnxruntime(x: AnyArray, weights: list[AnyArray], biases: list[AnyArray]
     model.ir_version = 8
     chosen = onnxruntime.SessionOptions()
     chosen.intra_op_num_threads = chosen.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), chosen, providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(model.SerializeToString(), chosen, providers=["CPUExecutionProvider"])
     return partial(session.run, None, {"x": x})
 
 

@@ -50,6 +50,4 @@ def startup(settings: Settings) -> Iterator[Line]:
     for name in runs[0]["times"]:
         seconds = sorted(run["times"][name] for run in runs)
         timings[name] = Timing(seconds[0], seconds[len(seconds) // 2] - seconds[0])
-    yield Line(
-        "startup", "warm", timings, figures={"translated": float(any(run["translated"] for run in runs))}
-    )
+    yield Line("startup", "warm", timings, figures={"translated": float(any(run["translated"] for run in runs))})

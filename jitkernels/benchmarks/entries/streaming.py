@@ -47,12 +47,8 @@ def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAtt
     extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
     for shape in row.streams or SHAPES.get(len(extents), ()):
         smaller = [max(size * elements // ELEMENTS, 1) if size == max(shape) else size for size in shape]
-        fields: dict[str, Any] = dict(
-            zip((*extents, *([behind] if behind else ())), (*smaller, 1), strict=False)
-        )
-        usual = next(
-            (case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None
-        )
+        fields: dict[str, Any] = dict(zip((*extents, *([behind] if behind else ())), (*smaller, 1), strict=False))
+        usual = next((case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None)
         if usual is None:
             continue
         try:
@@ -74,10 +70,7 @@ def streaming(settings: Settings) -> Iterator[Line]:
 
 
 def line(
-    attr: KernelAttr,
-    triads: Sequence[tuple[Any, float]],
-    seconds: float,
-    clock: Callable[[], float] = thread_time,
+    attr: KernelAttr, triads: Sequence[tuple[Any, float]], seconds: float, clock: Callable[[], float] = thread_time
 ) -> Line:
     """Return the line of one attr, after its class was tuned."""
     tune_class(attr, budget=4 * seconds)
@@ -91,10 +84,7 @@ def line(
     least = min((timings.pop(f"{TRIAD} {i}") for i in range(len(triads))), key=lambda timing: timing.seconds)
     scale = work / triads[0][1]
     timings[TRIAD] = Timing(least.seconds * scale, least.spread * scale)
-    figures = {
-        "share": timings[TRIAD].seconds / timings[PICK].seconds,
-        "GB/s": work / timings[PICK].seconds / 1e9,
-    }
+    figures = {"share": timings[TRIAD].seconds / timings[PICK].seconds, "GB/s": work / timings[PICK].seconds / 1e9}
     extents = " x ".join(str(extent) for extent in attr.extents().values())
     return Line(attr.name, extents, timings, PICK, figures=figures, detail=_pick_label(attr))
 

@@ -111,9 +111,7 @@ def training(settings: Settings) -> Iterator[Line]:
     """A training step of a network of three layers: loss, gradients and Adam, against manual NumPy and torch."""
     own_compiler()
     threads = str(settings.threads)
-    limits: dict[str, Any] = {
-        f"{library}_NUM_THREADS": threads for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")
-    }
+    limits: dict[str, Any] = {f"{library}_NUM_THREADS": threads for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
     measurements = run(__name__, "child", settings.threads, settings.seconds, **limits)
     timings = {name: Timing(*values) for name, values in measurements["times"].items()}
     case = f"{'-'.join(map(str, LAYERS))}, {ROWS} rows, {threads} threads"
@@ -126,11 +124,7 @@ def training(settings: Settings) -> Iterator[Line]:
 
 def child(threads: int, seconds: float) -> dict[str, Any]:
     """Return seconds of a step by each contestant, and the relative difference of their losses."""
-    steps = {
-        OURS: _ours(jk.jit(step)),
-        UNFUSED: _ours(jk.jit(step, opt_level=0)),
-        NUMPY: _ours(by_hand),
-    }
+    steps = {OURS: _ours(jk.jit(step)), UNFUSED: _ours(jk.jit(step, opt_level=0)), NUMPY: _ours(by_hand)}
     if importlib.util.find_spec("torch"):
         steps |= {EAGER: _torch(threads, compiles=False), COMPILED: _torch(threads, compiles=True)}
     curves = {name: [float(value(number)) for number in range(1, STEPS + 1)] for name, value in steps.items()}

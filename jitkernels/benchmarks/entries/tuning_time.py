@@ -51,9 +51,7 @@ def tuning_time(settings: Settings) -> Iterator[Line]:
         for elements in SIZES[settings.tag] if ordinary_calls_of(attr_class, 8) else ():
             with empty_cache() as cache:
                 calls = CALLS_OF_TINY if settings.is_tiny else CALLS
-                measurements = run(
-                    __name__, "child", name, elements, calls, cache=cache, JITKERNELS_TUNE="auto"
-                )
+                measurements = run(__name__, "child", name, elements, calls, cache=cache, JITKERNELS_TUNE="auto")
             timings = {key: Timing(seconds, 0.0) for key, seconds in measurements.items()}
             yield Line(name, f"{elements} elements", timings)
 

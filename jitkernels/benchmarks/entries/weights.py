@@ -68,10 +68,7 @@ def line(attr: KernelAttr, parallel: bool, seconds: float) -> Line:
     run, read_bytes = peaks.reading(max(arrays, key=lambda array: array.nbytes), parallel=parallel)
     entry = implementation(type(attr), GEN)
     variant = next(each for each in entry.variants(attr) if each["parallel"] == parallel)
-    calls: dict[str, Bound] = {
-        READ: partial(run),
-        GEN: partial(Kernel(attr, entry, variant).callable, *arrays),
-    }
+    calls: dict[str, Bound] = {READ: partial(run), GEN: partial(Kernel(attr, entry, variant).callable, *arrays)}
     clock = perf_counter if parallel else thread_time
     timings = time_calls(calls, seconds=20 * seconds, rounds=(7, 60), clock=clock)
     work = nbytes(attr)

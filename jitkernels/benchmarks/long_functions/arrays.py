@@ -84,16 +84,12 @@ def arrays(picture: Any, matrix: Any, steps: Any, tolerance: Any) -> Any:
         if mask.mean() > 0.1:
             mask[1:-1, 1:-1] = np.minimum(
                 mask[1:-1, 1:-1],
-                np.minimum(
-                    np.minimum(mask[:-2, 1:-1], mask[2:, 1:-1]), np.minimum(mask[1:-1, :-2], mask[1:-1, 2:])
-                ),
+                np.minimum(np.minimum(mask[:-2, 1:-1], mask[2:, 1:-1]), np.minimum(mask[1:-1, :-2], mask[1:-1, 2:])),
             )
         else:
             mask[1:-1, 1:-1] = np.maximum(
                 mask[1:-1, 1:-1],
-                np.maximum(
-                    np.maximum(mask[:-2, 1:-1], mask[2:, 1:-1]), np.maximum(mask[1:-1, :-2], mask[1:-1, 2:])
-                ),
+                np.maximum(np.maximum(mask[:-2, 1:-1], mask[2:, 1:-1]), np.maximum(mask[1:-1, :-2], mask[1:-1, 2:])),
             )
     report[4] = mask.sum()
 

@@ -106,9 +106,7 @@ def ordinary_calls(
 ) -> Callable[[Callable[[int], Iterator[OrdinaryCall]]], Callable[[int], Iterator[OrdinaryCall]]]:
     """Register a function that returns calls for about `elements` elements, the simplest first."""
 
-    def register(
-        function: Callable[[int], Iterator[OrdinaryCall]],
-    ) -> Callable[[int], Iterator[OrdinaryCall]]:
+    def register(function: Callable[[int], Iterator[OrdinaryCall]]) -> Callable[[int], Iterator[OrdinaryCall]]:
         _ordinary[attr_class] = function
         return function
 

@@ -71,9 +71,7 @@ def numpy_adam(attr: AdamAttr, *arrays: AnyArray) -> Bound:
     return partial(function, *inputs, **named, out=results)
 
 
-def _halves(
-    attr: AdamAttr, arrays: tuple[AnyArray, ...]
-) -> tuple[tuple[AnyArray, ...], tuple[AnyArray, ...]]:
+def _halves(attr: AdamAttr, arrays: tuple[AnyArray, ...]) -> tuple[tuple[AnyArray, ...], tuple[AnyArray, ...]]:
     """Return inputs and outputs."""
     inputs = len(attr.signature().inputs)
     return arrays[:inputs], arrays[inputs:]

@@ -189,9 +189,7 @@ def outs(results: AnyArray) -> dict[str, AnyArray]:
     }
 
 
-def with_outs(
-    arguments: tuple[Any, ...], positions: int, result: AnyArray, **named: Any
-) -> Iterator[OrdinaryCall]:
+def with_outs(arguments: tuple[Any, ...], positions: int, result: AnyArray, **named: Any) -> Iterator[OrdinaryCall]:
     """Yield the call with each kind of ``out``: by keyword, and by position after `positions` arguments."""
     for kind, out in outs(result).items():
         yield OrdinaryCall(f"out={kind}", arguments, {**named, "out": out})

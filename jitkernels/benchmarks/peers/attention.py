@@ -25,14 +25,10 @@ def attention(
         scores = scores + mask
     if causal:
         queries, keys = scores.shape[-2:]
-        scores = np.where(
-            np.arange(keys) > np.arange(queries)[:, np.newaxis] + keys - queries, -np.inf, scores
-        )
+        scores = np.where(np.arange(keys) > np.arange(queries)[:, np.newaxis] + keys - queries, -np.inf, scores)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     found = np.matmul(weights / weights.sum(axis=-1, keepdims=True), v)
-    return (
-        found.astype(q.dtype, copy=False) if out is None else np.positive(found, out=out, casting="same_kind")
-    )
+    return found.astype(q.dtype, copy=False) if out is None else np.positive(found, out=out, casting="same_kind")
 
 
 @peer(AttentionAttr)
@@ -43,9 +39,7 @@ def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, 
 
 
 @peer(AttentionAttr, name="torch")
-def torch_attention(
-    attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray
-) -> Bound | None:
+def torch_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound | None:
     import torch
 
     *mask, out = rest
@@ -71,9 +65,7 @@ def torch_attention(
 
 
 @peer(AttentionAttr, name="onnxruntime")
-def onnxruntime_attention(
-    attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray
-) -> Bound | None:
+def onnxruntime_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound | None:
     import onnxruntime
 
     *mask, out = rest
@@ -112,9 +104,7 @@ def _session(onnxruntime: Any, attr: AttentionAttr, *, is_causal: bool) -> Any:
     )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads.most()
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 @ordinary_calls(AttentionAttr)

@@ -53,9 +53,7 @@ def _call_and_wait(compiled: Callable[..., Any], wait: Callable[[Any], Any], *in
     return wait(compiled(*inputs))
 
 
-def of_numba(
-    row: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]
-) -> None:
+def of_numba(row: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]) -> None:
     """Register a numba loop over an expression of an attr's inputs and of its numbers by name."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound:
@@ -129,6 +127,4 @@ def session(operator: str, inputs: Mapping[str, AnyArray], options: Mapping[str,
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
     chosen = onnxruntime.SessionOptions()
     chosen.intra_op_num_threads = threads.most()
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), chosen, providers=["CPUExecutionProvider"]
-    ).run
+    return onnxruntime.InferenceSession(model.SerializeToString(), chosen, providers=["CPUExecutionProvider"]).run

@@ -59,10 +59,7 @@ def elementwise(
         chosen = partial(_chosen, row, texts)
         of_numba(row, lambda attr: _named(chosen(attr), row, attr))
         of_jax(
-            row,
-            lambda attr, jax, *given: _in_jax(
-                jax, chosen(attr), row, attr, dict(zip(inputs, given, strict=True))
-            ),
+            row, lambda attr, jax, *given: _in_jax(jax, chosen(attr), row, attr, dict(zip(inputs, given, strict=True)))
         )
 
 

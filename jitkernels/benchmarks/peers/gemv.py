@@ -33,11 +33,7 @@ def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound
 def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
-    matrix, vector, result = (
-        tensor(a).T if attr.trans else tensor(a),
-        tensor(x),
-        tensor(y),
-    )
+    matrix, vector, result = (tensor(a).T if attr.trans else tensor(a), tensor(x), tensor(y))
     if not attr.beta:
         return partial(torch.mv, matrix, vector, out=result)
     return partial(torch.addmv, result, matrix, vector, beta=attr.beta, out=result)

@@ -14,9 +14,7 @@ from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, va
 
 
 @equivalent(GroupNormAttr)
-def group_norm(
-    x: Any, scale: Any = None, bias: Any = None, groups: int = 1, eps: float = 1e-5, out: Any = None
-) -> Any:
+def group_norm(x: Any, scale: Any = None, bias: Any = None, groups: int = 1, eps: float = 1e-5, out: Any = None) -> Any:
     x = np.asarray(x)
     flat = x.reshape(x.shape[0] * groups, math.prod(x.shape[1:]) // groups)
     z = (flat - flat.mean(axis=-1, keepdims=True)) / np.sqrt(flat.var(axis=-1, keepdims=True) + eps)

@@ -26,9 +26,7 @@ def gru_ht_part1(gates: Any, ht_1: Any, act_gate: str = "sigmoid", out: Any = No
 
 
 @equivalent(GRUHtPart2Attr)
-def gru_ht_part2(
-    gates: Any, ht_1: Any, act_gate: str = "sigmoid", act_cand: str = "tanh", out: Any = None
-) -> Any:
+def gru_ht_part2(gates: Any, ht_1: Any, act_gate: str = "sigmoid", act_cand: str = "tanh", out: Any = None) -> Any:
     u, _, s = np.asarray(gates).reshape(3, -1)
     update = activated(act_gate, u)
     retained = (1 - update) * ht_1

@@ -15,13 +15,7 @@ from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
 
 @equivalent(LayerNormAttr)
 def layer_norm(
-    x: Any,
-    scale: Any = None,
-    bias: Any = None,
-    eps: float = 1e-5,
-    stats: bool = False,
-    axis: int = -1,
-    out: Any = None,
+    x: Any, scale: Any = None, bias: Any = None, eps: float = 1e-5, stats: bool = False, axis: int = -1, out: Any = None
 ) -> Any:
     if axis != -1:
         return _along(x, scale, bias, eps, stats, axis, out)

@@ -14,9 +14,7 @@ from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nb
 
 
 @equivalent(MatMulInt4Attr)
-def matmul_int4(
-    a: Any, packed: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None
-) -> Any:
+def matmul_int4(a: Any, packed: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None) -> Any:
     """Dequantize the weights, then multiply."""
     bytes_, scales = np.asarray(packed).astype(np.uint8, copy=False), np.asarray(scale)
     a = np.asarray(a, np.result_type(np.asarray(a).dtype, scales.dtype))
@@ -29,9 +27,7 @@ def matmul_int4(
 
 
 @peer(MatMulInt4Attr)
-def numpy_weights(
-    attr: MatMulInt4Attr, a: AnyArray, packed: AnyArray, scale: AnyArray, *rest: AnyArray
-) -> Bound:
+def numpy_weights(attr: MatMulInt4Attr, a: AnyArray, packed: AnyArray, scale: AnyArray, *rest: AnyArray) -> Bound:
     *zero, c = rest
     return partial(matmul_int4, a, packed, scale, zero[0] if zero else None, attr.rounded, c)
 

@@ -14,9 +14,7 @@ from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nb
 
 
 @equivalent(MatMulInt8WeightsAttr)
-def matmul_int8_weights(
-    a: Any, q: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None
-) -> Any:
+def matmul_int8_weights(a: Any, q: Any, scale: Any, zero: Any = None, rounded: str = "float", out: Any = None) -> Any:
     """Dequantize the weights, then multiply."""
     scales = np.asarray(scale)
     a = np.asarray(a, np.result_type(np.asarray(a).dtype, scales.dtype))
@@ -28,9 +26,7 @@ def matmul_int8_weights(
 
 
 @peer(MatMulInt8WeightsAttr)
-def numpy_weights(
-    attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray
-) -> Bound:
+def numpy_weights(attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray) -> Bound:
     *zero, c = rest
     return partial(matmul_int8_weights, a, q, scale, zero[0] if zero else None, attr.rounded, c)
 

@@ -59,18 +59,14 @@ def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | N
 
 
 @peer(BatchNormAttr)
-def numpy_batch_norm(
-    attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray
-) -> Bound:
+def numpy_batch_norm(attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray) -> Bound:
     *affine, y = rest
     scale, bias = affine or (None, None)
     return partial(batch_norm, x, mean, var, scale, bias, attr.eps, y)
 
 
 @peer(BatchNormAttr, name="torch")
-def torch_batch_norm(
-    attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray
-) -> Bound:
+def torch_batch_norm(attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray) -> Bound:
     import torch
 
     *affine, y = map(torch.from_numpy, rest)
@@ -111,9 +107,7 @@ def rows(elements: int) -> Iterator[OrdinaryCall]:
     for dimensions in (2, 3, 4):
         cube = values(shape(elements, dimensions))
         for axis in range(dimensions):
-            yield OrdinaryCall(
-                f"{dimensions}-D, axis={axis}", (cube, values(cube.shape[axis])), {"axis": axis}
-            )
+            yield OrdinaryCall(f"{dimensions}-D, axis={axis}", (cube, values(cube.shape[axis])), {"axis": axis})
     for dtype in DTYPES[:-1]:
         yield OrdinaryCall(dtype, (y.astype(dtype), scale))
     for name, form in LAYOUTS.items():

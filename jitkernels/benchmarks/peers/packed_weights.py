@@ -40,12 +40,8 @@ def matmul_nbits(
     versions = [helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("", 17)]
     model = helper.make_model(graph, opset_imports=versions, ir_version=10)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = max(
-        (pool["num_threads"] for pool in threadpoolctl.threadpool_info()), default=1
-    )
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    options.intra_op_num_threads = max((pool["num_threads"] for pool in threadpoolctl.threadpool_info()), default=1)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     binding: Any = session.io_binding()
     held = onnxruntime.OrtValue.ortvalue_from_numpy(a)
     binding.bind_ortvalue_input("a", held)

@@ -43,9 +43,7 @@ def lstm(
 
 
 @equivalent(GRUAttr)
-def gru(
-    x: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, h0: Any = None, out: Any = None
-) -> Any:
+def gru(x: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, h0: Any = None, out: Any = None) -> Any:
     x, w_ih, w_hh = np.asarray(x), np.asarray(w_ih), np.asarray(w_hh)
     hidden = w_hh.shape[1]
     h = np.zeros((x.shape[1], hidden), np.result_type(x, w_ih)) if h0 is None else np.asarray(h0)
@@ -118,9 +116,7 @@ def torch_gru(attr: GRUAttr, *arrays: AnyArray) -> Bound | None:
     return _of_torch("GRU", attr, _inputs_and_outputs(attr, arrays, 1)[0])
 
 
-def _of_onnxruntime(
-    name: str, order: tuple[int, ...], attr: LSTMAttr | GRUAttr, inputs: list[Any]
-) -> Bound | None:
+def _of_onnxruntime(name: str, order: tuple[int, ...], attr: LSTMAttr | GRUAttr, inputs: list[Any]) -> Bound | None:
     """Return a session of one node, whose weights are constants in ONNX's order of gates."""
     try:
         import onnx
@@ -154,9 +150,7 @@ def _of_onnxruntime(
     model.ir_version = 9
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads.most()
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return partial(session.run, None, fed)
 
 
@@ -193,9 +187,7 @@ def _calls(gates: int, states: int) -> Callable[[int], Iterator[OrdinaryCall]]:
         yield OrdinaryCall("no rows", (x[:, :0], *weights))
         shown = outs(values((steps, batch, hidden)))
         for kind, state in outs(values((batch, hidden))).items():
-            yield OrdinaryCall(
-                f"out={kind}", (x, *weights), {"out": (shown[kind], *(state.copy() for _ in before))}
-            )
+            yield OrdinaryCall(f"out={kind}", (x, *weights), {"out": (shown[kind], *(state.copy() for _ in before))})
 
     return calls
 

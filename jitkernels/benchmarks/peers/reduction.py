@@ -6,15 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.reduction import (
-    HArgMaxAttr,
-    HLogSumExpAttr,
-    HMaxAttr,
-    HMeanAttr,
-    HMinAttr,
-    HSumAttr,
-    HVarAttr,
-)
+from jitkernels.attrs.reduction import HArgMaxAttr, HLogSumExpAttr, HMaxAttr, HMeanAttr, HMinAttr, HSumAttr, HVarAttr
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
@@ -120,9 +112,7 @@ def reductions(row: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
         cube = values(shape(elements, dimensions))
         for axis in range(dimensions):
             yield OrdinaryCall(f"{dimensions}-D, axis={axis}", (cube,), {"axis": axis})
-            yield OrdinaryCall(
-                f"{dimensions}-D, Fortran, axis={axis}", (np.asfortranarray(cube),), {"axis": axis}
-            )
+            yield OrdinaryCall(f"{dimensions}-D, Fortran, axis={axis}", (np.asfortranarray(cube),), {"axis": axis})
     for dtype in DTYPES[:-1]:
         yield OrdinaryCall(dtype, (y.astype(dtype),))
         yield OrdinaryCall(f"{dtype}, axis=0", (y.astype(dtype),), {"axis": 0})

@@ -32,9 +32,7 @@ def torch_rope(attr: RopeAttr, x: AnyArray, cos: AnyArray, sin: AnyArray, y: Any
     if attr.interleaved:
         angles = torch.complex(torch.from_numpy(cos), torch.from_numpy(sin))
         pairs = torch.view_as_complex(a.reshape(*a.shape[:-1], half, 2))
-        return partial(
-            torch.mul, pairs, angles, out=torch.view_as_complex(result.reshape(*a.shape[:-1], half, 2))
-        )
+        return partial(torch.mul, pairs, angles, out=torch.view_as_complex(result.reshape(*a.shape[:-1], half, 2)))
     both = [torch.from_numpy(np.concatenate([table, table], -1)) for table in (cos, sin)]
 
     def halves() -> None:  # the Hugging Face convention
@@ -60,11 +58,7 @@ def jax_rope(attr: RopeAttr, jax: Any, x: Any, cos: Any, sin: Any) -> Any:
 def rotations(elements: int) -> Iterator[OrdinaryCall]:
     half = 4 if elements >= 8 else 1
     positions = max(elements // (2 * half), 1)
-    x, cos, sin = (
-        values((positions, 2 * half)),
-        values((positions, half)),
-        values((positions, half))[::-1].copy(),
-    )
+    x, cos, sin = (values((positions, 2 * half)), values((positions, half)), values((positions, half))[::-1].copy())
     cube = values((3, positions, 2 * half))
     yield OrdinaryCall("2-D", (x, cos, sin))
     yield OrdinaryCall("3-D", (cube, cos, sin))

@@ -66,9 +66,7 @@ def _torch(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
     a, b, result = tensor(x), tensor(y), tensor(z)
 
     def into(function: Any) -> None:
-        torch.sub(function(a, b), 0, out=result) if function is not torch.linalg.vecdot else function(
-            a, b, out=result
-        )
+        torch.sub(function(a, b), 0, out=result) if function is not torch.linalg.vecdot else function(a, b, out=result)
 
     functions = {
         "dot": torch.linalg.vecdot,

@@ -30,9 +30,9 @@ def log_softmax(x: Any, axis: int = -1, out: Any = None) -> Any:
 @equivalent(CrossEntropyAttr)
 def cross_entropy(logits: Any, labels: Any, out: Any = None) -> Any:
     losses = log_softmax(logits)
-    label_losses = np.take_along_axis(
-        losses, np.broadcast_to(labels, losses.shape[:-1])[..., np.newaxis], axis=-1
-    )[..., 0]
+    label_losses = np.take_along_axis(losses, np.broadcast_to(labels, losses.shape[:-1])[..., np.newaxis], axis=-1)[
+        ..., 0
+    ]
     return np.negative(label_losses, out=out)
 
 

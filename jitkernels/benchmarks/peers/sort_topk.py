@@ -70,9 +70,7 @@ def _of_parts(x: AnyArray, k: int, values: AnyArray, indices: AnyArray) -> None:
 def torch_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray) -> Bound:
     import torch
 
-    return partial(
-        torch.topk, torch.from_numpy(x), attr.k, out=(torch.from_numpy(values), torch.from_numpy(indices))
-    )
+    return partial(torch.topk, torch.from_numpy(x), attr.k, out=(torch.from_numpy(values), torch.from_numpy(indices)))
 
 
 of_jax(SortAttr, lambda _, jax, x: jax.numpy.sort(x, 1))

@@ -16,9 +16,7 @@ def limit(threads: int) -> None:
     global _most
     _most = threads
     if threads == 1:
-        os.environ.setdefault(
-            "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-        )
+        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     for name in ("numexpr", "torch"):
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name).set_num_threads(threads)

@@ -57,22 +57,16 @@ def numpy_gather(attr: GatherAttr, table: AnyArray, ids: AnyArray, y: AnyArray) 
 def torch_gather(attr: GatherAttr, table: AnyArray, ids: AnyArray, y: AnyArray) -> Bound:
     import torch
 
-    return partial(
-        torch.index_select, torch.from_numpy(table), 0, torch.from_numpy(ids), out=torch.from_numpy(y)
-    )
+    return partial(torch.index_select, torch.from_numpy(table), 0, torch.from_numpy(ids), out=torch.from_numpy(y))
 
 
 @peer(ScatterAddAttr)
-def numpy_scatter_add(
-    attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray
-) -> Bound:
+def numpy_scatter_add(attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     return partial(scatter_add, table, ids, x, y)
 
 
 @peer(ScatterAddAttr, name="torch")
-def torch_scatter_add(
-    attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray
-) -> Bound:
+def torch_scatter_add(attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
     import torch
 
     given = torch.from_numpy(table), 0, torch.from_numpy(ids), torch.from_numpy(x)

@@ -156,12 +156,7 @@ def unary(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("strided float64", (strided(values(elements, "float64")),))
     yield OrdinaryCall("reversed int64", (reversed_(values(elements, "int64")),))
     yield OrdinaryCall("broadcast", (np.broadcast_to(x[:1], elements),))
-    for name, scalar in {
-        "float": 1.5,
-        "int": 2,
-        "np.float32": np.float32(1),
-        "0-d": np.array(1, np.float32),
-    }.items():
+    for name, scalar in {"float": 1.5, "int": 2, "np.float32": np.float32(1), "0-d": np.array(1, np.float32)}.items():
         yield OrdinaryCall(name, (scalar,))
     yield OrdinaryCall("empty", (x[:0],))
     yield OrdinaryCall("empty, 2-D", (y[:0],))

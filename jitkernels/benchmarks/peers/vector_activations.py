@@ -37,12 +37,7 @@ def gelu(x: Any, form: str = "erf", out: Any = None) -> Any:
     return np.multiply(0.5 * x, 1 + np.tanh(ROOT * (x + 0.044715 * x**3)), out=out)
 
 
-elementwise(
-    rows.VSiluAttr,
-    silu,
-    "x / (1 + exp(-x))",
-    lambda torch, x, y: partial(torch.ops.aten.silu.out, x, out=y),
-)
+elementwise(rows.VSiluAttr, silu, "x / (1 + exp(-x))", lambda torch, x, y: partial(torch.ops.aten.silu.out, x, out=y))
 elementwise(
     rows.VSoftplusAttr,
     softplus,
@@ -50,18 +45,13 @@ elementwise(
     lambda torch, x, y: partial(torch.ops.aten.softplus.out, x, out=y),
 )
 elementwise(
-    rows.SwigluAttr,
-    swiglu,
-    "a / (1 + exp(-a)) * b",
-    lambda torch, a, b, y: partial(_torch_swiglu, torch, a, b, y),
+    rows.SwigluAttr, swiglu, "a / (1 + exp(-a)) * b", lambda torch, a, b, y: partial(_torch_swiglu, torch, a, b, y)
 )
 elementwise(
     rows.VGeluAttr,
     gelu,
     None,
-    lambda torch, x, y, form: partial(
-        torch.ops.aten.gelu.out, x, approximate="none" if form == "erf" else form, out=y
-    ),
+    lambda torch, x, y, form: partial(torch.ops.aten.gelu.out, x, approximate="none" if form == "erf" else form, out=y),
     compiled={
         "erf": "0.5 * x * (1 + erf(x * 0.7071067811865476))",
         "tanh": "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",

@@ -47,12 +47,7 @@ elementwise(
     "where(x + y > 0, x + y, 0)",
     lambda torch, x, y, z: partial(lambda x, y, z: torch.add(x, y, out=z).relu_(), x, y, z),
 )
-elementwise(
-    rows.VReluAttr,
-    relu,
-    "where(x > 0, x, 0)",
-    lambda torch, x, y: partial(torch.clamp_min, x, 0, out=y),
-)
+elementwise(rows.VReluAttr, relu, "where(x > 0, x, 0)", lambda torch, x, y: partial(torch.clamp_min, x, 0, out=y))
 elementwise(rows.VIdentityAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
 elementwise(rows.VCopyAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
 elementwise(rows.VSquareAttr, np.square, "x * x", lambda torch, x, y: partial(torch.square, x, out=y))
@@ -63,9 +58,7 @@ elementwise(
     lambda torch, x, y, low, high: partial(torch.clamp, x, low, high, out=y),
 )
 elementwise(rows.VSqrtAttr, np.sqrt, "sqrt(x)", lambda torch, x, y: partial(torch.sqrt, x, out=y))
-elementwise(
-    rows.VRsqrtAttr, reciprocal_root, "1 / sqrt(x)", lambda torch, x, y: partial(torch.rsqrt, x, out=y)
-)
+elementwise(rows.VRsqrtAttr, reciprocal_root, "1 / sqrt(x)", lambda torch, x, y: partial(torch.rsqrt, x, out=y))
 
 BINARY: tuple[type[VectorAttr], ...] = (rows.VAddAttr, rows.VAddReluAttr)
 UNARY: tuple[type[VectorAttr], ...] = (

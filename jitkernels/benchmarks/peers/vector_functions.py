@@ -29,9 +29,7 @@ def erf(x: Any, out: Any = None) -> Any:
 
 elementwise(rows.VTanhAttr, np.tanh, "tanh(x)", lambda torch, x, y: partial(torch.tanh, x, out=y))
 elementwise(rows.VLogAttr, np.log, "log(x)", lambda torch, x, y: partial(torch.log, x, out=y))
-elementwise(
-    rows.VErfAttr, erf, None, lambda torch, x, y: partial(torch.erf, x, out=y), compiled={"": "erf(x)"}
-)
+elementwise(rows.VErfAttr, erf, None, lambda torch, x, y: partial(torch.erf, x, out=y), compiled={"": "erf(x)"})
 elementwise(rows.VSinAttr, np.sin, "sin(x)", lambda torch, x, y: partial(torch.sin, x, out=y))
 elementwise(rows.VCosAttr, np.cos, "cos(x)", lambda torch, x, y: partial(torch.cos, x, out=y))
 elementwise(rows.VPowAttr, np.power, "x ** y", lambda torch, x, y, z: partial(torch.pow, x, y, out=z))

@@ -26,9 +26,7 @@ def erf(x: Any) -> Any:
 def erf_text(x: str) -> str:
     t = f"(1.0 / (1.0 + {ERF_STEP} * abs({x})))"
     f1, f2, f3, f4, f5 = (f"({factor})" for factor in ERF_FACTORS)
-    below = (
-        f"(1.0 - {t} * ({f1} + {t} * ({f2} + {t} * ({f3} + {t} * ({f4} + {t} * {f5})))) * exp(-{x} * {x}))"
-    )
+    below = f"(1.0 - {t} * ({f1} + {t} * ({f2} + {t} * ({f3} + {t} * ({f4} + {t} * {f5})))) * exp(-{x} * {x}))"
     return f"where({x} < 0, -{below}, {below})"
 
 

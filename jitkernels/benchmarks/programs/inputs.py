@@ -12,9 +12,7 @@ LEAST_SAMPLES, LEAST_SIDE = 4, 3
 """Minima for samples that vary, and for a grid point with neighbours on every side."""
 
 
-def values(
-    shape: int | tuple[int, ...], dtype: str, low: float = 0.0, high: float = 1.0, seed: int = 0
-) -> Any:
+def values(shape: int | tuple[int, ...], dtype: str, low: float = 0.0, high: float = 1.0, seed: int = 0) -> Any:
     """Return random numbers between two limits."""
     drawn = np.random.default_rng(seed).random(shape, np.float64)
     return (low + (high - low) * drawn).astype(dtype)

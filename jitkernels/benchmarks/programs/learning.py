@@ -98,8 +98,7 @@ def moments(elements: int, dtype: str) -> tuple[Any, ...]:
 
 @program(
     moments,
-    "parameter - rate * (0.9 * first + 0.1 * gradient) / "
-    "(sqrt(0.999 * second + 0.001 * gradient * gradient) + 1e-8)",
+    "parameter - rate * (0.9 * first + 0.1 * gradient) / (sqrt(0.999 * second + 0.001 * gradient * gradient) + 1e-8)",
     "0.9 * first + 0.1 * gradient",
     "0.999 * second + 0.001 * gradient * gradient",
 )

@@ -87,11 +87,7 @@ def roofline(points: Sequence[Point], peaks: Peaks) -> str:
         high = max(max(point.intensity for point in points) * 2, 1e3)
         for dtype in dtypes:
             peak, ridge = peaks.operations[dtype], peaks.operations[dtype] / peaks.bandwidth
-            axes.plot(
-                [low, ridge, max(high, ridge)],
-                [low * peaks.bandwidth, peak, peak],
-                color=looks[dtype]["color"],
-            )
+            axes.plot([low, ridge, max(high, ridge)], [low * peaks.bandwidth, peak, peak], color=looks[dtype]["color"])
             note = f"{dtype}: {peak / 1e9:.0f} GFLOP/s"
             axes.annotate(note, (high, peak), ha="right", va="bottom", fontsize=8, color=INK)
             own = [point for point in points if point.dtype == dtype]
@@ -99,23 +95,12 @@ def roofline(points: Sequence[Point], peaks: Peaks) -> str:
             axes.plot([point.intensity for point in own], speeds, linestyle="", label=dtype, **looks[dtype])
         at = math.sqrt(low)
         axes.annotate(
-            f"triad: {peaks.bandwidth / 1e9:.1f} GB/s",
-            (at, at * peaks.bandwidth),
-            ha="right",
-            va="bottom",
-            fontsize=8,
+            f"triad: {peaks.bandwidth / 1e9:.1f} GB/s", (at, at * peaks.bandwidth), ha="right", va="bottom", fontsize=8
         )
-        axes.set(
-            xscale="log",
-            yscale="log",
-            xlabel="operations per byte of the arrays",
-            ylabel="operations a second",
-        )
+        axes.set(xscale="log", yscale="log", xlabel="operations per byte of the arrays", ylabel="operations a second")
         axes.legend(loc="lower right")
 
-    text = (
-        f"Roofline: operations per second of each pick below the measured limits of {peaks.threads} threads."
-    )
+    text = f"Roofline: operations per second of each pick below the measured limits of {peaks.threads} threads."
     return drawn(draw, "roofline", text, (8.4, 4.4))
 
 

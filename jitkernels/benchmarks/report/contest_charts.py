@@ -29,14 +29,8 @@ def charts_of(group: str, lines: Sequence[Line]) -> list[dict[str, str]]:
     in_words = _bytes if part == "memory" else _plain if part == "error" else _seconds
     what = part or "time"
     return [
-        {
-            "caption": f"{what} of all contestants against size.",
-            "svg": _together(group, what, values, in_words),
-        },
-        {
-            "caption": f"{what} of each contestant against size.",
-            "svg": _side_by_side(group, what, values, in_words),
-        },
+        {"caption": f"{what} of all contestants against size.", "svg": _together(group, what, values, in_words)},
+        {"caption": f"{what} of each contestant against size.", "svg": _side_by_side(group, what, values, in_words)},
     ]
 
 
@@ -50,9 +44,7 @@ def _together(group: str, what: str, values: Values, in_words: Callable[[float],
         _scaled(axes, what, values, in_words)
         figure.legend(loc="outside right upper")
 
-    return drawn(
-        draw, f"{group} together", f"{group}: {what} of {', '.join(values)} against size.", (8.4, 3.6)
-    )
+    return drawn(draw, f"{group} together", f"{group}: {what} of {', '.join(values)} against size.", (8.4, 3.6))
 
 
 def _side_by_side(group: str, what: str, values: Values, in_words: Callable[[float], str]) -> str:
@@ -69,9 +61,7 @@ def _side_by_side(group: str, what: str, values: Values, in_words: Callable[[flo
         for axes in grid[len(values) :]:
             axes.set_visible(False)
 
-    return drawn(
-        draw, f"{group} apart", f"{group}: {what} against size, a chart for each.", (8.4, 0.6 + 1.9 * rows)
-    )
+    return drawn(draw, f"{group} apart", f"{group}: {what} against size, a chart for each.", (8.4, 0.6 + 1.9 * rows))
 
 
 def _scaled(axes: Axes, what: str, values: Values, in_words: Callable[[float], str]) -> None:

@@ -42,9 +42,7 @@ STYLE: Any = {
 }
 
 
-def drawn(
-    draw: Callable[[Figure], None], name: str, description: str, size: tuple[float, float] = (7.2, 3.6)
-) -> str:
+def drawn(draw: Callable[[Figure], None], name: str, description: str, size: tuple[float, float] = (7.2, 3.6)) -> str:
     """Return an ``<svg>`` element of what `draw` puts on a figure; `name` must be unique on the page."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": name}):
         figure = Figure(figsize=size, layout="constrained")
@@ -63,8 +61,7 @@ def drawn(
     return re.sub(
         r'<svg [^>]*viewBox="([^"]*)"[^>]*>',
         lambda match: (
-            f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{match[1]}" role="img" '
-            f'aria-label="{label}">'
+            f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{match[1]}" role="img" aria-label="{label}">'
         ),
         text,
         count=1,
@@ -73,7 +70,4 @@ def drawn(
 
 def series(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return colour and mark of each name, the same wherever the names are the same."""
-    return {
-        name: {"color": SERIES[i % len(SERIES)], "marker": MARKS[i % len(MARKS)]}
-        for i, name in enumerate(names)
-    }
+    return {name: {"color": SERIES[i % len(SERIES)], "marker": MARKS[i % len(MARKS)]} for i, name in enumerate(names)}

@@ -52,9 +52,7 @@ def _stamps(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
 def _limits(peaks: Peaks | None) -> list[tuple[str, str]]:
     if peaks is None:
         return []
-    limits = [
-        (f"{dtype} multiply-adds", f"{peak / 1e9:.1f} GFLOP/s") for dtype, peak in peaks.operations.items()
-    ]
+    limits = [(f"{dtype} multiply-adds", f"{peak / 1e9:.1f} GFLOP/s") for dtype, peak in peaks.operations.items()]
     return [*limits, ("triad of 3 arrays in memory", f"{peaks.bandwidth / 1e9:.1f} GB/s")]
 
 
@@ -109,9 +107,7 @@ def _group(name: str, lines: Sequence[Line], points: Sequence[Point]) -> dict[st
         "against": against,
         "regret": any(line.rivals for line in lines),
         "rows": [_row(line, names, against) for line in lines],
-        "words": f"{geometric_mean(ratios):.2f} times as fast as {against} (geometric mean)"
-        if ratios
-        else "",
+        "words": f"{geometric_mean(ratios):.2f} times as fast as {against} (geometric mean)" if ratios else "",
         "late": f"regret: median {median:.1%}, 95th percentile {late:.1%}" if median == median else "",
         "charts": _charts(name, own, names, against if ratios else "")
         if own

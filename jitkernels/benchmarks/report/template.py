@@ -20,6 +20,4 @@ def rendered(**values: Any) -> str:
     )
     environment.filters["chart"] = Markup
     parts = {name: Markup((FOLDER / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")}
-    return environment.get_template("page.html").render(
-        style=parts["page.css"], script=parts["page.js"], **values
-    )
+    return environment.get_template("page.html").render(style=parts["page.css"], script=parts["page.js"], **values)

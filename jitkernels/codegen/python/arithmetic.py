@@ -80,12 +80,8 @@ class Arithmetic(ControlFlow):
             return "" if fits else f"expected {kind.name}, got the number {reprlib.repr(value.number)}"
         if source.kind == kind.kind == "pointer" and (source.element is None or kind.element is None):
             return ""
-        widens = (
-            source.kind == kind.kind and source.size < kind.size and (kind.is_signed or not source.is_signed)
-        )
-        if source == kind or (
-            source.is_number and kind.is_number and (written or widens or source.kind == "bool")
-        ):
+        widens = source.kind == kind.kind and source.size < kind.size and (kind.is_signed or not source.is_signed)
+        if source == kind or (source.is_number and kind.is_number and (written or widens or source.kind == "bool")):
             return ""
         missing = ": the function returns no value" if source.kind == "nothing" else ""
         return f"expected {kind.name}, got {source.name}{missing}"
@@ -132,9 +128,7 @@ class Arithmetic(ControlFlow):
         Few processors have an instruction that rounds to half precision directly; elsewhere LLVM would call a
         function.
         """
-        double, single, bit, whole = map(
-            self.register, (FLOAT64, types.FLOAT32, BOOL, types.NUMBERS["int32"])
-        )
+        double, single, bit, whole = map(self.register, (FLOAT64, types.FLOAT32, BOOL, types.NUMBERS["int32"]))
         near = self.new(f"fptrunc {double} {value.text} to {single}")
         back = self.new(f"fpext {single} {near} to {double}")
         bits = self.new(f"bitcast {single} {near} to {whole}")
@@ -192,9 +186,7 @@ class Arithmetic(ControlFlow):
                 # As for C's indices: LLVM knows how far a loop runs only where 64-bit sums do not wrap.
                 # What was just shifted to the left is bits, no index.
                 wraps = (
-                    ""
-                    if kind is not INT64 or not self.has_indices or {left.text, right.text} & self.bits
-                    else " nsw"
+                    "" if kind is not INT64 or not self.has_indices or {left.text, right.text} & self.bits else " nsw"
                 )
                 return Value(kind, self.new(f"{_BOTH[sort]}{wraps} {operands}"))
             case "int", (ast.FloorDiv | ast.Mod) as sort:
@@ -225,12 +217,7 @@ class Arithmetic(ControlFlow):
 
     def divided(self, kind: Type, remains: bool, left: Value, right: Value, divisor: Value) -> Value:
         """Emit a floor quotient or its remainder. Division by 0 gives 0, as in NumPy, and no signal."""
-        llvm, bit, no, one = (
-            self.register(kind),
-            self.register(BOOL),
-            self.constant(kind, 0),
-            self.constant(kind, 1),
-        )
+        llvm, bit, no, one = (self.register(kind), self.register(BOOL), self.constant(kind, 0), self.constant(kind, 1))
         if not kind.is_signed:
             zero = self.new(f"icmp eq {llvm} {right.text}, {no}")
             safe = self.new(f"select {bit} {zero}, {llvm} {one}, {llvm} {right.text}")
@@ -240,9 +227,7 @@ class Arithmetic(ControlFlow):
         if isinstance(known, int) and known > 0 and known & (known - 1) == 0:
             if remains:
                 return Value(kind, self.new(f"and {llvm} {left.text}, {self.constant(kind, known - 1)}"))
-            return Value(
-                kind, self.new(f"ashr {llvm} {left.text}, {self.constant(kind, known.bit_length() - 1)}")
-            )
+            return Value(kind, self.new(f"ashr {llvm} {left.text}, {self.constant(kind, known.bit_length() - 1)}"))
         # Dividing the least integer by -1 would trap as well: neither 0 nor -1 reaches the instruction.
         next_to = self.new(f"add {llvm} {right.text}, {one}")
         traps = self.new(f"icmp ult {llvm} {next_to}, {self.constant(kind, 2)}")
@@ -288,9 +273,7 @@ class Arithmetic(ControlFlow):
             case ast.USub() if kind.kind == "float":
                 return Value(kind, self.floating("fneg", f"{self.register(kind)} {value.text}"))
             case ast.USub() if kind.kind == "int":
-                return Value(
-                    kind, self.new(f"sub {self.register(kind)} {self.constant(kind, 0)}, {value.text}")
-                )
+                return Value(kind, self.new(f"sub {self.register(kind)} {self.constant(kind, 0)}, {value.text}"))
             case ast.UAdd() if kind.kind in ("int", "float"):
                 return value
             case ast.Invert() if kind.kind in ("int", "bool"):
@@ -317,6 +300,4 @@ class Arithmetic(ControlFlow):
             raise self.failure(node, f"view of {value.type.name} as {kind.name}: expected as many bits")
         if value.type.llvm == kind.llvm:
             return Value(kind, value.text)
-        return Value(
-            kind, self.new(f"bitcast {self.register(value.type)} {value.text} to {self.register(kind)}")
-        )
+        return Value(kind, self.new(f"bitcast {self.register(value.type)} {value.text} to {self.register(kind)}"))

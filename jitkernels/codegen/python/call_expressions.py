@@ -52,9 +52,7 @@ class Calls(Expressions):
                 return self.seen_as(node, self.value(inner), self.type_named(node, arguments[0]))
             case ast.Attribute(value=ast.Name(id=space), attr=name) if self.around.get(space) is np:
                 if name in _INTRINSICS and len(arguments) == _INTRINSICS[name][1]:
-                    return self.intrinsic(
-                        node, _INTRINSICS[name][0], [self.value(argument) for argument in arguments]
-                    )
+                    return self.intrinsic(node, _INTRINSICS[name][0], [self.value(argument) for argument in arguments])
                 return self.number(node, function, arguments)
             case ast.Name(id=name) if name in self.variables:
                 raise self.failure(node, f"{name} is a variable, not a function")

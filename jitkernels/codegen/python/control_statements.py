@@ -116,9 +116,7 @@ class ControlFlow(ABC):
             case ast.While(test=test, body=body, orelse=[]):
                 self.loop(test, body)
             case ast.For(
-                target=ast.Name(id=name),
-                iter=ast.Call(func=ast.Name(id="range"), args=limits, keywords=[]),
-                orelse=[],
+                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=limits, keywords=[]), orelse=[]
             ) if 1 <= len(limits) <= 3 and self.is_builtin("range"):
                 begin = self.index(limits[0]) if len(limits) > 1 else "0"
                 end = self.index(limits[min(len(limits) - 1, 1)])
@@ -192,9 +190,7 @@ class ControlFlow(ABC):
         more = self.before(current, end, step)
         self.lines.append(f"  br i1 {more}, label %{inside}, label %{after}")
         self.start(inside)
-        self.write(
-            node, name, Value(INT64, self.new(f"add nsw i64 {shift}, {current}") if shift else current)
-        )
+        self.write(node, name, Value(INT64, self.new(f"add nsw i64 {shift}, {current}") if shift else current))
         self.loops.append((after if breaks else "", onwards))
         self.statements(node.body)
         self.loops.pop()

@@ -77,11 +77,7 @@ class Expressions(Arithmetic):
                 return number
             case ast.Name(id=name) if name not in self.variables:
                 result = self.around.get(name, ...)
-                return (
-                    result
-                    if isinstance(result, bool | int | float) and not isinstance(result, np.generic)
-                    else ...
-                )
+                return result if isinstance(result, bool | int | float) and not isinstance(result, np.generic) else ...
             case ast.UnaryOp(op=sign, operand=operand):
                 number = self.known(operand)
                 return ... if number is ... else self.folded(node, type(sign), number)
@@ -148,9 +144,7 @@ class Expressions(Arithmetic):
             return Value(kind, self.constant(kind, result.item()))
         if name in self.around:
             raise self.failure(node, f"{name} is {result!r}, which is neither a number nor a marked function")
-        raise self.failure(
-            node, f"{name} has no value: none was given above, and nothing around is called so"
-        )
+        raise self.failure(node, f"{name} has no value: none was given above, and nothing around is called so")
 
     def truth(self, node: ast.expr) -> str:
         if isinstance(node, ast.Compare):
@@ -171,10 +165,7 @@ class Expressions(Arithmetic):
         kept, after = self.memory("i1"), self.label()
         for sign, following in zip(node.ops[1:], node.comparators[1:], strict=True):
             onwards = self.label()
-            self.lines += [
-                f"  store i1 {bit}, ptr {kept}",
-                f"  br i1 {bit}, label %{onwards}, label %{after}",
-            ]
+            self.lines += [f"  store i1 {bit}, ptr {kept}", f"  br i1 {bit}, label %{onwards}, label %{after}"]
             self.start(onwards)
             one, other = other, self.value(following)
             bit = self.compared(node, sign, one, other)
@@ -230,8 +221,7 @@ class Expressions(Arithmetic):
             self.lines += tail
         self.start(after)
         parts = tuple(
-            Value(kind, self.new(f"load {kind.llvm}, ptr {slot}"))
-            for kind, slot in zip(kinds, slots, strict=True)
+            Value(kind, self.new(f"load {kind.llvm}, ptr {slot}")) for kind, slot in zip(kinds, slots, strict=True)
         )
         return Value(types.tuple_of(tuple(kinds)), parts=parts) if one.parts else parts[0]
 

@@ -19,11 +19,7 @@ class Writer(Calls):
     """Emits one function for arguments of given types."""
 
     def __init__(
-        self,
-        program: Definitions,
-        function: Callable[..., Any],
-        arguments: Sequence[Value],
-        flags: Sequence[str],
+        self, program: Definitions, function: Callable[..., Any], arguments: Sequence[Value], flags: Sequence[str]
     ) -> None:
         super().__init__(function)
         self.program, self.flags = program, flags
@@ -33,9 +29,7 @@ class Writer(Calls):
         self.status_of = ""
         for flag in flags:
             if flag not in FLAGS:
-                raise BuildError(
-                    f"{place_of(self.code)} has the flag {flag!r}: expected some of {', '.join(FLAGS)}"
-                )
+                raise BuildError(f"{place_of(self.code)} has the flag {flag!r}: expected some of {', '.join(FLAGS)}")
         parameters = self.tree.args
         for other in (
             parameters.vararg,
@@ -82,9 +76,7 @@ class Writer(Calls):
     def statement(self, node: ast.stmt) -> None:
         match node:
             case ast.For(
-                target=ast.Name(id=name),
-                iter=ast.Call(func=ast.Name(id=word), args=limits, keywords=[]),
-                orelse=[],
+                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=word), args=limits, keywords=[]), orelse=[]
             ) if self.around.get(word) is vectors and len(limits) == 3:
                 self.in_vectors(node, name, limits)
             case _:
@@ -173,9 +165,7 @@ class Writer(Calls):
         if kind.kind not in ("int", "bool"):
             raise self.failure(node, f"expected to return nothing, or an int as its status, got {kind.name}")
         if self.status_of == "body" and value.number:
-            raise self.failure(
-                node, "expected to return nothing, or the status of what was called, got a number"
-            )
+            raise self.failure(node, "expected to return nothing, or the status of what was called, got a number")
 
     def whole(self, node: ast.AST, value: Value, kind: Type) -> str:
         """A value cast to a type, with a tuple's parts combined."""
@@ -186,7 +176,5 @@ class Writer(Calls):
         text = "poison"
         for i, (part, part_type) in enumerate(zip(value.parts, kind.parts, strict=True)):
             item = self.converted(node, part, part_type)
-            text = self.new(
-                f"insertvalue {self.register(kind)} {text}, {self.register(part_type)} {item.text}, {i}"
-            )
+            text = self.new(f"insertvalue {self.register(kind)} {text}, {self.register(part_type)} {item.text}, {i}")
         return text

@@ -68,9 +68,7 @@ class _WordWriter(ControlFlow):
         self.externals, self.symbols = externals, symbols
         self.called: set[str] = set()
         self.parameters = [argument.arg for argument in self.tree.args.args]
-        stored = [
-            n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        ]
+        stored = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         self.variables = dict.fromkeys([*self.parameters, *stored])
 
     def definition(self, exported: bool, inlined: bool) -> str:

@@ -28,8 +28,7 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
     kind, width = kinds.pop() if len(kinds) == 1 else None, min(widths, default=0)
     if kind is None or kind.kind == "bool" or len(widths) > 1 or width < 2 or count & (count - 1):
         raise writer.failure(
-            node,
-            "a table: expected rows, as many as a power of two, of two or more of NumPy's numbers of one type",
+            node, "a table: expected rows, as many as a power of two, of two or more of NumPy's numbers of one type"
         )
     permuted = _permutation(writer.lanes) if count <= MOST_ROWS and kind.memory == "float" else None
     if permuted:
@@ -57,9 +56,7 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
         joined, size = _joined(writer, rows, kind.memory, width), width * writer.lanes
         all_rows = f"<{size} x {kind.memory}>"
         results = [
-            writer.new(
-                f"shufflevector {all_rows} {joined}, {all_rows} poison, {_mask(range(column, size, width))}"
-            )
+            writer.new(f"shufflevector {all_rows} {joined}, {all_rows} poison, {_mask(range(column, size, width))}")
             for column in range(width)
         ]
     values = tuple(Value(kind, text) for text in results)

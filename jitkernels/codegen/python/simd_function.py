@@ -29,12 +29,7 @@ class LaneWriter(ElementWriter):
     """Emits one function for some lanes."""
 
     def __init__(
-        self,
-        program: Any,
-        function: Callable[..., Any],
-        arguments: Sequence[Value],
-        flags: Sequence[str],
-        lanes: int,
+        self, program: Any, function: Callable[..., Any], arguments: Sequence[Value], flags: Sequence[str], lanes: int
     ) -> None:
         self.lanes, self.bit, self.mask = lanes, types.register(BOOL, lanes), ""
         super().__init__(program, function, arguments, flags)
@@ -59,8 +54,7 @@ class LaneWriter(ElementWriter):
     def chain(self, node: ast.Compare) -> str:
         values = [self.value(comparator) for comparator in (node.left, *node.comparators)]
         bits = [
-            self.compared(node, sign, *pair)
-            for sign, pair in zip(node.ops, itertools.pairwise(values), strict=True)
+            self.compared(node, sign, *pair) for sign, pair in zip(node.ops, itertools.pairwise(values), strict=True)
         ]
         whole = bits[0]
         for bit in bits[1:]:
@@ -265,12 +259,9 @@ class LaneWriter(ElementWriter):
             passed.append(f"ptr {self.stored_at(memory_type, text)}")
         kinds = result.parts or (result,)
         result_slots = [
-            self.stored_at(masked_outlined_calls.memory(kind, self.lanes), "zeroinitializer")
-            for kind in kinds
+            self.stored_at(masked_outlined_calls.memory(kind, self.lanes), "zeroinitializer") for kind in kinds
         ]
-        self.lines.append(
-            f"  call void {symbol}({', '.join([*passed, *(f'ptr {slot}' for slot in result_slots)])})"
-        )
+        self.lines.append(f"  call void {symbol}({', '.join([*passed, *(f'ptr {slot}' for slot in result_slots)])})")
         parts = []
         for kind, slot in zip(kinds, result_slots, strict=True):
             text = self.new(f"load {masked_outlined_calls.memory(kind, self.lanes)}, ptr {slot}")

@@ -158,9 +158,7 @@ def _flags(function: Function) -> tuple[str, ...]:
     return flags
 
 
-def _definition(
-    function: Function, kinds: tuple[Type, ...], lanes: int, callers: frozenset[int]
-) -> Definition:
+def _definition(function: Function, kinds: tuple[Type, ...], lanes: int, callers: frozenset[int]) -> Definition:
     flags = _flags(function)
     if not isinstance(lanes, int) or lanes < 1 or lanes & (lanes - 1):
         raise BuildError(f"{place_of(function.__code__)} in {lanes!r} lanes: expected a power of two")
@@ -170,9 +168,7 @@ def _definition(
         path = None if callers else translation_cache.path_of(function, kinds, lanes)
         definition = path and translation_cache.read(path, Definition)
         if not definition:
-            definition = _in_other_lanes(function, kinds, lanes) or _translated(
-                function, kinds, lanes, flags, callers
-            )
+            definition = _in_other_lanes(function, kinds, lanes) or _translated(function, kinds, lanes, flags, callers)
             if path:
                 translation_cache.keep(path, definition)
         known[key] = definition
@@ -208,9 +204,7 @@ def _translated(
         definition.result, body = ElementWriter(definition, function, parameters, own).body()
     else:
         writer = LaneWriter(definition, function, parameters, own, lanes)
-        definition.result, body = (
-            writer.apart_alone(function, parameters) if APART in flags else writer.body()
-        )
+        definition.result, body = writer.apart_alone(function, parameters) if APART in flags else writer.body()
         definition.most_lanes = writer.most_lanes
     if definition.result is NOTHING:
         raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
@@ -219,15 +213,12 @@ def _translated(
     inlining = "noinline" if definition.is_alone else "alwaysinline"
     returned = register(definition.result, lanes)
     definition.define(
-        function.__code__.co_name,
-        f"define private {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}",
+        function.__code__.co_name, f"define private {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}"
     )
     return definition
 
 
-def _in_memory(
-    function: Function, kinds: tuple[Type, ...], lanes: int, callers: frozenset[int]
-) -> Definition:
+def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, callers: frozenset[int]) -> Definition:
     """An outlined function over numbers in memory: for each active lane, or by vectors with active lanes."""
     flags, known = _flags(function), _made.setdefault(function, {})
     some = 1 if APART in flags else masked_outlined_calls.lanes_of(kinds, lanes)

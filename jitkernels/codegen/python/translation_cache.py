@@ -28,13 +28,7 @@ def path_of(function: Callable[..., Any], kinds: Sequence[Type], lanes: int) -> 
     if not is_own or len(function.__code__.co_code) < LEAST_CODE:
         return None
     directory = object_cache.objects_directory()
-    key_parts = [
-        "a translation",
-        name,
-        *(kind.name for kind in kinds),
-        str(lanes),
-        state_of("microkernels/maths"),
-    ]
+    key_parts = ["a translation", name, *(kind.name for kind in kinds), str(lanes), state_of("microkernels/maths")]
     return directory and directory / f"{object_cache.key_of(' '.join(key_parts))}{SUFFIX}"
 
 

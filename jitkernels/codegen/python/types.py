@@ -51,9 +51,7 @@ def _number(dtype: dtypes.DType) -> Type:
 
 NUMBERS = {name: _number(dtype) for name, dtype in dtypes.TABLE.items()}
 INT64, FLOAT32, FLOAT64, BOOL = (NUMBERS[name] for name in ("int64", "float32", "float64", "bool"))
-OF_NUMPY: dict[type, Type] = {
-    np.dtype(name).type: kind for name, kind in NUMBERS.items() if name != "bfloat16"
-}
+OF_NUMPY: dict[type, Type] = {np.dtype(name).type: kind for name, kind in NUMBERS.items() if name != "bfloat16"}
 """The types of NumPy's numbers."""
 LITERAL = Type("literal", "literal")
 NOTHING = Type("nothing", "nothing", "void")

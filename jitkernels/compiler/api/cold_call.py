@@ -50,22 +50,13 @@ class PythonCalls:
         raise NotImplementedError
 
     def _sooner(
-        self,
-        began: float,
-        specialization: Specialisation,
-        leaves: Any,
-        values: Any,
-        args: Any,
-        kwargs: Any,
-        out: Any,
+        self, began: float, specialization: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
     ) -> Any:
         """Run the compiled code, or the plain function where measurements show it is faster.
 
         Not for arrays of other libraries, for which the plain function may return other types.
         """
-        timings = specialization.timings.setdefault(
-            python_entries.size_class(leaves), python_entries.Timings()
-        )
+        timings = specialization.timings.setdefault(python_entries.size_class(leaves), python_entries.Timings())
         may_be_plain = not specialization.has_foreign and not self._is_reproducible()
         is_plain = may_be_plain and timings.prefers_plain(has_loops=specialization.has_flows)
         if is_plain:
@@ -88,11 +79,7 @@ class PythonCalls:
         """Run the compiled code from Python, and report its floating-point errors."""
         flags = errstate.Heard()
         is_checked = self.config.is_checked
-        before = (
-            [leaves[i].copy() for i in specialization.written]
-            if specialization.may_raise or is_checked
-            else ()
-        )
+        before = [leaves[i].copy() for i in specialization.written] if specialization.may_raise or is_checked else ()
         arrays = None
         try:
             check = Check(specialization, leaves, values) if is_checked else None
@@ -103,9 +90,7 @@ class PythonCalls:
         except Exception as error:  # the plain function raises it again, on restored arguments
             for i, array in zip(specialization.written, before, strict=False):
                 leaves[i][...] = array
-            if isinstance(
-                error, DifferenceError | WorkspaceError
-            ) or signal_exceptions.raised_by_signal_handler(error):
+            if isinstance(error, DifferenceError | WorkspaceError) or signal_exceptions.raised_by_signal_handler(error):
                 raise  # the plain function cannot do better, or the error came amid writes
             if isinstance(error, JitKernelsError):
                 specialization.note_failure(error)
@@ -152,9 +137,7 @@ class PythonCalls:
         """Why calls of this form enter through Python; empty if an entry accepts them."""
         unpacked = *self._structure(args, kwargs), self._ordered(args, kwargs)
         try:
-            compiled_entry.of_call(
-                self._linked_function(), specialization, unpacked, self._signature, args, kwargs
-            )
+            compiled_entry.of_call(self._linked_function(), specialization, unpacked, self._signature, args, kwargs)
         except JitKernelsError as error:
             return f"the compiler failed: {error}"
         except UnreachableError as error:

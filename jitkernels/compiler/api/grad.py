@@ -52,9 +52,7 @@ def way_of(text: str) -> Way:
 class Derivative(JitFunction[Any, Any]):
     """A derivative of a function as compiled code. There is no plain function that could serve instead."""
 
-    __jitkernels_traced__ = staticmethod(
-        lambda self: functools.partial(evaluated, self.way.text, self.__wrapped__)
-    )
+    __jitkernels_traced__ = staticmethod(lambda self: functools.partial(evaluated, self.way.text, self.__wrapped__))
 
     _is_plain = False
 
@@ -165,9 +163,7 @@ def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs
     if not way.has_aux:
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
-        raise DerivativeError(
-            f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {told(found)}"
-        )
+        raise DerivativeError(f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {told(found)}")
     return found
 
 
@@ -208,9 +204,7 @@ def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> Way:
     try:
         numbers = tuple(operator.index(one) for one in (argnums if several else (argnums,)))
     except TypeError:
-        raise ArgumentTypeError(
-            f"argnums: expected an int or a tuple of ints, got {shown(argnums)}"
-        ) from None
+        raise ArgumentTypeError(f"argnums: expected an int or a tuple of ints, got {shown(argnums)}") from None
     return Way(kind, numbers, not several, has_aux)
 
 
@@ -245,9 +239,7 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
     return made("grad", function, argnums, has_aux)
 
 
-def value_and_grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Any:
+def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
     """Like `grad`; gives the pair of what the function gives and the gradient."""
     return made("value", function, argnums, has_aux)
 

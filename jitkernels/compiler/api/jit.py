@@ -108,9 +108,7 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
         found, leaves, values = self._found(args, kwargs)
         if found is None or found.graph is None:
             self._entries.note(f"left to NumPy: {self._reason(found)}")
-            with fallback_policy.Left(
-                self, self._reason(found), has_raised=found is not None and found.has_raised
-            ):
+            with fallback_policy.Left(self, self._reason(found), has_raised=found is not None and found.has_raised):
                 if found is None or found.always_falls_back([*self._specialisations.values()]):
                     self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
                 return self._plain(args, kwargs, out)
@@ -123,9 +121,7 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
         largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
         if largest <= found.max_plain_elements_at_once and not self.config.requires_python_calls:
             self._entries.note(python_entries.SMALL)
-            self._links.enter_plain(
-                self.__wrapped__, args, kwargs, out, found.max_plain_elements_at_once, found
-            )
+            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.max_plain_elements_at_once, found)
             return self._plain(args, kwargs, out)
         if self._link(found, args, kwargs) or found.link_requested_symbols():
             # The new link serves the call: it precedes this function in the chain.
@@ -140,9 +136,7 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
             return self._plain(args, kwargs, out)
         return self._sooner(began, found, leaves, values, args, kwargs, out)
 
-    def _found(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Specialisation | None, list[Any], Any]:
+    def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation | None, list[Any], Any]:
         """The specialization for a call, the leaves of the arguments, and the values of the symbols."""
         try:
             structure, leaves = self._structure(args, kwargs)
@@ -187,9 +181,7 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
         def taken(flattener: Flattener) -> Any:
             part, take = self._traced_part(flattener), flattener.argument
             parts = [constant(one) if i in statics else take(one) for i, one in enumerate(positional)]
-            named_parts = [
-                constant(one) if name in self.static_argnames else take(one) for name, one in named.items()
-            ]
+            named_parts = [constant(one) if name in self.static_argnames else take(one) for name, one in named.items()]
             return part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
 
         return flattened(self.static_argnames, taken)
@@ -201,9 +193,7 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
             if values is not None:
                 return specialization, leaves, values
         if len(candidates) >= MOST_OF_A_KEY:
-            self._refused(
-                f"the function is made anew for each number it is given: {len(candidates)} are enough"
-            )
+            self._refused(f"the function is made anew for each number it is given: {len(candidates)} are enough")
             return None, leaves, None
         if not candidates and self._varied.are_enough(key):
             self._refused(recompile_limit.REASON)
@@ -316,10 +306,7 @@ def jit(
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
-    *,
-    static_argnames: str | tuple[str, ...] | list[str] = (),
-    config: JitConfig | None = None,
-    **options: Any,
+    *, static_argnames: str | tuple[str, ...] | list[str] = (), config: JitConfig | None = None, **options: Any
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 def jit(
     function: Any = None,

@@ -17,15 +17,9 @@ def given_to(out: Any, result: Any) -> Any:
         if not isinstance(target, np.ndarray):
             raise ArgumentTypeError(f"out: expected an array or a tuple of arrays, got {shown(target)}")
         if target.shape != np.shape(value):
-            raise ArgumentError(
-                f"out: expected an array of shape {np.shape(value)}, got one of shape {target.shape}"
-            )
-        if isinstance(value, np.ndarray | np.generic) and not np.can_cast(
-            value.dtype, target.dtype, "same_kind"
-        ):
-            raise ArgumentTypeError(
-                f"out: expected an array that takes {value.dtype}, got one of dtype {target.dtype}"
-            )
+            raise ArgumentError(f"out: expected an array of shape {np.shape(value)}, got one of shape {target.shape}")
+        if isinstance(value, np.ndarray | np.generic) and not np.can_cast(value.dtype, target.dtype, "same_kind"):
+            raise ArgumentTypeError(f"out: expected an array that takes {value.dtype}, got one of dtype {target.dtype}")
         if not target.flags.writeable:
             raise ArgumentError("out: expected an array that can be written to, got one that is read-only")
     for target, value in zip(outs, results, strict=True):

@@ -25,12 +25,7 @@ from jitkernels.errors import ArgumentError
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """``for i in range(lower, upper): value = body_fun(i, value)``, from ``value = init_val`` on; the last value."""
     values = _Values("fori_loop", init_val)
-    runtime_hooks.for_(
-        range_(lower, upper),
-        None,
-        lambda i: values.take(body_fun(i, values.whole())),
-        values.state(),
-    )
+    runtime_hooks.for_(range_(lower, upper), None, lambda i: values.take(body_fun(i, values.whole())), values.state())
     return values.whole()
 
 
@@ -43,9 +38,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return values.whole()
 
 
-def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: Any = None
-) -> tuple[Any, Any]:
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: Any = None) -> tuple[Any, Any]:
     """``carry, y = f(carry, x)`` for each x of `xs` along its first axis; the last carry, and all y, stacked."""
     leaves, make = _flatten(xs)
     if length is None and not leaves:
@@ -95,9 +88,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         for i, (one, other) in enumerate(zip(found, like, strict=True)):
             if not other.ndim:
                 values.leaves[i] = one
-            elif (
-                getattr(one, "ndim", 0) != other.ndim or one.shape != other.shape or one.dtype != other.dtype
-            ):
+            elif getattr(one, "ndim", 0) != other.ndim or one.shape != other.shape or one.dtype != other.dtype:
                 raise ArgumentError("cond: expected arrays of one shape and dtype of both functions")
             else:
                 values.leaves[i][...] = one

@@ -54,9 +54,7 @@ def nest(
     ones = _ones(attr)
     arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
     along = _along(row)
-    static = {
-        name: value for name, value in fields.items() if type(value) is not int and name not in row.floats
-    }
+    static = {name: value for name, value in fields.items() if type(value) is not int and name not in row.floats}
     own = tuple(array.dtype for array in signature.arrays)
 
     def make(reading: tuple[str, ...]) -> str:
@@ -150,11 +148,7 @@ def register(
     """Give a row the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
 
     def made(
-        attr: KernelAttr,
-        unroll: int = UNROLLS[0],
-        vector_bytes: int = 64,
-        stream: bool = False,
-        parallel: bool = False,
+        attr: KernelAttr, unroll: int = UNROLLS[0], vector_bytes: int = 64, stream: bool = False, parallel: bool = False
     ) -> LoopNest:
         return nest(attr, reference, unroll, vector_bytes, stream, parallel)
 

@@ -34,8 +34,7 @@ def branch_cotangents(
     captured, bases = node.inputs[1:], node.options["bases"]
     differentiable = [i for i, value in enumerate(captured) if id(value) in active and is_float(value)]
     cotangents = {
-        j: parameter(result_cotangents[j].dtype, result_cotangents[j].shape, 0)
-        for j in sorted(result_cotangents)
+        j: parameter(result_cotangents[j].dtype, result_cotangents[j].shape, 0) for j in sorted(result_cotangents)
     }
     home = {bases[j]: value for j, value in cotangents.items() if bases[j] >= 0}
     inputs = [(value, result_cotangents[j]) for j, value in cotangents.items()]
@@ -80,9 +79,7 @@ class Side:
         self.opened = self.inner.opened
         previous, tapes = [node for node, _ in self.opened], [node for _, node in self.opened if node.ndim]
         forward = [*sorted_nodes(graph.roots), *own, *self.inner.made]
-        policy = CheckpointPolicy(
-            {id(node): node for node in forward}, [*own, *tapes, *previous], keeps_elements=True
-        )
+        policy = CheckpointPolicy({id(node): node for node in forward}, [*own, *tapes, *previous], keeps_elements=True)
         policy.require(self.back)
         self.kept = list(policy.kept.values())
 
@@ -90,9 +87,7 @@ class Side:
 class BranchBackward:
     """The backward branch. `inputs`: what its sides capture beside what the branch captures, with their parameters."""
 
-    def __init__(
-        self, node: Node, sides: Sequence[Side], inputs: list[tuple[Node, Node]], around: Around
-    ) -> None:
+    def __init__(self, node: Node, sides: Sequence[Side], inputs: list[tuple[Node, Node]], around: Around) -> None:
         self.node, self.sides, self.inputs, self.around = node, sides, inputs, around
         self.replaced: list[dict[int, Node]] = [{}, {}]
         if any(side.kept or side.opened for side in sides):
@@ -174,9 +169,7 @@ class BranchBackward:
             if missing:
                 raise UnknownError(f"a branch whose backward pass would contain {missing}")
         input_positions = {id(own): len(used_captured) + number for number, (own, _) in enumerate(inputs)}
-        options["bases"] = tuple(
-            input_positions[id(at[i])] if captured[i].ndim else -1 for i in differentiable
-        )
+        options["bases"] = tuple(input_positions[id(at[i])] if captured[i].ndim else -1 for i in differentiable)
         captured_inputs = [*(captured[i] for i in used_captured), *(value for _, value in inputs)]
         branch = Node("branch", (node.inputs[0], *captured_inputs), "int64", (), options)
         return items(branch, [captured[i] for i in differentiable])

@@ -72,9 +72,7 @@ class CotangentAccumulator:
             return
         previous = self._dense.get(id(node))
         if previous is None and self._owners.setdefault(id(part), id(node)) != id(node) and part.ndim:
-            part = (
-                builder.copy(part) if self.in_place else part
-            )  # a copy: one of both sums may be updated in place
+            part = builder.copy(part) if self.in_place else part  # a copy: one of both sums may be updated in place
         self.put(node, part if previous is None else elementwise("add", previous, part))
 
     def put(self, node: Node, total: Node) -> None:
@@ -116,12 +114,7 @@ def is_zeros(node: Node) -> bool:
 
 def _fills(total: Node | None, part: Node) -> bool:
     """Whether a contribution fills a slice of the sum that is zero so far."""
-    if (
-        total is None
-        or total.operation != "update"
-        or part.operation != "update"
-        or not is_zeros(total.inputs[1])
-    ):
+    if total is None or total.operation != "update" or part.operation != "update" or not is_zeros(total.inputs[1]):
         return False
     return frozen(total.options["map"]) == frozen(part.options["map"]) and same_shape(
         total.options["extents"], part.options["extents"]

@@ -19,9 +19,7 @@ Partial = Callable[..., "Term | float"] | None
 def _extreme_share(operand: Term, other_operand: Term, result: Term) -> Term:
     """1 where `operand` alone is the result of the extreme, one half where both operands are."""
     other_is = apply("equal", other_operand, result)
-    return apply(
-        "where", apply("equal", operand, result), apply("where", other_is, number(0.5, result), 1.0), 0.0
-    )
+    return apply("where", apply("equal", operand, result), apply("where", other_is, number(0.5, result), 1.0), 0.0)
 
 
 _EXTREME: tuple[Partial, Partial] = (_extreme_share, lambda x, y, z: _extreme_share(y, x, z))

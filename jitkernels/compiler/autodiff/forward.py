@@ -38,9 +38,7 @@ def tangents(
 ) -> list[Node]:
     """The tangents of the outputs for `variable_tangents`. Raises NotDifferentiableError without a derivative."""
     new = once([*outputs, *variables])
-    known = {
-        id(new[id(variable)]): tangent for variable, tangent in zip(variables, variable_tangents, strict=True)
-    }
+    known = {id(new[id(variable)]): tangent for variable, tangent in zip(variables, variable_tangents, strict=True)}
     output_tangents = forward_pass([new[id(node)] for node in outputs], known, around)
     return [
         zeros(node.dtype, node.shape) if move is None else move
@@ -85,9 +83,7 @@ def _node_tangent(node: Node, known: Mapping[int, Node], around: Around) -> Node
     if node.operation in LINEAR or (node.operation in ("reduce", "scan") and options["kind"] == "sum"):
         return node.with_inputs(
             [
-                (zeros(operand.dtype, operand.shape) if tangent is None else tangent)
-                if is_float(operand)
-                else operand
+                (zeros(operand.dtype, operand.shape) if tangent is None else tangent) if is_float(operand) else operand
                 for operand, tangent in zip(node.inputs, operand_tangents, strict=True)
             ]
         )
@@ -96,34 +92,23 @@ def _node_tangent(node: Node, known: Mapping[int, Node], around: Around) -> Node
         return _like(elementwise("where", node.inputs[0], if_true, if_false), node)
     if node.operation == "matmul":
         pairs = ((operand_tangents[0], node.inputs[1]), (node.inputs[0], operand_tangents[1]))
-        parts = [
-            node.with_inputs((left, right)) for left, right in pairs if left is not None and right is not None
-        ]
+        parts = [node.with_inputs((left, right)) for left, right in pairs if left is not None and right is not None]
         return parts[0] if len(parts) == 1 else elementwise("add", *parts)
     if node.operation == "item":  # of a NumPy call
         operand_tangents = [known.get(id(operand)) for operand in node.inputs[0].inputs]
         return _transpose_of_vjp(
-            node,
-            operand_tangents,
-            around,
-            lambda weight: call_cotangents(node.inputs[0], {options["index"]: weight}),
+            node, operand_tangents, around, lambda weight: call_cotangents(node.inputs[0], {options["index"]: weight})
         )
     partials = partials_of(node.operation) if OPERATIONS[node.operation].scalar is not None else None
     if partials is not None and node.operation not in TRANSPOSES:
         return _sum_of_partials(node, operand_tangents, partials)
     active = {
-        id(operand)
-        for operand, tangent in zip(node.inputs, operand_tangents, strict=True)
-        if tangent is not None
+        id(operand) for operand, tangent in zip(node.inputs, operand_tangents, strict=True) if tangent is not None
     }
-    return _transpose_of_vjp(
-        node, operand_tangents, around, lambda weight: cotangents_of_node(node, weight, active)
-    )
+    return _transpose_of_vjp(node, operand_tangents, around, lambda weight: cotangents_of_node(node, weight, active))
 
 
-def _sum_of_partials(
-    node: Node, operand_tangents: Sequence[Node | None], partials: Sequence[Any]
-) -> Node | None:
+def _sum_of_partials(node: Node, operand_tangents: Sequence[Node | None], partials: Sequence[Any]) -> Node | None:
     terms = (*map(Term, node.inputs), Term(node))
     total: Term | None = None
     for partial, tangent in zip(partials, operand_tangents, strict=True):
@@ -141,10 +126,7 @@ def _like(tangent: Node, node: Node) -> Node:
 
 
 def _transpose_of_vjp(
-    node: Node,
-    operand_tangents: Sequence[Node | None],
-    around: Around,
-    back: Callable[[Node], Sequence[Node | None]],
+    node: Node, operand_tangents: Sequence[Node | None], around: Around, back: Callable[[Node], Sequence[Node | None]]
 ) -> Node | None:
     """The JVP as the transpose of the VJP `back`, by a reverse pass through it."""
     weight = Node("positive", (zeros(node.dtype, node.shape),), node.dtype, node.shape)
@@ -171,9 +153,7 @@ def _loop(node: Node, known: Mapping[int, Node], around: Around) -> dict[int, No
         for own, value in zip(parts.taken, parts.captured, strict=True)
         if id(value) in known and is_float(value)
     ]
-    moves = {id(parts.own[i]): value for i, value in carried.items()} | {
-        id(own): value for own, value, _ in captured
-    }
+    moves = {id(parts.own[i]): value for i, value in carried.items()} | {id(own): value for own, value, _ in captured}
     outputs = [parts.body.outputs[i] for i in indices]
     more = []
     for i, tangent in zip(indices, forward_pass(outputs, moves, inner), strict=True):

@@ -31,8 +31,7 @@ def call_cotangents(node: Node, result_cotangents: ResultCotangents) -> Sequence
         raise UnknownError(f"{'jk' if node.operation == 'kernel' else 'numpy'}.{name}")
     arguments = function.parameters()
     operands = {
-        name: node.inputs[operand.number] if type(operand) is Hole else operand
-        for name, operand in arguments.items()
+        name: node.inputs[operand.number] if type(operand) is Hole else operand for name, operand in arguments.items()
     }
     parts: list[Node | None] = [None] * len(node.inputs)
     for name, part in rule(node, result_cotangents, **operands).items():
@@ -55,9 +54,7 @@ def _inverse(node: Node, result_cotangents: ResultCotangents, a: Node) -> dict[s
 
 def _determinant(node: Node, result_cotangents: ResultCotangents, a: Node) -> dict[str, Node]:
     return {
-        "a": _scale_matrices(
-            elementwise("multiply", result_cotangents[0], node), _inverse_transposed(a, node.dtype)
-        )
+        "a": _scale_matrices(elementwise("multiply", result_cotangents[0], node), _inverse_transposed(a, node.dtype))
     }
 
 
@@ -87,9 +84,7 @@ def _solution(node: Node, result_cotangents: ResultCotangents, a: Node, b: Node)
     return {"a": to_left, "b": builder.squeeze(to_right, (-1,)) if is_vector else to_right}
 
 
-def _cholesky(
-    node: Node, result_cotangents: ResultCotangents, a: Node, upper: bool = False
-) -> dict[str, Node]:
+def _cholesky(node: Node, result_cotangents: ResultCotangents, a: Node, upper: bool = False) -> dict[str, Node]:
     """The cotangent through the Cholesky factor (Murray, arXiv:1602.07527)."""
     factor, cotangent = (turned(value) if upper else value for value in (node, result_cotangents[0]))
     inner = _triangle(product(turned(factor), cotangent), lambda value: elementwise("multiply", value, 0.5))
@@ -128,9 +123,7 @@ def _eigenvectors(
         parts.append(elementwise("where", own, 0.0, part))
     if 0 in result_cotangents:
         spread = builder.expand_dims(result_cotangents[0], (-2,))
-        parts.append(
-            elementwise("where", elementwise("equal", *_row_and_column_indices(vectors)), spread, 0.0)
-        )
+        parts.append(elementwise("where", elementwise("equal", *_row_and_column_indices(vectors)), spread, 0.0))
     inner = parts[0] if len(parts) == 1 else elementwise("add", *parts)
     cotangent_of_a = _to_lower_triangle(product(product(vectors, inner), turned(vectors)))
     return {"a": turned(cotangent_of_a) if UPLO.upper() == "U" else cotangent_of_a}

@@ -73,10 +73,7 @@ class Parts:
         return dim_bounds.largest(bound, 1)
 
     def again(
-        self,
-        more: Sequence[tuple[Node, Node, Node]],
-        inner: Around,
-        captured: Sequence[tuple[Node, Node]] = (),
+        self, more: Sequence[tuple[Node, Node, Node]], inner: Around, captured: Sequence[tuple[Node, Node]] = ()
     ) -> list[Node]:
         """The results of the loop rebuilt with more carried values: triples (initial value, parameter, next value).
 
@@ -90,12 +87,7 @@ class Parts:
             "counts": self.node.options["counts"],
             "carried": len(self.carried) + len(more),
             "condition": region(
-                [
-                    *condition.inputs[:carried_end],
-                    *parameters,
-                    *condition.inputs[carried_end:],
-                    *extra_captured,
-                ],
+                [*condition.inputs[:carried_end], *parameters, *condition.inputs[carried_end:], *extra_captured],
                 condition.outputs,
                 condition.checks,
             ),
@@ -147,9 +139,7 @@ def active_carried(parts: Parts, active: Mapping[int, Any] | set[int]) -> tuple[
     """Indices of carried values that depend on active nodes (a fixed point over iterations), and the active nodes."""
     body = parts.body
     captured = [
-        own
-        for own, value in zip(parts.taken, parts.captured, strict=True)
-        if id(value) in active and is_float(value)
+        own for own, value in zip(parts.taken, parts.captured, strict=True) if id(value) in active and is_float(value)
     ]
     active_indices = {i for i, value in enumerate(parts.carried) if id(value) in active and is_float(value)}
     while True:
@@ -205,9 +195,7 @@ def loop_cotangents(
         previous = None if id(value) in started else totals.dense(value)
         started.add(id(value))
         initial_values.append(previous or zeros(value.dtype, value.shape))
-    loop_results = LoopBackward(
-        parts, inner, list(zip(initial_values, carried, results, strict=True))
-    ).results(around)
+    loop_results = LoopBackward(parts, inner, list(zip(initial_values, carried, results, strict=True))).results(around)
     for k, item in zip(accumulated, loop_results[len(indices) :], strict=True):
         value = parts.captured[k]
         if id(value) in started:
@@ -252,9 +240,7 @@ class LoopBackward:
         rows = [TapeRow(node, most, position) for node in self.kept]
         more = [(node.tape, node.written) for node in rows]
         more += [*self.inner.opened, (position.node, elementwise("add", position.checked, 1))]
-        carried = [
-            (value_before_loop(previous, is_open=around.is_open), previous, after) for previous, after in more
-        ]
+        carried = [(value_before_loop(previous, is_open=around.is_open), previous, after) for previous, after in more]
         forward_results = self.parts.again(carried, self.inner)
         around.keep(self.parts.node, forward_results)
         written = forward_results[len(self.parts.carried) :]
@@ -263,9 +249,7 @@ class LoopBackward:
         tapes = [(row.tape, node) for row, node in zip(rows, written, strict=False)]
         inner_tapes = zip(self.inner.opened, written[len(rows) :], strict=False)
         tapes += [(after, node) for (_, after), node in inner_tapes if after.ndim]
-        return self._back(
-            rows, tapes, (carried[-1][0], written[-1]), TapePosition(around.scope, most, rows=has_rows)
-        )
+        return self._back(rows, tapes, (carried[-1][0], written[-1]), TapePosition(around.scope, most, rows=has_rows))
 
     def _reversed_in_place(self) -> list[Node]:
         """The backward loop as one over the same induction variable from its end to its start, without tapes."""
@@ -276,11 +260,7 @@ class LoopBackward:
         return self._loop([*limits, builder.constant(-step, "int64")], count, self.carried, {}, [])
 
     def _back(
-        self,
-        rows: Sequence[TapeRow],
-        tapes: list[tuple[Node, Node]],
-        span: tuple[Node, Node],
-        position: TapePosition,
+        self, rows: Sequence[TapeRow], tapes: list[tuple[Node, Node]], span: tuple[Node, Node], position: TapePosition
     ) -> list[Node]:
         """The backward loop over tape positions, from the last row written to the first one."""
         start, behind = span
@@ -335,7 +315,5 @@ class LoopBackward:
         if missing:
             raise UnknownError(f"a loop whose backward iterations would contain {missing}")
         initial_values = [value for value, _, _ in carried]
-        loop = Node(
-            "loop", [*limits, *initial_values, *(value for _, value in captured)], "int64", (), options
-        )
+        loop = Node("loop", [*limits, *initial_values, *(value for _, value in captured)], "int64", (), options)
         return items(loop, initial_values)[: len(self.carried)]

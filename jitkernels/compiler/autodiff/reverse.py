@@ -35,9 +35,7 @@ def is_float(node: Node) -> bool:
     return np.dtype(node.dtype).kind == "f"
 
 
-def cotangents(
-    outputs: Sequence[Node], seeds: Sequence[Node], variables: Sequence[Node], around: Around
-) -> list[Node]:
+def cotangents(outputs: Sequence[Node], seeds: Sequence[Node], variables: Sequence[Node], around: Around) -> list[Node]:
     """The vector-Jacobian product: for each variable the derivative of the outputs weighted by `seeds`.
 
     Raises NotDifferentiableError for an operation without a derivative.
@@ -60,9 +58,7 @@ def backward_pass(
     active = {id(variable) for variable in variables}
     multi_result = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
     for node in nodes:
-        if any(id(operand) in active for operand in node.inputs) and (
-            is_float(node) or id(node) in multi_result
-        ):
+        if any(id(operand) in active for operand in node.inputs) and (is_float(node) or id(node) in multi_result):
             active.add(id(node))
     totals = CotangentAccumulator(in_place=around.in_place)
     for variable in variables:
@@ -88,9 +84,7 @@ def backward_pass(
                     previous = flow_cotangents.setdefault(id(node.inputs[0]), {})
                     index = node.options["index"]
                     previous[index] = (
-                        cotangent
-                        if index not in previous
-                        else builder.elementwise("add", previous[index], cotangent)
+                        cotangent if index not in previous else builder.elementwise("add", previous[index], cotangent)
                     )
                     continue
                 _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
@@ -99,9 +93,7 @@ def backward_pass(
     return totals
 
 
-def _add_parts(
-    totals: CotangentAccumulator, node: Node, parts: Sequence[Node | None], active: set[int]
-) -> None:
+def _add_parts(totals: CotangentAccumulator, node: Node, parts: Sequence[Node | None], active: set[int]) -> None:
     for operand, part in zip(node.inputs, parts, strict=True):
         if part is not None and id(operand) in active:
             totals.add(operand, part)

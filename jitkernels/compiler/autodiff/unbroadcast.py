@@ -12,9 +12,7 @@ def sum_to_shape(node: Node, shape: Sequence[Any]) -> Node:
     """The sum of `node` over the dimensions along which an array of that shape is broadcast to it."""
     missing = node.ndim - len(shape)
     broadcast_axes = [
-        i
-        for i in range(node.ndim)
-        if i < missing or (same(shape[i - missing], 1) and not same(node.shape[i], 1))
+        i for i in range(node.ndim) if i < missing or (same(shape[i - missing], 1) and not same(node.shape[i], 1))
     ]
     if not broadcast_axes:
         return node

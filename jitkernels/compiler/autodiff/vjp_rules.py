@@ -45,9 +45,7 @@ def view(node: Node, cotangent: Node) -> Sequence[Node | None]:
     dropped_axes = [i for i in range(len(shape)) if i not in read_dimensions]
     if broadcast_axes:
         cotangent = builder.reduce("sum", cotangent, broadcast_axes)
-        dropped_axes = [
-            i - sum(other < i for other in broadcast_axes) for i in dropped_axes if i not in broadcast_axes
-        ]
+        dropped_axes = [i - sum(other < i for other in broadcast_axes) for i in dropped_axes if i not in broadcast_axes]
     if dropped_axes:
         cotangent = builder.squeeze(cotangent, dropped_axes)
     index_map = tuple(
@@ -60,9 +58,7 @@ def view(node: Node, cotangent: Node) -> Sequence[Node | None]:
 def _scatter_view(cotangent: Node, array: Node, index_map: Any) -> Node:
     """The cotangent of the array of a view that shows each element at most once; zero elsewhere."""
     steps = [value for _, value in index_map]
-    order = [
-        own for value in steps for own, _ in sorted(value, key=lambda pair: _from_outermost(pair, cotangent))
-    ]
+    order = [own for value in steps for own, _ in sorted(value, key=lambda pair: _from_outermost(pair, cotangent))]
     if len(order) == len(set(order)) == cotangent.ndim and all(
         _is_all(start, value, cotangent.shape, extent)
         for (start, value), extent in zip(index_map, array.shape, strict=True)
@@ -97,9 +93,7 @@ def _from_outermost(pair: Any, cotangent: Node) -> int:
 def _is_split(steps: Any, shape: Sequence[Any]) -> bool:
     """Whether dimensions are one dimension split without gaps, but for a stride of the whole."""
     ordered = sorted(steps, key=lambda pair: abs(symbolic_dims.value_of(pair[1])))
-    return all(
-        _are_equal(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered)
-    )
+    return all(_are_equal(further[1], step * shape[own]) for (own, step), further in itertools.pairwise(ordered))
 
 
 def _are_equal(value: Any, other: Any) -> bool:
@@ -170,9 +164,7 @@ def concatenate(node: Node, cotangent: Node) -> Sequence[Node | None]:
 
 def update(node: Node, cotangent: Node) -> Sequence[Node | None]:
     index_map, value = node.options["map"], node.inputs[1]
-    hidden = Node(
-        "update", (cotangent, zeros(value.dtype, value.shape)), node.dtype, node.shape, node.options
-    )
+    hidden = Node("update", (cotangent, zeros(value.dtype, value.shape)), node.dtype, node.shape, node.options)
     return hidden, builder.view(cotangent, index_map, value.shape)
 
 
@@ -200,9 +192,7 @@ def scatter(node: Node, cotangent: Node) -> Sequence[Node | None]:
 def _without_bounds_checks(indices: Sequence[Node]) -> list[Node]:
     """Indices that the forward pass has checked, in loops and branches: without the zero that depends on the check."""
     return [
-        index.inputs[0]
-        if index.operation == "add" and index.inputs[1].operation == "bounded" and index.ndim
-        else index
+        index.inputs[0] if index.operation == "add" and index.inputs[1].operation == "bounded" and index.ndim else index
         for index in indices
     ]
 
@@ -214,9 +204,7 @@ def _is_last_write(node: Node, indices: Sequence[Node], values: Node) -> Node:
     numbers = builder.reshape(Node("iota", (), "int64", (count,), {"axis": 0}), shape)
     zeros_like_target = zeros("int64", node.shape[axis : axis + len(indices)])
     options = {"axis": 0, "is_inside": True}
-    last_writer = Node(
-        "scatter", (zeros_like_target, numbers, *indices), "int64", zeros_like_target.shape, options
-    )
+    last_writer = Node("scatter", (zeros_like_target, numbers, *indices), "int64", zeros_like_target.shape, options)
     is_last = elementwise("equal", _gathered(last_writer, indices, 0), numbers)
     return builder.expand_dims(is_last, [i for i in range(values.ndim) if not axis <= i < axis + len(shape)])
 

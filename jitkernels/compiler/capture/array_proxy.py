@@ -11,13 +11,7 @@ from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import Whole, as_symint
-from jitkernels.compiler.capture.trace_context import (
-    NUMPY,
-    Tracer,
-    is_package_file,
-    refuse,
-    unsupported_operand,
-)
+from jitkernels.compiler.capture.trace_context import NUMPY, Tracer, is_package_file, refuse, unsupported_operand
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.elementwise_ops import is_known
@@ -164,9 +158,7 @@ class Traced:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.is_scalar:
-            raise TypeError(
-                f"'{self.dtype.type.__module__}.{self.dtype.name}' object does not support item assignment"
-            )
+            raise TypeError(f"'{self.dtype.type.__module__}.{self.dtype.name}' object does not support item assignment")
         SERVICES["setitem"](self, key, value)
 
     def __contains__(self, value: Any) -> bool:

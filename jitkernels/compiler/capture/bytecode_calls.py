@@ -47,9 +47,9 @@ def _is_called(steps: tuple[dis.Instruction, ...], index: int) -> bool:
 def calls_variables(code: types.CodeType) -> bool:
     """Whether a code object, or a nested one, calls a local variable."""
     steps, _ = _steps(code)
-    return any(
-        step.opname in VARIABLES and _is_called(steps, index) for index, step in enumerate(steps)
-    ) or any(calls_variables(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
+    return any(step.opname in VARIABLES and _is_called(steps, index) for index, step in enumerate(steps)) or any(
+        calls_variables(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)
+    )
 
 
 @cached_per_code

@@ -61,9 +61,7 @@ class ConstantFailures:
 
     def listening(self) -> np.errstate:
         """A context that records NumPy's floating-point failures instead of warning."""
-        return np.errstate(
-            divide="log", over="log", invalid="log", under="ignore", call=Recording(self.write)
-        )
+        return np.errstate(divide="log", over="log", invalid="log", under="ignore", call=Recording(self.write))
 
     def write(self, text: str) -> None:
         """Record a NumPy warning for the user's line that is being traced."""
@@ -124,13 +122,7 @@ class ConstantFailures:
             value = interpreter.of_node(node, operands, self._tracer.extent_value)
         except UnknownError:  # a loop-variant index
             return None
-        except (
-            ArithmeticError,
-            LookupError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ):
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             return None  # the call itself will raise
         return None if isinstance(value, tuple) else np.asarray(value)
 

@@ -119,16 +119,7 @@ def _strings_in(code: types.CodeType) -> frozenset[str]:
 
 BY_NAME = {"getattr", "hasattr", "__getattribute__", "attrgetter"}
 """Functions that read attributes by string names."""
-UNUSED = {
-    "__new__",
-    "__init__",
-    "__post_init__",
-    "__init_subclass__",
-    "__repr__",
-    "__str__",
-    "__del__",
-    "__reduce__",
-}
+UNUSED = {"__new__", "__init__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__del__", "__reduce__"}
 """Methods that a trace never calls: construction, display and destruction of objects."""
 WRAPPERS = (
     *(property, staticmethod, classmethod, types.MethodType),
@@ -143,9 +134,7 @@ def attributes_in(code: types.CodeType) -> frozenset[str]:
     names: set[str] = set()
     for part in codes(code):
         read_names = {
-            step.argval
-            for step in dis.get_instructions(part)
-            if step.opname in (*OF_ATTRIBUTES, "LOAD_SUPER_ATTR")
+            step.argval for step in dis.get_instructions(part) if step.opname in (*OF_ATTRIBUTES, "LOAD_SUPER_ATTR")
         }
         names |= read_names
         if read_names & BY_NAME or BY_NAME.intersection(part.co_names):
@@ -289,9 +278,7 @@ def is_tracked(frame: types.FrameType) -> str:
             return f"{frame.f_code.co_name} reads {chain}{place_of(frame.f_code, read.chain[0])}"
     for name in frame.f_code.co_freevars:
         if name != "__class__" and not _is_fixed(frame.f_locals.get(name)):
-            return (
-                f"{frame.f_code.co_name} reads the variable {name!r} around it{place_of(frame.f_code, name)}"
-            )
+            return f"{frame.f_code.co_name} reads the variable {name!r} around it{place_of(frame.f_code, name)}"
     return ""
 
 
@@ -331,9 +318,7 @@ def read_of_classes(frame: types.FrameType) -> str:
     if not chains:
         return ""
     variables = frame.f_locals
-    chains = tuple(
-        [chain for chain in chains if isinstance(variables.get(chain[0]), types.ModuleType | type)]
-    )
+    chains = tuple([chain for chain in chains if isinstance(variables.get(chain[0]), types.ModuleType | type)])
     for read in attributes_of(Names((), chains), variables, {}):
         if not read.is_known and not callable(read.value):
             where = place_of(frame.f_code, read.chain[0])

@@ -67,8 +67,7 @@ class Storage:
         if self.may_aliases:
             raise UnknownError("a write to an array that another array may alias")
         if self.strides is not None and any(
-            same(step, 0) and not same(extent, 1)
-            for step, extent in zip(self.strides, node.shape, strict=True)
+            same(step, 0) and not same(extent, 1) for step, extent in zip(self.strides, node.shape, strict=True)
         ):
             raise UnknownError("a write to an argument whose elements overlap in memory")
         self.log()
@@ -95,9 +94,7 @@ class Storage:
     def may_replace(self, others: "Sequence[Storage]") -> bool:
         """Whether this may also be a new array, and surely is no view of another one."""
         chosen = [*self._chosen()]
-        is_new = any(
-            not storage.choices and all(storage is not other for other in others) for storage in chosen
-        )
+        is_new = any(not storage.choices and all(storage is not other for other in others) for storage in chosen)
         return is_new and not any(storage.views for storage in chosen)
 
     def _chosen(self) -> Iterator["Storage"]:
@@ -118,10 +115,7 @@ class Storage:
 
     def is_whole_alias(self, other: "Storage") -> bool:
         """Whether the two storages, if they alias, are exactly the same memory."""
-        known = [
-            *(alias is other for alias in self.whole_aliases),
-            *(alias is self for alias in other.whole_aliases),
-        ]
+        known = [*(alias is other for alias in self.whole_aliases), *(alias is self for alias in other.whole_aliases)]
         return sum(known) == sum(alias is other for alias in self.may_aliases)
 
 
@@ -156,9 +150,7 @@ class View:
         if self._made is None or self._of is not self.storage.node:
             base = self.parent.node
             self._made = (
-                builder.reshape(base, self.shape)
-                if self.map is None
-                else builder.view(base, self.map, self.shape)
+                builder.reshape(base, self.shape) if self.map is None else builder.view(base, self.map, self.shape)
             )
             self._of = self.storage.node
         return self._made

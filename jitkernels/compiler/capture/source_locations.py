@@ -53,9 +53,7 @@ def line_of(name: str, line: int, file: str = "") -> int:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
         return line
-    statements = [
-        node for node in ast.walk(tree) if getattr(node, "lineno", 0) == line and hasattr(node, "body")
-    ]
+    statements = [node for node in ast.walk(tree) if getattr(node, "lineno", 0) == line and hasattr(node, "body")]
     lines = [
         changed_line
         for statement in statements

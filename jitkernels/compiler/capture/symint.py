@@ -313,11 +313,7 @@ def _operators() -> None:
         if _is_int(right) and not right:
             raise ZeroDivisionError("division by zero")
         whole = left if type(left) is Whole else right
-        if (
-            _is_int(left if whole is right else right)
-            or type(left) is float
-            or (type(right) is float and right)
-        ):
+        if _is_int(left if whole is right else right) or type(left) is float or (type(right) is float and right):
             return SERVICES["quotient"](whole.tracer, left, right)
         return _float_operation(left, right, operator.truediv)
 

@@ -64,9 +64,7 @@ def same_number(left: Any, right: Any) -> bool:
     if type(left) is not type(right):
         return False
     if isinstance(left, float | np.floating):
-        return bool(
-            (left == right and np.signbit(left) == np.signbit(right)) or (left != left and right != right)
-        )
+        return bool((left == right and np.signbit(left) == np.signbit(right)) or (left != left and right != right))
     return bool(left == right)
 
 
@@ -221,9 +219,7 @@ class Tracer:
 
         Only for values that depend on number arguments. Raises ConcretizationError for values that depend on arrays.
         """
-        sources = [
-            source for source in sorted_nodes([node]) if source.operation in ("input", "extent", "call")
-        ]
+        sources = [source for source in sorted_nodes([node]) if source.operation in ("input", "extent", "call")]
         if not self.is_known(node):
             refuse(what)
         for source in sources:
@@ -279,9 +275,7 @@ def refuse(what: Any) -> None:
     if rewrite_blocker(frame.f_code):
         raise UnknownError(rewrite_blocker(frame.f_code), is_placed=True)
     expression = _expression(frame)
-    names = [
-        name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)
-    ]
+    names = [name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)]
     variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
     shown = f", in `{expression}`" if expression else ""
     raise ConcretizationError(

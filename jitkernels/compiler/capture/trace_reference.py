@@ -50,8 +50,7 @@ def graph_of(
     push(tracer)
     try:
         arrays = [
-            _array(tracer, argument, dtype, fields, symbols)
-            for argument, dtype in zip(arguments, dtypes, strict=True)
+            _array(tracer, argument, dtype, fields, symbols) for argument, dtype in zip(arguments, dtypes, strict=True)
         ]
         numbers = {name: _number(tracer, float(fields[name])) for name in floats}
         ints = {name: Whole(tracer, extent) for name, extent in symbols.items()}
@@ -150,9 +149,7 @@ def _number(tracer: Tracer, value: float) -> Traced:
     return Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=True)
 
 
-def _input(
-    tracer: Tracer, dtype: str, shape: Sequence[Number], leaf: Any, strides: Sequence[Number] = ()
-) -> Node:
+def _input(tracer: Tracer, dtype: str, shape: Sequence[Number], leaf: Any, strides: Sequence[Number] = ()) -> Node:
     options = {"index": len(tracer.inputs), "strides": tuple(strides) or c_strides(shape)}
     node = Node("input", (), dtype, tuple(shape), options)
     tracer.inputs.append(node)

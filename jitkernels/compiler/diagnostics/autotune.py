@@ -51,15 +51,11 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     try:
         calls = calls or [(*compiled._structure(args, kwargs), 1.0)]
     except TypeError as error:
-        raise ArgumentTypeError(
-            f"tune: expected the arguments of a call, or calls of a profile: {error}"
-        ) from None
+        raise ArgumentTypeError(f"tune: expected the arguments of a call, or calls of a profile: {error}") from None
     if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
         raise ArgumentError(f"seconds: expected a positive number, got {shown(seconds)}")
     function, config = compiled.__wrapped__, compiled.config
-    calls_with_times = [
-        (Call(function, structure, leaves, config), taken) for structure, leaves, taken in calls
-    ]
+    calls_with_times = [(Call(function, structure, leaves, config), taken) for structure, leaves, taken in calls]
     require_use()
     total = sum(taken for _, taken in calls_with_times)
     explanations: dict[Any, Explanation] = {}
@@ -68,9 +64,7 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
         share = taken / total if total else 1.0 / len(calls_with_times)
         if share >= LEAST_SHARE or not explanations:
             try:
-                explanations |= {
-                    call_with_time.attr: call_with_time for call_with_time in way.tuned(seconds * share)
-                }
+                explanations |= {call_with_time.attr: call_with_time for call_with_time in way.tuned(seconds * share)}
             except IndexError as error:
                 raise NotUsableError(f"{way.name} raises an exception for these arguments: {error}") from None
     compiled.release()
@@ -164,11 +158,7 @@ class Call:
     def _nests_by_share(self, best: Mapping[str, Any]) -> list[tuple[int, float]]:
         """The nests of a program compiled so that no row of the registry is for, by their share of its time."""
         program, how, trace = self._compiled(best, profile=True)
-        alone = {
-            id(nest)
-            for nest in how.nests
-            if nest.variant.endswith("measured") and not self.config.exact_sizes
-        }
+        alone = {id(nest) for nest in how.nests if nest.variant.endswith("measured") and not self.config.exact_sizes}
         numbers = {id(nest): number for number, nest in enumerate(how.nests)}
         shares = _shares(program, self._arrays(trace), trace)
         return [(numbers[id(p)], share) for p, share in shares if id(p) in numbers and id(p) not in alone]
@@ -232,12 +222,7 @@ class Call:
         ]
         values = trace.values(self.given) or {}
         results = [
-            Array(
-                f"y{i}",
-                "out",
-                tuple(symbolic_dims.evaluated(extent, values) for extent in node.shape),
-                node.dtype,
-            )
+            Array(f"y{i}", "out", tuple(symbolic_dims.evaluated(extent, values) for extent in node.shape), node.dtype)
             for i, node in enumerate(trace.graph.outputs)
         ]
         attr.measured_with(Given((*argument_arrays, *results), inputs))
@@ -284,9 +269,7 @@ def _shares(program: Program, arrays: Sequence[Any], trace: Specialisation) -> l
     groups = groups_of(program, program.graph)
     numbers = {id(part): number for number, part in enumerate(program.profile.parts)}
     total = sum(taken.seconds(numbers[id(part)]) for g in groups for part in g.parts if id(part) in numbers)
-    shares = [
-        (part, taken.seconds(i) / total if total else 0.0) for i, part in enumerate(program.profile.parts)
-    ]
+    shares = [(part, taken.seconds(i) / total if total else 0.0) for i, part in enumerate(program.profile.parts)]
     return sorted(shares, key=lambda value: -value[1])
 
 

@@ -23,17 +23,13 @@ class Check:
         copies = [np.array(leaf) for leaf in (*leaves, *specialization.constants)]
         self._expected = error_analysis.run(specialization.graph, copies, values)
 
-    def compare(
-        self, arrays: Sequence[Any], leaves: Sequence[Any], names: Callable[[], Sequence[str]]
-    ) -> None:
+    def compare(self, arrays: Sequence[Any], leaves: Sequence[Any], names: Callable[[], Sequence[str]]) -> None:
         """Raise DifferenceError where an output or a written argument differs.
 
         `names` returns the names of the arguments.
         """
         written = [leaves[i] for i in self._found.written]
-        for number, ((right, error_bound), got) in enumerate(
-            zip(self._expected, [*arrays, *written], strict=True)
-        ):
+        for number, ((right, error_bound), got) in enumerate(zip(self._expected, [*arrays, *written], strict=True)):
             wrong = difference(np.asarray(got), np.asarray(right), error_bound)
             if not wrong:
                 continue

@@ -29,9 +29,7 @@ NUMPY_CALL_ULP = 256
 
 def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list[tuple[Any, ErrorBound]]:
     """Outputs, and then values to be written, each with its error bound."""
-    arguments = {
-        id(node): np.asarray(array, node.dtype) for node, array in zip(graph.inputs, arrays, strict=True)
-    }
+    arguments = {id(node): np.asarray(array, node.dtype) for node, array in zip(graph.inputs, arrays, strict=True)}
     known: dict[int, tuple[Any, ErrorBound]] = {key: (array, None) for key, array in arguments.items()}
 
     value = dim_bounds.Values(symbols)
@@ -101,9 +99,7 @@ def _of_call(result: Any, exact: bool) -> ErrorBound:
     return np.full(result.shape, NUMPY_CALL_ULP * np.finfo(result.dtype).eps * float(largest))
 
 
-def _elementwise(
-    node: Node, values: Sequence[Any], error_bounds: Sequence[ErrorBound], result: Any
-) -> ErrorBound:
+def _elementwise(node: Node, values: Sequence[Any], error_bounds: Sequence[ErrorBound], result: Any) -> ErrorBound:
     scalar = OPERATIONS[node.operation].scalar
     function: Callable[..., Any] = partial(_cast, node.dtype) if scalar is None else scalar.numpy
     total = np.zeros(result.shape)
@@ -208,9 +204,7 @@ def _scan(node: Node, values: Sequence[Any], error_bounds: Sequence[ErrorBound],
     magnitudes, eps = np.abs(operand.astype("f8")), float(np.finfo(result.dtype).eps)
     if kind == "sum":
         return np.cumsum(bound + operand.shape[axis] * eps * magnitudes, axis=axis)
-    product = np.abs(result.astype("f8")) * np.cumsum(
-        eps + np.where(bound > 0, bound / magnitudes, 0.0), axis=axis
-    )
+    product = np.abs(result.astype("f8")) * np.cumsum(eps + np.where(bound > 0, bound / magnitudes, 0.0), axis=axis)
     return np.where(np.isnan(product), np.inf, product)
 
 

@@ -46,16 +46,12 @@ class JitStats:
             for name, value in vars(self).items()
             if name not in ("times", "python_reasons")
         ]
-        indented = [
-            f"    {item.kernel}: {item.figures}" if item.inside else f"  {item}" for item in self.times
-        ]
+        indented = [f"    {item.kernel}: {item.figures}" if item.inside else f"  {item}" for item in self.times]
         reasons = [f"  entered through Python: {count} ({reason})" for reason, count in self.python_reasons]
         return "\n".join([", ".join(figures), *indented, *reasons])
 
 
-def numbers(
-    specializations: Sequence[Specialisation], hits: int, entries: Sequence[tuple[str, int]] = ()
-) -> JitStats:
+def numbers(specializations: Sequence[Specialisation], hits: int, entries: Sequence[tuple[str, int]] = ()) -> JitStats:
     """The totals over some code, which `hits` calls found; `entries`: calls through Python by their reasons."""
     compiled = [
         (specialization, groups_of(specialization.program, specialization.graph))
@@ -63,9 +59,7 @@ def numbers(
         if specialization.graph is not None
     ]
     arenas = [
-        specialization.program.arena
-        for specialization, _ in compiled
-        if isinstance(specialization.program, Program)
+        specialization.program.arena for specialization, _ in compiled if isinstance(specialization.program, Program)
     ]
     largest = max(arenas, key=lambda arena: arena.now, default=Arena())
     kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
@@ -128,12 +122,8 @@ class FunctionExplanation:
             reads = ", ".join(self._name(node) for node in group.reads) or "nothing"
             writes = ", ".join(self._name(node) for node in group.writes)
             variant = f"; {group.variant}" if group.variant else ""
-            lines.append(
-                f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}{variant}"
-            )
-            lines += [
-                f"    {f'  {value.kernel}: ' if value.inside else ''}{value.figures}" for value in group.times
-            ]
+            lines.append(f"  {number} {group.kind}: {group.text or 'copy'}; reads {reads}; writes {writes}{variant}")
+            lines += [f"    {f'  {value.kernel}: ' if value.inside else ''}{value.figures}" for value in group.times]
         lines.append(f"  memory moved: {self.bytes_after:,} bytes, by NumPy {self.bytes_before:,}")
         if self.bytes_between:
             lines.append(f"  memory between kernels: {self.bytes_between:,} bytes")

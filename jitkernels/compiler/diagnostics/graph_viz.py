@@ -42,11 +42,7 @@ class Drawing:
         for number, group in enumerate(self._groups, 1):
             bottom = self._box(number, group, bottom)
         width = (
-            max(
-                [x + w for x, _, w in self._places.values()]
-                + [x + w for _, x, _, w, _ in self._boxes]
-                + [200]
-            )
+            max([x + w for x, _, w in self._places.values()] + [x + w for _, x, _, w, _ in self._boxes] + [200])
             + MARGIN
         )
         return "\n".join(

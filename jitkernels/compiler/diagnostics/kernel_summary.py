@@ -38,17 +38,13 @@ class Group:
     @property
     def text(self) -> str:
         """The operations, in order."""
-        return ", ".join(
-            label(node) for node in self.nodes if node.operation not in (*SILENT, "view", "cast")
-        )
+        return ", ".join(label(node) for node in self.nodes if node.operation not in (*SILENT, "view", "cast"))
 
 
 def groups_of(program: Any, graph: Graph) -> list[Group]:
     """The steps of a program; for the interpreter each operation is a step."""
     if not hasattr(program, "steps"):
-        return [
-            Group("NumPy", (node,), node.inputs, (node,)) for node in graph if node.operation not in SILENT
-        ]
+        return [Group("NumPy", (node,), node.inputs, (node,)) for node in graph if node.operation not in SILENT]
     groups: list[Group] = []
     for step in program.steps:
         if isinstance(step, Node):
@@ -82,16 +78,12 @@ def group_of(nest: Any) -> Group:
     if isinstance(nest, Flow):
         updated = [nest.node.inputs[index] for index in region_memory.changed(nest.node)]
         read = [
-            operand
-            for operand in nest.node.inputs
-            if operand.operation not in SILENT or operand.operation == "input"
+            operand for operand in nest.node.inputs if operand.operation not in SILENT or operand.operation == "input"
         ]
         written = [*updated, *(value for value in nest.items if not value.ndim)]
         inner_nodes = *inside(nest.node), nest.node
         inner = tuple(_nests_in(nest))
-        return Group(
-            nest.node.operation, inner_nodes, tuple(read), tuple(written), parts=(nest,), inner=inner
-        )
+        return Group(nest.node.operation, inner_nodes, tuple(read), tuple(written), parts=(nest,), inner=inner)
     if isinstance(nest, KernelCall | NumpyCall):
         kind = "kernel" if isinstance(nest, KernelCall) else "NumPy"
         return Group(kind, (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
@@ -104,12 +96,7 @@ def group_of(nest: Any) -> Group:
         reads |= cone.leaves
     writes = {id(store.target): store.target for store in nest.stores}
     return Group(
-        "kernel",
-        tuple(nodes.values()),
-        tuple(reads.values()),
-        tuple(writes.values()),
-        nest.variant,
-        parts=(nest,),
+        "kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()), nest.variant, parts=(nest,)
     )
 
 

@@ -43,10 +43,7 @@ class KernelTime:
     def figures(self) -> str:
         """Share, time per run, and rates."""
         seconds_per_run = self.seconds / max(self.runs, 1)
-        figures = [
-            f"{100 * self.share:.1f} % of the time",
-            f"{self.runs:,} times {_in_units(seconds_per_run, 's')}",
-        ]
+        figures = [f"{100 * self.share:.1f} % of the time", f"{self.runs:,} times {_in_units(seconds_per_run, 's')}"]
         if self.bytes_per_second:
             figures.append(f"{self.bytes_per_second / 1e9:.3g} GB/s")
         if self.operations_per_second:
@@ -72,9 +69,7 @@ def times_of(programs: Iterable[Any]) -> tuple[KernelTime, ...]:
         for kernel_time in _times(group, program.profile, taken)
     ]
     total = sum(kernel_time.seconds for kernel_time in times if not kernel_time.inside)
-    return tuple(
-        replace(kernel_time, share=kernel_time.seconds / total if total else 0.0) for kernel_time in times
-    )
+    return tuple(replace(kernel_time, share=kernel_time.seconds / total if total else 0.0) for kernel_time in times)
 
 
 def by_group(program: Any, groups: Sequence[Group]) -> list[Group]:
@@ -84,10 +79,7 @@ def by_group(program: Any, groups: Sequence[Group]) -> list[Group]:
     if profile is None or not all_taken:
         return [*groups]
     summed = [
-        [
-            _sum(times_by_size)
-            for times_by_size in zip(*(_times(g, profile, taken) for taken in all_taken), strict=True)
-        ]
+        [_sum(times_by_size) for times_by_size in zip(*(_times(g, profile, taken) for taken in all_taken), strict=True)]
         for g in groups
     ]
     total = sum(kernel_time.seconds for times in summed for kernel_time in times if not kernel_time.inside)
@@ -105,8 +97,7 @@ def _sum(several: Sequence[KernelTime]) -> KernelTime:
         if None in rates or not seconds:
             return None
         return (
-            float(sum(kernel_time.seconds * each for kernel_time, each in zip(several, rates, strict=True)))
-            / seconds
+            float(sum(kernel_time.seconds * each for kernel_time, each in zip(several, rates, strict=True))) / seconds
         )
 
     return replace(

@@ -66,10 +66,7 @@ def _described(name: str, made: Specialisation, program: Program, names: Sequenc
         if isinstance(step, Node):
             lines.append(f"step {number}: NumPy computes {step.operation}")
             continue
-        parts = [
-            f"{type(nest).__name__.lower()}{f' ({note})' if (note := _note(nest)) else ''}"
-            for nest in step.nests
-        ]
+        parts = [f"{type(nest).__name__.lower()}{f' ({note})' if (note := _note(nest)) else ''}" for nest in step.nests]
         lines.append(f"step {number}: {', '.join(parts)}")
     return lines
 

@@ -160,9 +160,7 @@ class ArgumentGuards(EntryBuilder):
                 if other is target or (other.is_written and other.word < target.word):
                     continue
                 data, other_data = (
-                    self.new(
-                        f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {argument.word}')}"
-                    )
+                    self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {argument.word}')}")
                     for argument in (target, other)
                 )
                 size = self.extent(symbolic_dims.product(target.shape) * target.size)

@@ -30,13 +30,9 @@ class Signature:
         parameters = self.signature.parameters.values()
         ordinary = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self.names = tuple(parameter.name for parameter in parameters if parameter.kind in ordinary)
-        self.is_plain = all(
-            parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters
-        )
+        self.is_plain = all(parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
         self.defaults = {
-            parameter.name: parameter.default
-            for parameter in parameters
-            if parameter.default is not parameter.empty
+            parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty
         }
         known = {*self.signature.parameters, *_referred(function)}
         unknown = [name for name in static_argnames if name not in known]
@@ -54,9 +50,7 @@ class Signature:
         kinds = {parameter.kind for parameter in self.signature.parameters.values()}
         return name in self.signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
 
-    def ordered(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional arguments with defaults filled in, and keyword arguments. Raises TypeError as the call would."""
         if any(
             current is not previous
@@ -87,10 +81,6 @@ def _defaults_of(function: Any) -> tuple[Any, ...]:
 def names_in(static_argnames: Any) -> tuple[str, ...]:
     """Normalize `static_argnames` to a tuple. Raises ArgumentTypeError for anything but names."""
     names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
-    if not isinstance(names, tuple | list | set | frozenset) or not all(
-        isinstance(name, str) for name in names
-    ):
-        raise ArgumentTypeError(
-            f"static_argnames: expected a name or a tuple of names, got {shown(static_argnames)}"
-        )
+    if not isinstance(names, tuple | list | set | frozenset) or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(f"static_argnames: expected a name or a tuple of names, got {shown(static_argnames)}")
     return tuple(names)

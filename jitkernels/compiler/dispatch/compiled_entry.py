@@ -17,13 +17,7 @@ from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.dispatch import program_entry
 from jitkernels.compiler.dispatch.call_signature import Signature
 from jitkernels.compiler.dispatch.fp_warnings import Alarm, LinkedWarningReporter
-from jitkernels.compiler.dispatch.object_guards import (
-    FUNCTION_PARTS,
-    Reaching,
-    UnreachableError,
-    has_parts,
-    sources,
-)
+from jitkernels.compiler.dispatch.object_guards import FUNCTION_PARTS, Reaching, UnreachableError, has_parts, sources
 from jitkernels.compiler.dispatch.program_entry import Entry
 from jitkernels.compiler.dispatch.specialization import Specialisation
 from jitkernels.compiler.ir import symbolic_dims
@@ -46,9 +40,7 @@ class Direct:
         words = [*objects, self.segment.address, entry.most, 0]
         self.context = np.array(words, np.int64)
         address, context = self.code.address, self.context.ctypes.data
-        self.link = inline_cache.link(
-            address, context, call.count, call.watches, call.names, alarm=self.alarm
-        )
+        self.link = inline_cache.link(address, context, call.count, call.watches, call.names, alarm=self.alarm)
         if self.alarm is not None:
             self.alarm.link = self.link
 
@@ -58,9 +50,7 @@ class Direct:
         return int(self.context[-1])
 
 
-NUMBERS = frozenset(
-    {np.ndarray, float, int, bool, str, type(None), *(np.dtype(name).type for name in DTYPES)}
-)
+NUMBERS = frozenset({np.ndarray, float, int, bool, str, type(None), *(np.dtype(name).type for name in DTYPES)})
 """Types of arguments whose size is known without traversal."""
 
 
@@ -170,11 +160,7 @@ def call_of(
     if defaults and not _watch_defaults(signature.function, call):
         raise UnreachableError("defaults of a function that compiled code does not find")
     call.objects = [*reaching.context, *constants]
-    call.places = [
-        *reaching.leaves,
-        *argument_leaves,
-        *(~(len(reaching.context) + i) for i in range(len(constants))),
-    ]
+    call.places = [*reaching.leaves, *argument_leaves, *(~(len(reaching.context) + i) for i in range(len(constants)))]
     call.steps = tuple(reaching.steps)
     return call
 

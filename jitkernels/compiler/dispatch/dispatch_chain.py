@@ -58,9 +58,7 @@ class Links:
         with making:
             count = self._plain[form] = self._plain.get(form, 0) + 1
             choices = (
-                compiled_entry.CHOICES
-                if found is None or not found.value_guards
-                else (*compiled_entry.CHOICES, int)
+                compiled_entry.CHOICES if found is None or not found.value_guards else (*compiled_entry.CHOICES, int)
             )
             same = choices if count <= MOST_CHOICES else ()
             self.enter(compiled_entry.Plain(function, args, kwargs, most, same))
@@ -96,8 +94,4 @@ class Links:
 
 def _pattern(value: Any) -> Any:
     """The array properties that a plain link guards; None for other values."""
-    return (
-        (value.dtype.num, value.ndim, value.flags.num & python_fallback.FLAGS)
-        if type(value) is np.ndarray
-        else None
-    )
+    return (value.dtype.num, value.ndim, value.flags.num & python_fallback.FLAGS) if type(value) is np.ndarray else None

@@ -131,8 +131,7 @@ class EntryBuilder:
         own = self.load("ptr", array, Offset.ARRAY_DTYPE)
         dtype_word = self.new(f"and i64 {self.load('i64', own, DTYPE_WORD)}, {DTYPE_MASK}")
         fits = [
-            self.new(f"icmp eq i64 {dtype_word}, {self._dtype_word(name)}")
-            for name in (dtype, *OF_C.get(dtype, ()))
+            self.new(f"icmp eq i64 {dtype_word}, {self._dtype_word(name)}") for name in (dtype, *OF_C.get(dtype, ()))
         ]
         whole, *rest = fits
         for condition in rest:

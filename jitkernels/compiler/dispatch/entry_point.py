@@ -76,11 +76,7 @@ class Caller(ArgumentGuards, ResultAllocation):
             inside = fp_status.text() + inside
         declared = [
             *(f"@{name} = external global i8" for name in (*named, *KNOWN)),
-            *(
-                f"declare {text}"
-                for text in DECLARED
-                if text[text.index("@") : text.index("(") + 1] in inside
-            ),
+            *(f"declare {text}" for text in DECLARED if text[text.index("@") : text.index("(") + 1] in inside),
         ]
         weights = '!8 = !{!"branch_weights", i32 1, i32 1000}\n!9 = !{!"branch_weights", i32 1000, i32 1}'
         return "\n".join([*declared, inside + weights, ""])
@@ -159,9 +155,7 @@ class Caller(ArgumentGuards, ResultAllocation):
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
         apart, go, back, after = (self.function.label() for _ in range(4))
         state = self.variable("ptr")
-        held = [
-            value for value, argument in zip(self.given, self.arguments, strict=True) if not argument.is_own
-        ]
+        held = [value for value, argument in zip(self.given, self.arguments, strict=True) if not argument.is_own]
         hold = [f"  call void @Py_IncRef(ptr {value})" for value in held]
         let_go = [f"  call void @Py_DecRef(ptr {value})" for value in held]
         self.block.lines += [

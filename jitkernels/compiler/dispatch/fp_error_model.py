@@ -28,9 +28,7 @@ MOVING = frozenset({"concatenate", "gather", "iota", "item", "placed", "scatter"
 """Operations that only move data."""
 FAULTY = {"remainder": tuple(WORDS), "fmod": tuple(WORDS)}
 """Spurious kinds of errors of monitor_suspended functions, where these are not ``invalid`` and ``over``."""
-POLES = frozenset(
-    {"divide", "reciprocal", "floor_divide", "power", "log", "log2", "log10", "log1p", "arctanh"}
-)
+POLES = frozenset({"divide", "reciprocal", "floor_divide", "power", "log", "log2", "log10", "log1p", "arctanh"})
 """Operations that divide by zero."""
 OVERFLOWING = frozenset(
     {
@@ -65,9 +63,7 @@ def unsure(graph: Graph | None, *, watched: bool, partial: Iterable[str] = ()) -
         if node.operation == "reduce" or any(id(operand) in of_sums for operand in node.inputs):
             of_sums.add(id(node))
         if node.operation == "divide" and id(node.inputs[1]) in of_sums:
-            return (
-                WORDS  # the code multiplies by the reciprocal, which may overflow where the quotient does not
-            )
+            return WORDS  # the code multiplies by the reciprocal, which may overflow where the quotient does not
     return kinds
 
 
@@ -103,7 +99,5 @@ def names(graph: Iterable[Node]) -> dict[str, str]:
         for kind in kinds_of(node.operation):
             failing[kind].add(node.operation)
     return {
-        kind: min(operations)
-        for kind, operations in failing.items()
-        if len(operations) == 1 and operations <= NAMED
+        kind: min(operations) for kind, operations in failing.items() if len(operations) == 1 and operations <= NAMED
     }

@@ -150,9 +150,7 @@ class Alarm:
         return any(np.may_share_memory(one, leaf) for one in outs for leaf in leaves)
 
 
-def of(
-    function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]
-) -> Alarm | None:
+def of(function: Callable[..., Any], specialisation: Any, leaves_of: Callable[[Any, Any], list[Any]]) -> Alarm | None:
     """The alarm of a specialization; None for arrays of other libraries, or if no warning can be trusted.
 
     Flags cannot be trusted for a function that ignores errors and writes to its arguments (NumPy cannot run again), nor

@@ -235,9 +235,7 @@ def _value(writer: Writer, dict_positions: dict[int, str], base: str, step: Step
         dict_positions[step.of] = writer.variable("i64")
         writer.line(f"  store i64 0, ptr {dict_positions[step.of]}")
     key, value = writer.variable("ptr"), writer.variable("ptr")
-    more = writer.new(
-        f"call i32 @PyDict_Next(ptr {base}, ptr {dict_positions[step.of]}, ptr {key}, ptr {value})"
-    )
+    more = writer.new(f"call i32 @PyDict_Next(ptr {base}, ptr {dict_positions[step.of]}, ptr {key}, ptr {value})")
     writer.require(writer.new(f"icmp ne i32 {more}, 0"))
     writer.require(writer.new(f"call i1 @jk_equal(ptr {writer.new(f'load ptr, ptr {key}')}, ptr {word})"))
     return writer.new(f"load ptr, ptr {value}")

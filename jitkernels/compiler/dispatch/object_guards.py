@@ -86,9 +86,7 @@ class Reaching:
         self._step("same", self._step("part", held, FUNCTION_CODE), word=self._word(code))
         around = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         if at is not None:
-            self._step(
-                "same", self._step("part", held, FUNCTION_GLOBALS), word=self._word(function.__globals__)
-            )
+            self._step("same", self._step("part", held, FUNCTION_GLOBALS), word=self._word(function.__globals__))
             held_cells = self._step("part", held, FUNCTION_CELLS)
         for i, (cell, part) in enumerate(zip(around.values(), cells, strict=True)):
             if at is None:
@@ -96,9 +94,7 @@ class Reaching:
             else:
                 inner = self._step("content", self._step("item", held_cells, i))
             self._look(inner, part, cell.cell_contents)
-        self._defaults(
-            function, held, defaults, keywords
-        )  # behind the cells, as where arguments are taken apart
+        self._defaults(function, held, defaults, keywords)  # behind the cells, as where arguments are taken apart
         table = function.__globals__
         for name in names_of(code).names:
             if name not in table:  # one of Python's own, until there is a global of this name
@@ -122,9 +118,7 @@ class Reaching:
                 # The version slot starts with an address, which no version equals: the first call compares.
                 self._word(table.table)
 
-    def _defaults(
-        self, function: types.FunctionType, held: int, given: Sequence[Any], named: Sequence[Any]
-    ) -> None:
+    def _defaults(self, function: types.FunctionType, held: int, given: Sequence[Any], named: Sequence[Any]) -> None:
         """Guard and walk the defaults of a called function: a tuple and a dict, which callers may replace."""
         if not given and not named:
             return
@@ -280,9 +274,7 @@ class Reaching:
     def _object(self, step: int, structure: Any, value: Any) -> None:
         _, kind, names, parts, methods = structure
         if type(value) is not kind or not all(_is_own(value, name) for name in names):
-            raise UnreachableError(
-                f"an object of type {type(value).__name__}, whose attributes are not its own alone"
-            )
+            raise UnreachableError(f"an object of type {type(value).__name__}, whose attributes are not its own alone")
         self._step("type", step, word=self._word(kind))
         for name, part in zip(names, parts, strict=True):
             inner = self._step("attribute", step, word=self._word(sys.intern(name)))
@@ -294,9 +286,7 @@ class Reaching:
             elif HAVE_METHODS:
                 self._look(self._step("method", step, word=word), part, getattr(value, name).__func__)
             else:
-                raise UnreachableError(
-                    f"a method of {kind.__name__}, which this Python does not let others look up"
-                )
+                raise UnreachableError(f"a method of {kind.__name__}, which this Python does not let others look up")
 
 
 class Table:
@@ -320,8 +310,7 @@ def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
     """Whether an object holds pointers to `parts` at these byte offsets; None may be null."""
     pointers = [ctypes.c_int64.from_address(id(value) + offset).value for offset in offsets]
     return all(
-        word in ((0, id(None)) if part is None else (id(part),))
-        for word, part in zip(pointers, parts, strict=True)
+        word in ((0, id(None)) if part is None else (id(part),)) for word, part in zip(pointers, parts, strict=True)
     )
 
 

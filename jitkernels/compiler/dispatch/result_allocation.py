@@ -93,9 +93,7 @@ class ResultAllocation(ResultObjects):
         argument_array = self.function.variable("[1 x ptr]")
         self.line(f"  store ptr {result_tuple}, ptr {argument_array}")
         function = self.load("ptr", "%context", 8 * word)
-        returned = self.new(
-            f"call ptr @PyObject_Vectorcall(ptr {function}, ptr {argument_array}, i64 1, ptr null)"
-        )
+        returned = self.new(f"call ptr @PyObject_Vectorcall(ptr {function}, ptr {argument_array}, i64 1, ptr null)")
         self.line(f"  call void @Py_DecRef(ptr {result_tuple})")
         self.line(f"  ret ptr {returned}")
 
@@ -134,8 +132,7 @@ class ResultAllocation(ResultObjects):
         for i, one in enumerate(self.results):
             for j, other in enumerate(self.results[:i]):
                 data = [
-                    self.load("i64", self.new(f"load ptr, ptr {self.places[k]}"), Offset.ARRAY_DATA)
-                    for k in (i, j)
+                    self.load("i64", self.new(f"load ptr, ptr {self.places[k]}"), Offset.ARRAY_DATA) for k in (i, j)
                 ]
                 sizes = [self.here(symbolic_dims.product(r.shape) * r.size) for r in (one, other)]
                 self.expect(self.apart((data[0], sizes[0]), (data[1], sizes[1]))[0])
@@ -226,8 +223,5 @@ class ResultAllocation(ResultObjects):
             ]
             lines += ["undo.out:", "  call void @Py_DecRef(ptr %out)", "  br label %no", "undo.made:"]
         for number, place in enumerate((*self.places, *self.owned)):
-            lines += [
-                f"  %undo.{number} = load ptr, ptr {place}",
-                f"  call void @Py_DecRef(ptr %undo.{number})",
-            ]
+            lines += [f"  %undo.{number} = load ptr, ptr {place}", f"  call void @Py_DecRef(ptr %undo.{number})"]
         return "\n".join([*lines, "  br label %no"])

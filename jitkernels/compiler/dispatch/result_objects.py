@@ -49,9 +49,7 @@ class ResultObjects(EntryBuilder):
     def number_of(self, like: str, dtype: str, memory: str) -> str:
         """A Python or NumPy number from the value at `memory`."""
         if like == "scalar":
-            return self.new(
-                f"call ptr @PyArray_Scalar(ptr {memory}, ptr {self.dtype_object(dtype)}, ptr null)"
-            )
+            return self.new(f"call ptr @PyArray_Scalar(ptr {memory}, ptr {self.dtype_object(dtype)}, ptr null)")
         if like == "float":
             return self.new(f"call ptr @PyFloat_FromDouble(double {self.load('double', memory, 0)})")
         if like == "bool":
@@ -107,11 +105,7 @@ class ResultObjects(EntryBuilder):
                 self._new(variable, f"PyLong_FromLong(i64 {self.here(value)})")
             case "tuple" | "list":
                 created = self._new(variable, f"{NEW[recipe.kind]}(i64 {len(parts)})")
-                first = (
-                    self.load("ptr", created, Offset.LIST_ITEMS)
-                    if recipe.kind == "list" and parts
-                    else created
-                )
+                first = self.load("ptr", created, Offset.LIST_ITEMS) if recipe.kind == "list" and parts else created
                 self._fill(first, 0 if recipe.kind == "list" else Offset.TUPLE_ITEMS, parts, word, at)
             case "named":
                 created = self._new(

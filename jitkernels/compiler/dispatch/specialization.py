@@ -158,8 +158,7 @@ class Specialisation:
                     bool(self.graph.checks)
                     or any(node.operation in raising for node in self.graph)
                     or any(
-                        region_memory.is_control_flow(node) and region_memory.may_bail_out(node)
-                        for node in self.graph
+                        region_memory.is_control_flow(node) and region_memory.may_bail_out(node) for node in self.graph
                     )
                 )
             )
@@ -253,9 +252,7 @@ class Specialisation:
 
 def _overlaps_itself(array: Any) -> bool:
     reach = 0
-    for step, extent in sorted(
-        (abs(step), extent) for step, extent in zip(array.strides, array.shape, strict=True)
-    ):
+    for step, extent in sorted((abs(step), extent) for step, extent in zip(array.strides, array.shape, strict=True)):
         if extent > 1:
             if step < reach + array.itemsize:
                 return True
@@ -265,11 +262,7 @@ def _overlaps_itself(array: Any) -> bool:
 
 @without_gc()
 def made(
-    function: Any,
-    structure: Any,
-    leaves: list[Any],
-    config: JitConfig,
-    variant: Mapping[str, Any] | None = None,
+    function: Any, structure: Any, leaves: list[Any], config: JitConfig, variant: Mapping[str, Any] | None = None
 ) -> Specialisation:
     """Trace and compile a function; without code its calls fall back to NumPy. Raises DerivativeError.
 
@@ -295,9 +288,7 @@ def made(
     else:
         specialisation = Specialisation(tracer)
         specialisation.graph, specialisation.plan = graph, plan
-        specialisation.operations = sum(
-            node.operation not in ("input", "constant", "extent") for node in graph
-        )
+        specialisation.operations = sum(node.operation not in ("input", "constant", "extent") for node in graph)
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
             how = backends.picked(graph, tracer.scope, config, variant)
@@ -333,11 +324,7 @@ def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]
     remaining = iter(inputs)
     rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, runtime_hooks)
     function, positional, keywords = (rebuilder.rebuild(part) for part in structure)
-    with (
-        Watch(rebuilder.tables) as watch,
-        reraise_caught_errors(is_package_file),
-        tracer.failures.listening(),
-    ):
+    with Watch(rebuilder.tables) as watch, reraise_caught_errors(is_package_file), tracer.failures.listening():
         result = function(*positional, **keywords)
     rebuilder.check(getattr(function, "__code__", None), positional, keywords)
     if watch.refused:

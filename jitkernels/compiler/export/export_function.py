@@ -56,19 +56,14 @@ def _exported(
     config: JitConfig,
     static_names: tuple[str, ...],
 ) -> Description:
-    contiguous = [
-        np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in leaves
-    ]
+    contiguous = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in leaves]
     specialization = specialisations.made(function, structure, contiguous, replace(config, profile=False))
     name = named(function)
     if specialization.graph is None:
         raise BundleError(f"{name} is left to NumPy: {specialization.reason}")
     if specialization.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
-    gives_arrays = specialization.plan.is_tuple is not None and set(specialization.plan.kinds) <= {
-        "array",
-        "scalar",
-    }
+    gives_arrays = specialization.plan.is_tuple is not None and set(specialization.plan.kinds) <= {"array", "scalar"}
     if not gives_arrays and not (specialization.plan.are_arguments and specialization.graph.writes):
         raise BundleError(
             f"{name}: expected a function that returns a new array, or a tuple of them, or writes to its arguments"
@@ -91,9 +86,7 @@ def _given(
         for i, (name, leaf) in enumerate(zip(names, leaves, strict=True))
     ]
     inputs += [(f"constant_{i}", value, True) for i, value in enumerate(specialization.constants)]
-    written = {
-        name for i, (name, _, is_weight) in enumerate(inputs) if is_weight and i in specialization.written
-    }
+    written = {name for i, (name, _, is_weight) in enumerate(inputs) if is_weight and i in specialization.written}
     if written:
         raise BundleError(
             f"{', '.join(sorted(written))}: weights are changed: expected a function that only reads them"

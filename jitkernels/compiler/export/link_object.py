@@ -81,9 +81,7 @@ def _add_called(parts: dict[str, str | bytes], externals: Iterable[External]) ->
             continue
         if external.source is None:
             if external.symbol not in OF_SYSTEM:
-                raise BundleError(
-                    f"{external.symbol} exists in this process only: a bundle cannot contain it"
-                )
+                raise BundleError(f"{external.symbol} exists in this process only: a bundle cannot contain it")
             continue
         source = external.source()
         own = symbol_of(source)

@@ -74,9 +74,7 @@ def described(text: str) -> Description:
         content: Mapping[str, Any] = json.loads(text)
         if content["format"] == LAST_FORMAT:
             name = shown(content["name"])
-            warn_once(
-                f"bundle {name}", f"bundle {name} has the previous format: its description has no checksum"
-            )
+            warn_once(f"bundle {name}", f"bundle {name} has the previous format: its description has no checksum")
         elif content["format"] != FORMAT:
             raise BundleError(f"bundle format: expected {FORMAT}, got {shown(content['format'])}")
         elif (now := _checksum_of(content)) != content["checksums"][DESCRIPTION]:
@@ -100,18 +98,13 @@ def described(text: str) -> Description:
 
 def _tensor(content: Mapping[str, Any]) -> Tensor:
     return Tensor(
-        str(content["name"]),
-        str(np.dtype(content["dtype"])),
-        tuple(map(int, content["shape"])),
-        int(content["offset"]),
+        str(content["name"]), str(np.dtype(content["dtype"])), tuple(map(int, content["shape"])), int(content["offset"])
     )
 
 
 def _checksum_of(content: Mapping[str, Any]) -> str:
     """The checksum of the content of a description, independent of JSON formatting."""
-    files = {
-        end: checksum_of_file for end, checksum_of_file in content["checksums"].items() if end != DESCRIPTION
-    }
+    files = {end: checksum_of_file for end, checksum_of_file in content["checksums"].items() if end != DESCRIPTION}
     return checksum(json.dumps({**content, "checksums": files}, sort_keys=True).encode())
 
 

@@ -67,14 +67,10 @@ class Bundle:
         arrays = [_checked(argument, tensor) for argument, tensor in zip(inputs, about.inputs, strict=True)]
         for array, argument, tensor in zip(arrays, inputs, about.inputs, strict=True):
             if tensor.name in about.written and array is not argument:
-                raise ArgumentError(
-                    f"{tensor.name}: expected an array in C order, since the bundle writes to it"
-                )
+                raise ArgumentError(f"{tensor.name}: expected an array in C order, since the bundle writes to it")
         outputs = [np.empty(node.shape, node.dtype) for node in about.outputs]
         arena = _aligned(about.arena_bytes)
-        status = self._run(
-            pointers_to(arrays), pointers_to(outputs), pointer_to(self._weights), pointer_to(arena)
-        )
+        status = self._run(pointers_to(arrays), pointers_to(outputs), pointer_to(self._weights), pointer_to(arena))
         if status == OUT_OF_BOUNDS:
             raise IndexError("an index is out of bounds")
         if status:

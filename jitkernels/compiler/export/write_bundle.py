@@ -19,11 +19,7 @@ from jitkernels.errors import ArgumentError, BundleError, shown
 
 
 def write(
-    directory: Path,
-    name: str,
-    program: Program,
-    given: Sequence[tuple[str, Any, bool]],
-    values: Mapping[str, int],
+    directory: Path, name: str, program: Program, given: Sequence[tuple[str, Any, bool]], values: Mapping[str, int]
 ) -> Description:
     """Write a bundle into a folder, which is created if needed.
 
@@ -76,9 +72,7 @@ def write(
         inputs=tuple(Tensor(label, array.dtype.name, array.shape) for _, label, array in inputs),
         outputs=tuple(tensor for _, tensor in outputs),
         weights=tensors,
-        written=tuple(
-            label for node, label in zip(program.graph.inputs, labels, strict=True) if id(node) in changed
-        ),
+        written=tuple(label for node, label in zip(program.graph.inputs, labels, strict=True) if id(node) in changed),
         arena_bytes=-(-arena_bytes // LINE) * LINE,
         target=host.name,
         features=tuple(sorted(host.features)),

@@ -75,9 +75,7 @@ def operand_access_map(node: Node, number: int, index_map: IndexMap) -> IndexMap
     if node.operation == "reduce":
         axes = node.options["axes"]
         remaining = iter(index_map)
-        return tuple(
-            (0, ((INNER + axes.index(i), 1),)) if i in axes else next(remaining) for i in range(operand.ndim)
-        )
+        return tuple((0, ((INNER + axes.index(i), 1),)) if i in axes else next(remaining) for i in range(operand.ndim))
     missing = len(shape) - len(operand_shape)
     return tuple(
         (0, ()) if same(extent, 1) and not same(shape[missing + i], 1) else index_map[missing + i]

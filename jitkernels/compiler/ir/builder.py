@@ -59,9 +59,7 @@ def cast(node: Node, dtype: str) -> Node:
     if node.operation == "constant":
         with errstate.ignored_unless_recording():
             number = np.asarray(node.options["value"]).astype(node.dtype).astype(dtype)
-        return Node(
-            "constant", (), dtype, (), {"value": number.item() if number.dtype.kind != "f" else float(number)}
-        )
+        return Node("constant", (), dtype, (), {"value": number.item() if number.dtype.kind != "f" else float(number)})
     return Node("cast", (node,), dtype, node.shape)
 
 
@@ -114,9 +112,7 @@ def _loop_to(name: str, given: tuple[Any, ...], dtype: str) -> tuple[str, ...]:
     ufunc = SCALARS[name].numpy
     if not isinstance(ufunc, np.ufunc):
         raise UnknownError(f"dtype= of {name}")
-    asked = tuple(
-        np.dtype(bool) if one is bool else one if one in (int, float) else np.dtype(one) for one in given
-    )
+    asked = tuple(np.dtype(bool) if one is bool else one if one in (int, float) else np.dtype(one) for one in given)
     found = ufunc.resolve_dtypes((*asked, None), signature=(None,) * len(given) + (np.dtype(dtype),))
     names = tuple(one.name for one in found)
     if any(one not in DTYPES for one in names):
@@ -148,9 +144,7 @@ def broadcast_shapes(shapes: Iterable[Sequence[Number]]) -> tuple[Number, ...]:
             elif common == 1:
                 common = one
             elif one != common:
-                texts = " ".join(
-                    str(tuple(map(symbolic_dims.value_of, shape))).replace(" ", "") for shape in listed
-                )
+                texts = " ".join(str(tuple(map(symbolic_dims.value_of, shape))).replace(" ", "") for shape in listed)
                 raise ValueError(f"operands could not be broadcast together with shapes {texts} ")
         result.append(common)
     return tuple(result)
@@ -276,14 +270,10 @@ def reshape(node: Node, shape: Sequence[Number]) -> Node:
     if unknown:
         rest = symbolic_dims.product(one for i, one in enumerate(wanted) if i != unknown[0])
         if rest == 0 or total % rest != 0:
-            raise ValueError(
-                f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}"
-            )
+            raise ValueError(f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}")
         wanted[unknown[0]] = _quotient(total, rest, node.shape, wanted)
     elif symbolic_dims.product(wanted) != total:
-        raise ValueError(
-            f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}"
-        )
+        raise ValueError(f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}")
     if len(wanted) == node.ndim and all(map(same, wanted, node.shape)):
         return node
     found = map_of_split(node.shape, wanted)
@@ -315,9 +305,9 @@ def _agree(count: Number, extent: Number) -> bool:
     """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
     if known_same(count, extent):
         return True
-    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(
-        extent
-    ) and not symbolic_dims.is_moving(count - extent)
+    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(extent) and not symbolic_dims.is_moving(
+        count - extent
+    )
     return is_equal and has_quotients(count) and bool(count == extent)
 
 
@@ -345,15 +335,11 @@ def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequ
         if found is not None:
             left.pop(found)
             total = symbolic_dims.product(left)
-            rest = symbolic_dims.product(
-                o for o in wanted if not any(same(o, g) for g in given) and not same(o, -1)
-            )
+            rest = symbolic_dims.product(o for o in wanted if not any(same(o, g) for g in given) and not same(o, -1))
     return total // rest
 
 
-def reduce(
-    kind: str, node: Node, axes: Sequence[int], *, keepdims: bool = False, is_tested: bool = False
-) -> Node:
+def reduce(kind: str, node: Node, axes: Sequence[int], *, keepdims: bool = False, is_tested: bool = False) -> Node:
     """A reduction in the node's dtype. Raises ValueError for no elements, unless the code tests that (`is_tested`)."""
     over = tuple(sorted(normalized(axes, node.ndim)))
     if len(set(over)) != len(over):

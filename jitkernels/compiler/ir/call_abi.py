@@ -57,10 +57,7 @@ class Argument:
     @property
     def repeats(self) -> bool:
         """Whether several elements share memory, as in broadcast arrays."""
-        return any(
-            same(step, 0) and not same(extent, 1)
-            for extent, step in zip(self.shape, self.strides, strict=True)
-        )
+        return any(same(step, 0) and not same(extent, 1) for extent, step in zip(self.shape, self.strides, strict=True))
 
 
 NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}

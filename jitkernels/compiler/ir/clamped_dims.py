@@ -28,9 +28,7 @@ class Factored(NamedTuple):
 
 def has_clamps(extent: Number) -> bool:
     """Whether a minimum, maximum, quotient or remainder is part of an extent."""
-    return isinstance(extent, Extent) and any(
-        atom.operation for monomial in extent.terms for atom in monomial
-    )
+    return isinstance(extent, Extent) and any(atom.operation for monomial in extent.terms for atom in monomial)
 
 
 def positive_part(extent: Number) -> Number:
@@ -78,9 +76,7 @@ def outermost(extent: Number, operations: tuple[str, ...], *, moving_only: bool 
     """The atom of some operations that no other one of the extent contains; None where there is none."""
     if not isinstance(extent, Extent):
         return None
-    found = {
-        atom.text: atom for monomial in extent.terms for atom in monomial if atom.operation in operations
-    }
+    found = {atom.text: atom for monomial in extent.terms for atom in monomial if atom.operation in operations}
     for text in sorted(found, key=len, reverse=True):
         if not moving_only or is_moving(made({(found[text],): 1}, extent.scope)):
             return found[text]

@@ -17,24 +17,16 @@ def reached(roots: Iterable[Node], replaced: Replaced) -> dict[int, Node]:
 
 
 def region(
-    captured: Sequence[Node],
-    outputs: Sequence[Node],
-    checks: Sequence[Node] = (),
-    replaced: Replaced | None = None,
+    captured: Sequence[Node], outputs: Sequence[Node], checks: Sequence[Node] = (), replaced: Replaced | None = None
 ) -> Graph:
     """A new region with a parameter for each node of `captured`."""
     own = [
         parameter(
-            value.dtype,
-            value.shape,
-            i,
-            value.options.get("symbol", "") if value.operation == "parameter" else "",
+            value.dtype, value.shape, i, value.options.get("symbol", "") if value.operation == "parameter" else ""
         )
         for i, value in enumerate(captured)
     ]
-    new: dict[int, Node] = {
-        id(value): own_parameter for value, own_parameter in zip(captured, own, strict=True)
-    }
+    new: dict[int, Node] = {id(value): own_parameter for value, own_parameter in zip(captured, own, strict=True)}
     instead = {key: value for key, value in (replaced or {}).items() if key not in new}
     for key, node in reached([*outputs, *checks], {**instead, **new}).items():
         if key in new:

@@ -62,15 +62,7 @@ class JitConfig:
         limit = self.memory_limit
         if limit is not None and (type(limit) is not int or limit < 0):
             raise AttrError(f"memory_limit: expected None or an int of at least 0, got {shown(limit)}")
-        for name in (
-            "fuse_reduce",
-            "fuse_dimshuffle",
-            "fast_math",
-            "cache",
-            "profile",
-            "exact_sizes",
-            "strict",
-        ):
+        for name in ("fuse_reduce", "fuse_dimshuffle", "fast_math", "cache", "profile", "exact_sizes", "strict"):
             if type(getattr(self, name)) is not bool:
                 raise AttrError(f"{name}: expected a bool, got {shown(getattr(self, name))}")
         object.__setattr__(self, "rules", tuple(self.rules))

@@ -124,9 +124,7 @@ def is_surely(apart: Number, sign: str) -> bool | None:
         least = int(sign == ">")
         answers = [([apart - least], True), ([least - 1 - apart], False)]
     failing: list[Extent] = []
-    found = [
-        (needs, answer) for extents, answer in answers if (needs := _all_needs(extents, failing)) is not None
-    ]
+    found = [(needs, answer) for extents, answer in answers if (needs := _all_needs(extents, failing)) is not None]
     if not found and sign == "==" and _is_zero_by_relation(apart):
         return True
     if not found:

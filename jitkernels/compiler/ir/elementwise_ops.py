@@ -119,11 +119,7 @@ def _compared(name: str, reversed_name: str) -> dict[str, Any]:
     return _all(getattr(basic, name), iu=mixed[0], ui=mixed[1])
 
 
-_divided: dict[str, Any] = {
-    "i": basic.floor_quotient_of_signed,
-    "u": basic.floor_quotient,
-    "f": "floor_divide",
-}
+_divided: dict[str, Any] = {"i": basic.floor_quotient_of_signed, "u": basic.floor_quotient, "f": "floor_divide"}
 _extremes = {"i": basic.larger_integer, "u": basic.larger_integer, "b": basic.either}
 _bits = {"i": integer_functions.bits_of_size, "u": integer_functions.bits_of_number}
 _least = {"i": basic.smaller_integer, "u": basic.smaller_integer, "b": basic.both}

@@ -77,9 +77,7 @@ class Graph:
         self, outputs: Iterable[Node], writes: Iterable[tuple[Node, Node]], checks: Iterable[Node] = ()
     ) -> "Graph":
         """The same function of the same inputs with other roots."""
-        return Graph(
-            self.inputs, tuple(outputs), tuple(writes), self.notes, tuple(checks), self.in_rows, self.orders
-        )
+        return Graph(self.inputs, tuple(outputs), tuple(writes), self.notes, tuple(checks), self.in_rows, self.orders)
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -94,9 +92,7 @@ class Graph:
         return iter(self._sorted)
 
 
-def sorted_nodes(
-    roots: Iterable[Node], before: Callable[[Node], Sequence[Node]] = attrgetter("inputs")
-) -> list[Node]:
+def sorted_nodes(roots: Iterable[Node], before: Callable[[Node], Sequence[Node]] = attrgetter("inputs")) -> list[Node]:
     """The nodes that roots depend on in topological order, without recursion: graphs may be deep.
 
     `before`: the predecessors of a node.
@@ -123,9 +119,7 @@ def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
     new: dict[int, Node] = {}
     for node in graph:
         inputs = tuple(new[id(operand)] for operand in node.inputs)
-        is_unchanged = all(
-            new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True)
-        )
+        is_unchanged = all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True))
         new[id(node)] = rule(node if is_unchanged else node.with_inputs(inputs))
     return rebuild_roots(graph, lambda node: new[id(node)])
 

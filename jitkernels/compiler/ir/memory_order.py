@@ -84,15 +84,10 @@ def is_larger(step: Number, other_step: Number) -> bool:
 
 def _divides(divisor: Number, dividend: Number) -> bool:
     """Whether the factors of `divisor` are some of those of `dividend`, and the remaining factors are extents."""
-    terms = [
-        factors.terms if isinstance(factors, Extent) else {(): int(factors)}
-        for factors in (divisor, dividend)
-    ]
+    terms = [factors.terms if isinstance(factors, Extent) else {(): int(factors)} for factors in (divisor, dividend)]
     if any(len(factors) != 1 for factors in terms):
         return False
-    ((divisor_factors, count), (dividend_factors, dividend_count)) = (
-        next(iter(factors.items())) for factors in terms
-    )
+    ((divisor_factors, count), (dividend_factors, dividend_count)) = (next(iter(factors.items())) for factors in terms)
     rest = [*dividend_factors]
     if any(atom.operation or atom.text[0] == "s" for atom in rest):
         return False  # strides may be anything

@@ -23,9 +23,7 @@ def once(roots: Iterable[Node]) -> dict[int, Node]:
     new: dict[int, Node] = {}
     if not any(map(regions_of, nodes)):
         return {id(node): node for node in nodes}
-    replacements = {
-        id(node): variant for node in nodes if (variant := _replacement_of(node, variants)) is not None
-    }
+    replacements = {id(node): variant for node in nodes if (variant := _replacement_of(node, variants)) is not None}
     for node in sorted_nodes(
         nodes, lambda node: (replacements[id(node)],) if id(node) in replacements else node.inputs
     ):

@@ -82,9 +82,7 @@ def name_of(function: Any) -> str | None:
         return None
     name = f"jk_called_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if name not in _functions_by_name:
-        _functions_by_name[name] = (
-            _array_function(function) if type(function) is Called else _undispatched(function)
-        )
+        _functions_by_name[name] = _array_function(function) if type(function) is Called else _undispatched(function)
     return name
 
 

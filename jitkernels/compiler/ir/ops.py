@@ -141,9 +141,7 @@ def _scan(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any
 
 def _iota(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
     shape, axis = tuple(map(value, node.shape)), node.options["axis"]
-    numbers = np.arange(shape[axis], dtype=node.dtype).reshape(
-        *[-1 if i == axis else 1 for i in range(len(shape))]
-    )
+    numbers = np.arange(shape[axis], dtype=node.dtype).reshape(*[-1 if i == axis else 1 for i in range(len(shape))])
     return np.broadcast_to(numbers, shape)
 
 
@@ -204,9 +202,7 @@ def _input(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> An
 
 def run_region(graph: Graph, arguments: Sequence[Any], value: Callable[[Any], int]) -> list[Any]:
     """The outputs of a region. Raises BailoutError where one of its checks is true."""
-    known: dict[int, Any] = {
-        id(node): argument for node, argument in zip(graph.inputs, arguments, strict=True)
-    }
+    known: dict[int, Any] = {id(node): argument for node, argument in zip(graph.inputs, arguments, strict=True)}
     checks = {id(node) for node in graph.checks}
     for node in graph:
         if id(node) not in known:

@@ -68,9 +68,7 @@ def is_direct(node: Node) -> bool:
         return True
     if node.operation in ("gather", "scatter"):
         array, count = node.inputs[0], 1 if node.operation == "gather" else 2
-        return len(node.inputs) - count == array.ndim and not any(
-            operand.ndim for operand in node.inputs[count:]
-        )
+        return len(node.inputs) - count == array.ndim and not any(operand.ndim for operand in node.inputs[count:])
     return not node.ndim and (node.operation in NUMBERS or OPERATIONS[node.operation].is_elementwise)
 
 
@@ -117,11 +115,7 @@ def base_of(node: Node) -> Node:
 
 def home_array(node: Node, first: Node | None = None) -> Node:
     """The array in whose memory loops, branches and scalar stores have left a node; `first` if it is on the way."""
-    while (
-        node is not first
-        and is_direct(node)
-        and (node.operation == "scatter" or (is_result(node) and node.ndim))
-    ):
+    while node is not first and is_direct(node) and (node.operation == "scatter" or (is_result(node) and node.ndim)):
         index = home_operand_index(node) if node.operation == "item" else 0
         if index is None:
             return node
@@ -202,9 +196,7 @@ def insert_copies(graph: Graph) -> Graph:
                 others = [reader for reader in reading if reader is not node]
                 is_read_once = len(reading) - len(others) == 1
                 is_argument = array.operation in ("input", "reshape")  # a reshape may be one of an argument
-                may_update = (
-                    id(array) in targets and not writes_at_end if is_argument else id(array) not in returned
-                )
+                may_update = id(array) in targets and not writes_at_end if is_argument else id(array) not in returned
                 if not (
                     may_update
                     and is_read_once
@@ -263,9 +255,7 @@ def _reading(array: Node, read: Mapping[int, list[Node]], returned: set[int], fl
     reading: list[Node] = []
     for user in read[id(array)]:
         if user.operation in VIEWS:
-            reading += [
-                other for other in _reading(user, read, returned, flow) if user.ndim or other is not flow
-            ]
+            reading += [other for other in _reading(user, read, returned, flow) if user.ndim or other is not flow]
         if user.operation not in VIEWS or id(user) in returned:
             reading.append(user)
     return reading

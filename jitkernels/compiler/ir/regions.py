@@ -83,9 +83,7 @@ class Closing:
                 elif node.serial < self.start:
                     self._new[id(node)] = node if node.operation in COPIED else self.captured(node)
                 elif expanded:
-                    self._new[id(node)] = node.with_inputs(
-                        [self._new[id(operand)] for operand in node.inputs]
-                    )
+                    self._new[id(node)] = node.with_inputs([self._new[id(operand)] for operand in node.inputs])
                 else:
                     stack.append((node, True))
                     stack.extend((operand, False) for operand in node.inputs if id(operand) not in self._new)
@@ -116,18 +114,13 @@ def leaked(graph: Graph) -> bool:
     )
 
 
-def run_loop(
-    run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]
-) -> tuple[Any, ...]:
+def run_loop(run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
     """Evaluate a loop with NumPy, iteration by iteration."""
     options = node.options
     begin, end, step = map(int, inputs[:3]) if options["counts"] else (0, 0, 1)
     carried_begin = 3 if options["counts"] else 0
     carried_end = carried_begin + options["carried"]
-    carried, captured = (
-        [np.array(initial) for initial in inputs[carried_begin:carried_end]],
-        inputs[carried_end:],
-    )
+    carried, captured = ([np.array(initial) for initial in inputs[carried_begin:carried_end]], inputs[carried_end:])
     induction = begin
     while not options["counts"] or (induction < end if step > 0 else induction > end):
         arguments = [*([np.int64(induction)] if options["counts"] else []), *carried, *captured]
@@ -142,9 +135,7 @@ def run_loop(
     return tuple(carried)
 
 
-def run_branch(
-    run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]
-) -> tuple[Any, ...]:
+def run_branch(run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
     """Evaluate a branch with NumPy."""
     condition, *captured = inputs
     return tuple(run_region(node.options["yes" if condition else "no"], captured, value))
@@ -158,11 +149,7 @@ def run_bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) 
     return np.int64(index + extent if index < 0 else index)
 
 
-WHOLE: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-}
+WHOLE: dict[str, Callable[[int, int], int]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
 """Operations that may overflow 64 bits, as Python functions without overflow."""
 
 

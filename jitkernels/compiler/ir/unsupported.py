@@ -33,9 +33,7 @@ def reraise_caught_errors(is_package_file: Callable[[str], bool]) -> Iterator[No
         for error in _raised.errors:
             traceback = error.__traceback__
             if traceback is not None and not is_package_file(traceback.tb_frame.f_code.co_filename):
-                raise UnknownError(
-                    f"the function catches an exception of the compiler: {error}", is_placed=True
-                )
+                raise UnknownError(f"the function catches an exception of the compiler: {error}", is_placed=True)
     finally:
         _raised.errors = before
 

@@ -97,9 +97,7 @@ class FusedNest:
         for node in self.graph:
             if id(node) not in known:
                 inputs = [known[id(operand)] for operand in node.inputs]
-                known[id(node)] = interpreter.of_node(
-                    node, inputs, lambda item: symbolic_dims.evaluated(item, sizes)
-                )
+                known[id(node)] = interpreter.of_node(node, inputs, lambda item: symbolic_dims.evaluated(item, sizes))
             value = known[id(node)]
             if value.dtype.kind == "f" and value.size:
                 if reduces and not np.isfinite(value).all():
@@ -110,8 +108,7 @@ class FusedNest:
     def operations(self, sizes: Mapping[str, int]) -> float:
         """About how many additions the nest takes."""
         return self._cost * max(
-            (symbolic_dims.evaluated(symbolic_dims.product(node.shape), sizes) for node in self.graph),
-            default=1,
+            (symbolic_dims.evaluated(symbolic_dims.product(node.shape), sizes) for node in self.graph), default=1
         )
 
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
@@ -120,9 +117,7 @@ class FusedNest:
         return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
-def measured(
-    nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
-) -> Variant | None:
+def measured(nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int) -> Variant | None:
     """The variant of a nest that measured best for the traced sizes; None where nothing was measured."""
     if select.tuning_mode() == "off":
         return None
@@ -145,9 +140,7 @@ class Collector:
         return None
 
 
-def fused_nest(
-    nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
-) -> FusedNest | None:
+def fused_nest(nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int) -> FusedNest | None:
     """A nest as a kernel of its own; None unless it is a loop over contiguous arrays of dtypes that kernels take."""
     if any(store.region is not None for store in nest.stores):
         return None
@@ -157,14 +150,11 @@ def fused_nest(
     leaves = {key: leaf for cone in nest.cones for key, leaf in cone.leaves.items()}
     roots = {id(store.cone.root): store.cone.root for store in nest.stores}
     if leaves.keys() & roots.keys() or not all(
-        _is_plain(node, arrays[key])
-        for key, node in (leaves | {id(s.target): s.target for s in nest.stores}).items()
+        _is_plain(node, arrays[key]) for key, node in (leaves | {id(s.target): s.target for s in nest.stores}).items()
     ):
         return None
     outermost = (*nest.rows, *nest.columns)[0] if nest.rows or nest.columns else 1
-    names = [
-        name for name in scope.values if symbolic_dims.same(Extent({(Atom(name),): 1}, scope), outermost)
-    ]
+    names = [name for name in scope.values if symbolic_dims.same(Extent({(Atom(name),): 1}, scope), outermost)]
     if not names:
         return None
     new: dict[int, Node] = {}
@@ -181,9 +171,7 @@ def fused_nest(
     writes = tuple(zip(inputs[len(leaves) :], [new[key] for key in roots], strict=True))
     used = _symbols(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
     guards = {
-        key: guard
-        for key, guard in scope.guards.items()
-        if not guard.is_choice and _symbols_of([guard.extent]) <= used
+        key: guard for key, guard in scope.guards.items() if not guard.is_choice and _symbols_of([guard.extent]) <= used
     }
     own = Scope({name: value for name, value in scope.values.items() if name in used}, guards)
     return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], unroll, cost)
@@ -201,9 +189,7 @@ def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
     new: dict[int, Node] = {}
     for node in ir.sorted_nodes([*graph.inputs, *graph.roots]):
         operands = [new[id(operand)] for operand in node.inputs]
-        new[id(node)] = Node(
-            node.operation, operands, wider.get(node.dtype, node.dtype), node.shape, node.options
-        )
+        new[id(node)] = Node(node.operation, operands, wider.get(node.dtype, node.dtype), node.shape, node.options)
     writes = tuple((new[id(target)], new[id(value)]) for target, value in graph.writes)
     return Graph(tuple(new[id(node)] for node in graph.inputs), (), writes)
 
@@ -250,9 +236,7 @@ def text_of(graph: Graph) -> str:
         options = node.options if node.operation != "input" else {}
         arguments = [f"%{numbers[id(operand)]}" for operand in node.inputs]
         arguments += [f"{name}={_shown(value)}" for name, value in sorted(options.items())]
-        lines.append(
-            f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{_shown(node.shape)}"
-        )
+        lines.append(f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{_shown(node.shape)}")
     written = ", ".join(f"%{numbers[id(value)]}" for value in graph.roots)
     return "\n".join([*lines, f"return {written}"])
 
@@ -294,11 +278,7 @@ def measured_variant(nest: FusedNest) -> Variant | None:
     if record is None:
         return None
     best = next(
-        (
-            candidate
-            for candidate in record.candidates
-            if candidate.implementation == "gen" and candidate.error is None
-        ),
+        (candidate for candidate in record.candidates if candidate.implementation == "gen" and candidate.error is None),
         None,
     )
     if best is None or best.variant.get("unroll") is None:

@@ -28,13 +28,9 @@ def measured(*nest: Any) -> Any:
     return autotune_nest.measured(*nest)
 
 
-def picked(
-    graph: Graph, scope: Scope, config: JitConfig, variant: Mapping[str, Any] | None = None
-) -> "Picked | None":
+def picked(graph: Graph, scope: Scope, config: JitConfig, variant: Mapping[str, Any] | None = None) -> "Picked | None":
     """How to compile a graph: as `variant` says, or as measured best; None where nothing was measured."""
-    if config.backend != "native" or (
-        variant is None and not cache_dirs.has_timings("program", get_num_threads())
-    ):
+    if config.backend != "native" or (variant is None and not cache_dirs.has_timings("program", get_num_threads())):
         return None
     from jitkernels.compiler.lowering import autotune_program
 
@@ -72,15 +68,11 @@ class Interpreted:
         """True: the memory that NumPy takes is not limited."""
         return True
 
-    def run(
-        self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
-    ) -> list[Any]:
+    def run(self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None) -> list[Any]:
         """The outputs, all new arrays; writes to inputs happen after all is computed."""
         values_of_roots = interpreter.run(self.graph, arrays, values)
         count = len(self.graph.outputs)
-        results = [
-            _own(value, values_of_roots[:i], arrays) for i, value in enumerate(values_of_roots[:count])
-        ]
+        results = [_own(value, values_of_roots[:i], arrays) for i, value in enumerate(values_of_roots[:count])]
         written = [_own(value, (), arrays) for value in values_of_roots[count:]]
         for (target, _), value in zip(self.graph.writes, written, strict=True):
             arrays[target.options["index"]][...] = value

@@ -113,9 +113,7 @@ class Maker:
 
     def _flow(self, flow: Flow, name: str) -> None:
         """A loop or branch, which is called like a loop nest, and the nests in it."""
-        groups = [
-            (body, group) for body in flow.bodies.values() for _, group in body.stages if group is not None
-        ]
+        groups = [(body, group) for body in flow.bodies.values() for _, group in body.stages if group is not None]
         for number, (body, group) in enumerate(groups):
             group.program.profile = self.program.profile
             inner = self.inner_maker()(group.arrays, group.program, self.scope, self.choose)
@@ -134,9 +132,7 @@ class Maker:
                 elif isinstance(step, Nest):
                     inner.nest(step, f"{name}.{number}.{index}")
                 else:
-                    raise GraphError(
-                        f"a loop or branch contains the unsupported operation {step.node.operation}"
-                    )
+                    raise GraphError(f"a loop or branch contains the unsupported operation {step.node.operation}")
             self.texts += inner.texts
             self.kernels += inner.kernels
             self.asked |= inner.asked
@@ -166,9 +162,7 @@ class Maker:
             self.library, self.texts, self.flows, self.calls, symbols, self._overlap(), [*self.asked.values()],
             parallel=parallel,
         )  # fmt: skip
-        if (
-            abs(config.opt_level) < 2
-        ):  # no contraction: round every product before the addition, as NumPy does
+        if abs(config.opt_level) < 2:  # no contraction: round every product before the addition, as NumPy does
             text = text.replace(FUSED, " ")
         flow_count = sum(isinstance(value, Flow) for value in nests)
         kernels = [*self.kernels, *(check for check, _ in self.asked.values())]
@@ -240,9 +234,7 @@ class Maker:
         is_rounded = self.has_flows and not _sums(nest)
         own = (rounded if is_rounded else with_differences)(self.library, own)
         checks = tuple(
-            self.arrays[id(store.target)].word
-            for store in nest.stores
-            if store.target in self.program.graph.checks
+            self.arrays[id(store.target)].word for store in nest.stores if store.target in self.program.graph.checks
         )
         if product is not None:
             kernel = None if checks else self._handing_on(product, emitter)
@@ -259,30 +251,22 @@ class Maker:
         clock = self._clock(nest)
         in_run = self.units is None and not checks and clock is None and type(emitter) is Emitter
         near = touched if in_run else None
-        self.calls.append(
-            Call(name, extent, nest.work, unit, checks, clock=clock, touched=near, turns=emitter.turns)
-        )
+        self.calls.append(Call(name, extent, nest.work, unit, checks, clock=clock, touched=near, turns=emitter.turns))
 
     def _handing_on(self, product: Product, emitter: Emitter) -> External | None:
         """The GEMM kernel that runs a nest as its epilogue for finished rows; None where the nest needs all rows."""
         is_fused = abs(self.program.config.opt_level) >= 3
-        can_run_as_epilogue = is_fused and gemm_epilogue_rows.can_run_as_epilogue(
-            product, emitter, self.arrays
-        )
+        can_run_as_epilogue = is_fused and gemm_epilogue_rows.can_run_as_epilogue(product, emitter, self.arrays)
         return product.with_row_callback(in_parts=self._is_in_parts(product)) if can_run_as_epilogue else None
 
     def _variant(self, nest: Nest, *, follows: bool) -> Variant:
         """The variant of a nest: the measured one, or one by heuristics."""
         unroll, program = heuristics.unroll(nest, self.arrays), self.program
-        measured_variant = (
-            self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
-        )
+        measured_variant = self.choose(nest, self.arrays, self.scope, nest.cost, unroll) if self.choose else None
         # An epilogue reads cached data, maybe in the buffer of its result: no streaming stores.
         stream = 0 if follows else heuristics.stream(nest)
         own = (
-            measured_variant
-            or self._guess(nest)
-            or Variant(min(64, cpu_target.target().vector_bytes), unroll, stream)
+            measured_variant or self._guess(nest) or Variant(min(64, cpu_target.target().vector_bytes), unroll, stream)
         )
         nest.variant = f"{own.unroll} x {own.vector_bytes} bytes" + (", measured" if measured_variant else "")
         return Variant(
@@ -339,21 +323,14 @@ class InnerMaker(Maker):
         Its data is cached since the last iteration, so that vectors across cache lines dominate the time; for short
         sums the remainder of a row does.
         """
-        widest, is_short = (
-            cpu_target.target().vector_bytes,
-            nest.row_now * nest.widest < heuristics.SHORT_BYTES,
-        )
+        widest, is_short = (cpu_target.target().vector_bytes, nest.row_now * nest.widest < heuristics.SHORT_BYTES)
         reduces = any(cone.reductions for cone in nest.cones)
         if reduces if is_short else heuristics.is_stencil(nest):
             has_half_vectors, width = not reduces and nest.widest >= 8, min(32, widest)
             words = {self.arrays[key].word for key in nest.read_arrays if key in self.arrays}
             reads_recent_store = reduces and not words.isdisjoint(self.fresh)
             return Variant(
-                width,
-                1,
-                halves=has_half_vectors,
-                neighbours=not reduces,
-                reads_recent_store=reads_recent_store,
+                width, 1, halves=has_half_vectors, neighbours=not reduces, reads_recent_store=reads_recent_store
             )
         return None
 

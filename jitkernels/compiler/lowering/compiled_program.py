@@ -11,11 +11,7 @@ import numpy as np
 
 from jitkernels.compiler.codegen.control_flow import signal_polls
 from jitkernels.compiler.codegen.core import module_text
-from jitkernels.compiler.ir import (
-    dim_bounds,
-    interpreter,
-    symbolic_dims,
-)
+from jitkernels.compiler.ir import dim_bounds, interpreter, symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
@@ -176,9 +172,7 @@ class Program:
         value, segment, frame = dim_bounds.Values(values), self.steps[0], self._frame(values)
         own = {id(node) for node in self.made}
         out = [
-            self.empty(
-                node, value, aligned(value(symbolic_dims.product(node.shape)) * np.dtype(node.dtype).itemsize)
-            )
+            self.empty(node, value, aligned(value(symbolic_dims.product(node.shape)) * np.dtype(node.dtype).itemsize))
             if id(node) in own
             else None
             for node in self.graph.outputs
@@ -193,9 +187,7 @@ class Program:
 
         return call
 
-    def run(
-        self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None
-    ) -> list[Any]:
+    def run(self, arrays: Sequence[Any], values: Mapping[str, int], out: Sequence[Any] | None = None) -> list[Any]:
         """The outputs, for arrays of the inputs and values of all symbols; it also does the graph's writes.
 
         `out`: arrays for the outputs, which overlap no input.
@@ -242,18 +234,14 @@ class Program:
     @property
     def has_kernels(self) -> bool:
         """Whether it contains anything but calls of NumPy."""
-        steps = [
-            part for step in self.steps for part in (step.nests if isinstance(step, Segment) else [step])
-        ]
+        steps = [part for step in self.steps for part in (step.nests if isinstance(step, Segment) else [step])]
         return not all(isinstance(part, NumpyCall | Node) for part in steps)
 
 
 @functools.cache
 def nothing() -> Segment:
     """The segment of a program whose results are arguments and constants."""
-    source = module_text.fused(
-        "nothing", "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n", 64, ()
-    )
+    source = module_text.fused("nothing", "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n", 64, ())
     return Segment([], source, 0)
 
 

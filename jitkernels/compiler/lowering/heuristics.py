@@ -28,10 +28,7 @@ LONG = frozenset({
     "arctan", "hypot", "fmod", "remainder",
 })  # fmt: skip
 """Functions that saturate the processor with two vectors at once: four run no faster and double LLVM's time."""
-LONG_IN = {
-    "float32": LONG | {"sin", "cos", "power", "exp", "expm1"},
-    "float64": LONG | {"arctanh", "floor_divide"},
-}
+LONG_IN = {"float32": LONG | {"sin", "cos", "power", "exp", "expm1"}, "float64": LONG | {"arctanh", "floor_divide"}}
 """These and the functions for which it holds in one precision only."""
 
 
@@ -59,9 +56,7 @@ def _is_near(first: IndexMap, second: IndexMap) -> bool:
     pairs = [*zip(first, second, strict=True)]
     if any(isinstance(a - b, symbolic_dims.Extent) for (a, _), (b, _) in pairs):
         return False
-    return any(
-        bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b
-    )
+    return any(bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b)
 
 
 def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
@@ -101,11 +96,7 @@ def _moved(nest: Nest, arrays: Mapping[int, Array]) -> int:
 
 def _vectors(array: Array, index_map: IndexMap) -> int:
     """The smallest stride of an access map, in vectors per result."""
-    strides = [
-        step * stride
-        for stride, (_, steps) in zip(array.strides, index_map, strict=True)
-        for _, step in steps
-    ]
+    strides = [step * stride for stride, (_, steps) in zip(array.strides, index_map, strict=True) for _, step in steps]
     return min((abs(int(stride)) for stride in strides if is_near(stride)), default=1)
 
 

@@ -18,9 +18,7 @@ from jitkernels.errors import BuildError
 CONFIG = JitConfig(opt_level=3, backend="native")
 
 
-def body_of(
-    graph: Graph, scope: Scope, arrays: int, along: str, variant: Variant, backend: str = "native"
-) -> str:
+def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Variant, backend: str = "native") -> str:
     """The body; the first `arrays` inputs of the graph are the kernel's arrays, the other ones scalars of type double.
 
     It splits the range along the extent `along`. Raises BuildError for a graph that is more than one loop nest.

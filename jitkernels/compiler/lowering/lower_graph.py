@@ -45,9 +45,7 @@ def _with_own_results(graph: Graph) -> Graph:
         outputs.append(builder.copy(node) if id(node) in seen else node)
         seen.add(id(node))
     input_ids = {id(node) for node in graph.inputs}
-    writes = [
-        (target, builder.copy(value) if id(value) in input_ids else value) for target, value in graph.writes
-    ]
+    writes = [(target, builder.copy(value) if id(value) in input_ids else value) for target, value in graph.writes]
     return graph.remade(outputs, writes, graph.checks)
 
 
@@ -144,9 +142,7 @@ def _planned(
         largest=config.max_fusion_size,
         most_inputs=config.max_inputs,
     )
-    results = [
-        node for node in graph if region_memory.is_result(node) or region_memory.is_kernel_result(node)
-    ]
+    results = [node for node in graph if region_memory.is_result(node) or region_memory.is_kernel_result(node)]
     steps: list[gemm_epilogue.Step] = [_native(step, results) for step in schedule.steps]
     if in_flow and any(isinstance(step, Single) and step.node.operation == "kernel" for step in steps):
         raise GraphError("a loop or branch contains a kernel that compiled code cannot call")
@@ -165,22 +161,16 @@ def _simplified(graph: Graph, config: JitConfig) -> Graph:
     return matmul_step.lowered(optimised(unrolled(graph), config))
 
 
-def _arrays(
-    program: Program, graph: Graph, steps: Sequence[gemm_epilogue.Step], scope: Scope
-) -> dict[int, Array]:
+def _arrays(program: Program, graph: Graph, steps: Sequence[gemm_epilogue.Step], scope: Scope) -> dict[int, Array]:
     """Assign a frame slot and strides to each materialized node."""
     arrays: dict[int, Array] = {}
     for node in graph.inputs:
         strides = node.options.get("strides")
-        arrays[id(node)] = _array(
-            program, node, strides if strides is not None else builder.contiguous(node.shape)
-        )
+        arrays[id(node)] = _array(program, node, strides if strides is not None else builder.contiguous(node.shape))
     in_c_order = matmul_step.factors(graph) | {id(graph.outputs[i]) for i in graph.in_rows}
     requested_orders = {id(graph.outputs[i]): order for i, order in graph.orders}
     in_c_order |= {id(memory_of(node, program.shared)) for node in graph if id(node) in in_c_order}
-    read_by_numpy = {
-        id(operand) for step in steps if isinstance(step, Single) for operand in step.node.inputs
-    }
+    read_by_numpy = {id(operand) for step in steps if isinstance(step, Single) for operand in step.node.inputs}
     is_fused = abs(program.config.opt_level) >= 3
     in_memory_of = gemm_epilogue.taken_over(steps, graph, program.shared) if is_fused else {}
     replacing = InPlaceOutputs(steps, graph, program.shared)
@@ -190,9 +180,7 @@ def _arrays(
             _bodies(step, program, arrays, scope)
             for node in step.items:
                 base = program.shared.get(id(node))
-                arrays[id(node)] = (
-                    arrays[id(base)] if base else _array(program, node, builder.contiguous(node.shape))
-                )
+                arrays[id(node)] = arrays[id(base)] if base else _array(program, node, builder.contiguous(node.shape))
                 if base is None:
                     program.made.append(node)
             continue
@@ -205,9 +193,7 @@ def _arrays(
         if isinstance(step, Single | Product):
             node = step.node
             if id(node) not in read_by_numpy and is_reshaped_input(node, graph):
-                arrays[id(node)] = Array(
-                    program.words[id(node.inputs[0])], builder.contiguous(node.shape), node.dtype
-                )
+                arrays[id(node)] = Array(program.words[id(node.inputs[0])], builder.contiguous(node.shape), node.dtype)
                 program.reshaped[id(node)] = node.inputs[0]
             else:
                 arrays[id(node)] = _array(program, node, builder.contiguous(node.shape))
@@ -223,9 +209,7 @@ def _arrays(
                 arrays[id(node)] = arrays[id(program.shared[id(node)])]
                 continue
             is_plain = id(node) in in_c_order
-            order = (
-                None if is_plain else requested_orders.get(id(node)) or order_of_store(store, steps, arrays)
-            )
+            order = None if is_plain else requested_orders.get(id(node)) or order_of_store(store, steps, arrays)
             strides = known[id(node)] = builder.contiguous(node.shape, order)
             old = replacing.replaced(time, store, strides, known)
             if old is not None:
@@ -254,9 +238,7 @@ def _bodies(flow: Flow, program: Program, arrays: dict[int, Array], scope: Scope
         for _, group in body.stages:
             if group is None:
                 continue
-            group.program, group.steps, group.arrays = _planned(
-                group.graph, scope, program.config, in_flow=True
-            )
+            group.program, group.steps, group.arrays = _planned(group.graph, scope, program.config, in_flow=True)
             for i, name in enumerate(group.program.symbols):
                 group.program.symbols[name] = len(group.program.words) + i
             for node in group.program.made:

@@ -125,9 +125,7 @@ def _add(changes: dict[int, int], spans: Iterable[tuple[int, int]], nbytes: int)
 
 def _sums(changes: dict[int, int]) -> dict[int, int]:
     """The running sums of changes by time."""
-    return dict(
-        zip(sorted(changes), itertools.accumulate(changes[time] for time in sorted(changes)), strict=True)
-    )
+    return dict(zip(sorted(changes), itertools.accumulate(changes[time] for time in sorted(changes)), strict=True))
 
 
 def planned(buffers: Sequence[Buffer]) -> Arena:
@@ -211,9 +209,7 @@ def _first_fit(
     total = 0
     for i in order:
         offset = 0
-        for begin, end in sorted(
-            (begins[j], begins[j] + size[j]) for j in interferences[i] if begins[j] >= 0
-        ):
+        for begin, end in sorted((begins[j], begins[j] + size[j]) for j in interferences[i] if begins[j] >= 0):
             if begin - offset >= size[i]:
                 break
             offset = max(offset, end)

@@ -37,9 +37,7 @@ class InPlaceOutputs:
         for time, step in enumerate(steps):
             for key in {*read_by(step), *map(id, written_by(step))}:
                 memory = self._memory(key)
-                self.last[memory] = (
-                    len(steps) if isinstance(step, Single) else max(time, self.last.get(memory, 0))
-                )
+                self.last[memory] = len(steps) if isinstance(step, Single) else max(time, self.last.get(memory, 0))
 
     def _memory(self, key: int) -> int:
         return id(memory_of(self.shared[key], self.shared)) if key in self.shared else key
@@ -50,12 +48,7 @@ class InPlaceOutputs:
         """Return the operand that a store of step `time` may overwrite; `known`: the strides of arrays made so far."""
         nest, target = self.steps[time], store.target
         is_epilogue = time > 0 and isinstance(self.steps[time - 1], Product)
-        if (
-            not isinstance(nest, Nest)
-            or is_epilogue
-            or store.region is not None
-            or target is not store.cone.root
-        ):
+        if not isinstance(nest, Nest) or is_epilogue or store.region is not None or target is not store.cone.root:
             return None
         if not target.ndim or id(target) in self.lasting:
             return None
@@ -66,13 +59,11 @@ class InPlaceOutputs:
             memory = self._memory(id(node))
             if memory in self.lasting or id(node) not in known or self.last.get(memory) != time:
                 continue
-            if node.dtype != target.dtype or symbolic_dims.key_of_shape(
-                node.shape
-            ) != symbolic_dims.key_of_shape(target.shape):
-                continue
-            if symbolic_dims.key_of_shape(known[id(node)]) == strides_key and self._only_there(
-                memory, nest, store
+            if node.dtype != target.dtype or symbolic_dims.key_of_shape(node.shape) != symbolic_dims.key_of_shape(
+                target.shape
             ):
+                continue
+            if symbolic_dims.key_of_shape(known[id(node)]) == strides_key and self._only_there(memory, nest, store):
                 self.shared[id(target)] = node
                 self.last[memory] = self.last[id(target)]
                 return node

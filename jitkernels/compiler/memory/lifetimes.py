@@ -77,17 +77,14 @@ def stays(unit: Unit, graph: Graph) -> bool:
     """Return whether a unit must not be reordered, as it has effects other than its outputs."""
     checks = set(map(id, graph.checks))
     return any(
-        not isinstance(step, Nest | Product | KernelCall)
-        or any(id(node) in checks for node in written_by(step))
+        not isinstance(step, Nest | Product | KernelCall) or any(id(node) in checks for node in written_by(step))
         for step in unit
     )
 
 
 def work_of(unit: Unit) -> int:
     """The approximate number of additions of a unit, in the traced call."""
-    return sum(
-        symbolic_dims.value_of(step.work) for step in unit if isinstance(step, Nest | Product | KernelCall)
-    )
+    return sum(symbolic_dims.value_of(step.work) for step in unit if isinstance(step, Nest | Product | KernelCall))
 
 
 def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[int, int]]]:

@@ -19,17 +19,11 @@ def ordered(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer
     """Return an order of units whose peak of live bytes is at most that of the given order."""
     original, dependences = list(range(len(uses))), _dependences(uses, stays)
     size = {buffer.word: buffer.now for buffer in buffers}
-    orders = (
-        original,
-        _list_schedule(uses, dependences, size),
-        _reverse_list_schedule(uses, dependences, size),
-    )
+    orders = (original, _list_schedule(uses, dependences, size), _reverse_list_schedule(uses, dependences, size))
     return min(orders, key=lambda order: bound_of(needed_in(order, uses, buffers)))
 
 
-def _reverse_list_schedule(
-    uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]
-) -> list[int]:
+def _reverse_list_schedule(uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]) -> list[int]:
     """List scheduling from the last unit to the first, so that definitions come late."""
     last = len(uses) - 1
     followers: list[set[int]] = [set() for _ in uses]
@@ -66,9 +60,7 @@ def _dependences(uses: Sequence[Use], stays: Sequence[bool]) -> list[set[int]]:
     return results
 
 
-def _list_schedule(
-    uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]
-) -> list[int]:
+def _list_schedule(uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]) -> list[int]:
     """List scheduling: run the ready unit that increases the live bytes least."""
     touched = [(use.reads | use.writes) & size.keys() for use in uses]
     uses_left: dict[int, int] = {}

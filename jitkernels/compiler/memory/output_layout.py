@@ -12,9 +12,7 @@ from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_nest import Nest, Store
 
 
-def order_of_store(
-    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[int, Array]
-) -> Order | None:
+def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[int, Array]) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
     if store.region is None:
         return order_of(store.cone, arrays)
@@ -66,8 +64,6 @@ def order_of(cone: FusionRegion, arrays: Mapping[int, Array]) -> Order | None:
             if access_map.ANYWHERE in access_map.loops_of(place):
                 continue
             steps = _loop_strides(strides, place, cone.root.ndim)
-            steps = [
-                0 if same(extent, 1) else step for extent, step in zip(cone.root.shape, steps, strict=True)
-            ]
+            steps = [0 if same(extent, 1) else step for extent, step in zip(cone.root.shape, steps, strict=True)]
             known.append(steps)
     return elementwise_order(cone.root.ndim, known)

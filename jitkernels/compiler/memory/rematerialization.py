@@ -158,9 +158,7 @@ class Rematerializer:
         writers = self.writers.get(word, ())
         return next((turn.unit for turn in reversed(order[:before]) if turn.unit in writers), None)
 
-    def _needed(
-        self, order: Order, unit: int, goal: "Goal", known: list[int], depth: int = 0
-    ) -> list[int] | None:
+    def _needed(self, order: Order, unit: int, goal: "Goal", known: list[int], depth: int = 0) -> list[int] | None:
         """The units to run again before some time so that `unit` can, behind `known`; None if impossible."""
         before = goal.before
         if unit in known:

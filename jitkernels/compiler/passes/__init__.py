@@ -53,13 +53,7 @@ PASSES_BY_LEVEL: dict[int, tuple[Any, ...]] = {
     1: (CombinedSweep(LOCAL),),
     2: (
         CombinedSweep(
-            (
-                *LOCAL[:-1],
-                view_simplify_pass,
-                update_forwarding_pass,
-                reduction_simplify_pass,
-                user_rules_pass,
-            )
+            (*LOCAL[:-1], view_simplify_pass, update_forwarding_pass, reduction_simplify_pass, user_rules_pass)
         ),
         cse_pass,
         canonicalize_chains_pass,

@@ -42,9 +42,7 @@ def rule_1_times_one(node: Node, context: MatchContext) -> Node | None:
     left, right = node.inputs
     if is_constant(right, 1) and (node.operation != "floor_divide" or is_integer(node)):
         return broadcast_like(left, node.shape)
-    return (
-        broadcast_like(right, node.shape) if node.operation == "multiply" and is_constant(left, 1) else None
-    )
+    return broadcast_like(right, node.shape) if node.operation == "multiply" and is_constant(left, 1) else None
 
 
 @algebraic_simplify_pass.rule("add", "subtract")
@@ -93,9 +91,7 @@ def rule_6_sign_that_is_lost(node: Node, context: MatchContext) -> Node | None:
 def rule_7_negative_term(node: Node, context: MatchContext) -> Node | None:
     left, right = node.inputs
     if right.operation == "negative":
-        return replacement_like(
-            "subtract" if node.operation == "add" else "add", (left, right.inputs[0]), node
-        )
+        return replacement_like("subtract" if node.operation == "add" else "add", (left, right.inputs[0]), node)
     if node.operation == "add" and left.operation == "negative":
         return replacement_like("subtract", (right, left.inputs[0]), node)
     return None
@@ -114,9 +110,7 @@ def rule_9_times_minus_one(node: Node, context: MatchContext) -> Node | None:
     if is_constant(right, -1):
         return replacement_like("negative", (left,), node)
     return (
-        replacement_like("negative", (right,), node)
-        if node.operation == "multiply" and is_constant(left, -1)
-        else None
+        replacement_like("negative", (right,), node) if node.operation == "multiply" and is_constant(left, -1) else None
     )
 
 
@@ -143,11 +137,7 @@ def fold_nested_constants(node: Node) -> Node | None:
     kind = np.dtype(node.dtype)
     inner_value, outer_value = (np.asarray(value).astype(kind) for value in (inner[2], outer[2]))
     with np.errstate(all="ignore"):
-        joined = (
-            np.add(inner_value, outer_value)
-            if node.operation == "add"
-            else np.multiply(inner_value, outer_value)
-        )
+        joined = np.add(inner_value, outer_value) if node.operation == "add" else np.multiply(inner_value, outer_value)
     return replacement_like(node.operation, (inner[0], constant(joined.item(), node.dtype)), node)
 
 
@@ -155,9 +145,7 @@ def fold_nested_constants(node: Node) -> Node | None:
 def rule_12_square_of_signed(node: Node, context: MatchContext) -> Node | None:
     inner = node.inputs[0]
     return (
-        replacement_like("square", inner.inputs, node)
-        if inner.operation in ("negative", "absolute", "fabs")
-        else None
+        replacement_like("square", inner.inputs, node) if inner.operation in ("negative", "absolute", "fabs") else None
     )
 
 

@@ -51,9 +51,7 @@ class CanonicalizeChains:
         changed = False
         for node in nodes:
             inputs = tuple(new[id(operand)] for operand in node.inputs)
-            is_unchanged = all(
-                new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True)
-            )
+            is_unchanged = all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True))
             result = node if is_unchanged else node.with_inputs(inputs)
             if _chain_operation(node, config.fast_math) and id(node) not in parts:
                 result = self.normalised(node, parts, new) or result
@@ -71,11 +69,7 @@ class CanonicalizeChains:
             family = _chain_operation(node, fast_math)
             for operand in node.inputs if family else ():
                 has_one_use = counts[id(operand)] == 1 and node.inputs.count(operand) == 1
-                if (
-                    has_one_use
-                    and operand.dtype == node.dtype
-                    and _chain_operation(operand, fast_math) == family
-                ):
+                if has_one_use and operand.dtype == node.dtype and _chain_operation(operand, fast_math) == family:
                     inner_nodes.add(id(operand))
         return inner_nodes
 

@@ -23,9 +23,7 @@ def rule_1_operation_of_constants(node: Node, context: MatchContext) -> Node | N
     values = [constant_value(operand) for operand in node.inputs]
     if any(value is None for value in values):
         return None
-    arrays = [
-        np.asarray(value).astype(operand.dtype) for value, operand in zip(values, node.inputs, strict=True)
-    ]
+    arrays = [np.asarray(value).astype(operand.dtype) for value, operand in zip(values, node.inputs, strict=True)]
     try:
         with np.errstate(all="ignore"):
             result = interpreter.of_node(node, arrays, int)

@@ -44,12 +44,7 @@ class CommonSubexpressionElimination:
                 numbers[id(node)] = len(numbers)
                 representatives[("unshared", len(numbers))] = node  # keeps it alive: `numbers` has its id
                 return node
-            key: Key = (
-                node.operation,
-                tuple(numbers[id(operand)] for operand in node.inputs),
-                "no rule",
-                len(numbers),
-            )
+            key: Key = (node.operation, tuple(numbers[id(operand)] for operand in node.inputs), "no rule", len(numbers))
             for rule in self.rules.values():
                 key = rule(node, key)
             representative = representatives.setdefault(key, node)

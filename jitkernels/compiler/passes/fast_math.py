@@ -43,13 +43,7 @@ def rule_1_no_special_values(node: Node, context: MatchContext) -> Node | None:
             return constant_like(0.0, node) if left is right else None
         case "divide":
             return constant_like(1.0, node) if left is right else None
-    return (
-        broadcast_like(right, node.shape)
-        if zeros[0]
-        else broadcast_like(left, node.shape)
-        if zeros[1]
-        else None
-    )
+    return broadcast_like(right, node.shape) if zeros[0] else broadcast_like(left, node.shape) if zeros[1] else None
 
 
 @fast_math_pass.rule("divide", fast_math=True)
@@ -59,9 +53,7 @@ def rule_2_times_reciprocal(node: Node, context: MatchContext) -> Node | None:
     if value is not None:
         inverse = 1 / value if value and math.isfinite(value) else None
         return (
-            None
-            if inverse is None
-            else replacement_like("multiply", (dividend, constant(inverse, node.dtype)), node)
+            None if inverse is None else replacement_like("multiply", (dividend, constant(inverse, node.dtype)), node)
         )
     if nontrivial_rank(divisor) >= nontrivial_rank(dividend):
         return None
@@ -78,9 +70,7 @@ def rule_4_common_factor(node: Node, context: MatchContext) -> Node | None:
     left, right = node.inputs
     if not is_float(node) or left.operation != right.operation or left is right:
         return None
-    if left.operation not in ("multiply", "divide") or not (
-        context.has_one_use(left) and context.has_one_use(right)
-    ):
+    if left.operation not in ("multiply", "divide") or not (context.has_one_use(left) and context.has_one_use(right)):
         return None
     for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)) if left.operation == "multiply" else ((1, 1),):
         if left.inputs[i] is right.inputs[j]:

@@ -24,16 +24,12 @@ def _map_key(index_map: IndexMap) -> object:
 
 def is_injective(index_map: IndexMap, shape: Sequence[Number]) -> bool:
     """Whether a view selects no element twice: each dimension has a nonzero step, no two of them in one dimension."""
-    has_single_steps = all(
-        len(steps) <= 1 and all(not same(step, 0) for _, step in steps) for _, steps in index_map
-    )
+    has_single_steps = all(len(steps) <= 1 and all(not same(step, 0) for _, step in steps) for _, steps in index_map)
     wide = {i for i, extent in enumerate(shape) if not same(extent, 1)}
     return has_single_steps and wide <= dimensions_read(index_map)
 
 
-def bounds(
-    start: Number, steps: Sequence[tuple[int, Number]], shape: Sequence[Number]
-) -> tuple[Number, Number] | None:
+def bounds(start: Number, steps: Sequence[tuple[int, Number]], shape: Sequence[Number]) -> tuple[Number, Number] | None:
     """The first and the last index that a map selects in one dimension; None if the sign of a step is unknown."""
     first = last = start
     for dimension, step in steps:
@@ -64,9 +60,7 @@ def are_disjoint(
         )
         if first_bounds is None or second_bounds is None:
             continue
-        if is_at_least(second_bounds[0] - first_bounds[1], 1) or is_at_least(
-            first_bounds[0] - second_bounds[1], 1
-        ):
+        if is_at_least(second_bounds[0] - first_bounds[1], 1) or is_at_least(first_bounds[0] - second_bounds[1], 1):
             return True
         strides = [step for _, step in (*steps, *second_steps)]
         stride = math.gcd(*strides) if all(isinstance(step, int) for step in strides) else 0

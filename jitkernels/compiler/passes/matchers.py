@@ -46,11 +46,7 @@ def constant_value(node: Node) -> Any:
 def is_constant(node: Node, value: float) -> bool:
     """Whether all elements of a node are this value; zeros have to match in sign."""
     known = constant_value(node)
-    return (
-        known is not None
-        and known == value
-        and (value != 0 or math.copysign(1, known) == math.copysign(1, value))
-    )
+    return known is not None and known == value and (value != 0 or math.copysign(1, known) == math.copysign(1, value))
 
 
 def is_all_ones(node: Node) -> bool:
@@ -112,9 +108,7 @@ def broadcast_like(node: Node, shape: Sequence[Number]) -> Node | None:
     return builder.view(node, tuple(index_map), shape)
 
 
-def replacement_like(
-    name: str, inputs: Iterable[Node], like: Node, options: Mapping[str, Any] = NONE
-) -> Node | None:
+def replacement_like(name: str, inputs: Iterable[Node], like: Node, options: Mapping[str, Any] = NONE) -> Node | None:
     """An elementwise node that may replace `like`: it has the dtype of `like` and is broadcast to its shape.
 
     None where other calls may broadcast differently, and where the operation has no scalar code for these operands.

@@ -99,9 +99,7 @@ def rewrite_nodes(graph: Graph, rewrite: Callable[[Node, MatchContext], Node], f
     changed = False
     for node in nodes:
         inputs = tuple(new[id(operand)] for operand in node.inputs)
-        is_unchanged = all(
-            new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True)
-        )
+        is_unchanged = all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True))
         result = rewrite(node if is_unchanged else node.with_inputs(inputs), context)
         changed = changed or result is not node
         new[id(node)] = result

@@ -67,9 +67,7 @@ def rule_2_of_dimensions_in_another_order(node: Node, context: MatchContext) -> 
     result_axes = [axis for axis in range(view.ndim) if axis not in axes]
     back = {view_axis[axis]: i for i, axis in enumerate(result_axes) if axis in view_axis}
     remaining = [i for i in range(array.ndim) if i not in over]
-    return builder.view(
-        result, tuple((0, ((back[i], 1),) if i in back else ()) for i in remaining), node.shape
-    )
+    return builder.view(result, tuple((0, ((back[i], 1),) if i in back else ()) for i in remaining), node.shape)
 
 
 @reduction_simplify_pass.rule("reduce")
@@ -140,11 +138,7 @@ def rule_6_factor_of_sum(node: Node, context: MatchContext) -> Node | None:
 @reduction_simplify_pass.rule("reduce")
 def rule_7_of_inverted_truths(node: Node, context: MatchContext) -> Node | None:
     inner, kind = node.inputs[0], node.options["kind"]
-    if (
-        kind not in BOOLEAN_REDUCTIONS
-        or inner.operation not in ("logical_not", "invert")
-        or not is_bool(inner)
-    ):
+    if kind not in BOOLEAN_REDUCTIONS or inner.operation not in ("logical_not", "invert") or not is_bool(inner):
         return None
     opposite = "all" if kind == "any" else "any"
     return replacement_like(

@@ -79,11 +79,7 @@ def rule_3_choice_of_truths(node: Node, context: MatchContext) -> Node | None:
     values = constant_value(if_true), constant_value(if_false)
     if not is_bool(node) or None in values or values[0] == values[1]:
         return None
-    return (
-        broadcast_like(condition, node.shape)
-        if values[0]
-        else replacement_like("logical_not", (condition,), node)
-    )
+    return broadcast_like(condition, node.shape) if values[0] else replacement_like("logical_not", (condition,), node)
 
 
 def bitwise_equivalent(node: Node) -> str:
@@ -144,11 +140,7 @@ def rule_8_truth_compared(node: Node, context: MatchContext) -> Node | None:
     if not is_bool(condition):
         return None
     is_same = bool(pair[2]) is (node.operation == "equal")
-    return (
-        broadcast_like(condition, node.shape)
-        if is_same
-        else replacement_like("logical_not", (condition,), node)
-    )
+    return broadcast_like(condition, node.shape) if is_same else replacement_like("logical_not", (condition,), node)
 
 
 @select_simplify_pass.rule(*INVERSE)
@@ -181,22 +173,10 @@ def is_lossless_cast(dtype: str, wider: str) -> bool:
     source, target = np.dtype(dtype), np.dtype(wider)
     if not np.can_cast(source, target, "safe"):
         return False
-    return not (
-        source.kind in "iu" and target.kind == "f" and source.itemsize * 8 > np.finfo(target).nmant + 1
-    )
+    return not (source.kind in "iu" and target.kind == "f" and source.itemsize * 8 > np.finfo(target).nmant + 1)
 
 
-EXACTLY_ROUNDED = (
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "sqrt",
-    "negative",
-    "absolute",
-    "square",
-    "reciprocal",
-)
+EXACTLY_ROUNDED = ("add", "subtract", "multiply", "divide", "sqrt", "negative", "absolute", "square", "reciprocal")
 
 
 @select_simplify_pass.rule("cast")
@@ -228,9 +208,7 @@ def rule_12_one_bound(node: Node, context: MatchContext) -> Node | None:
     if outer is None or outer[0].operation != node.operation:
         return None
     inner = split_constant_operand(outer[0])
-    if inner is None or (
-        is_float(node) and any(value == 0 or value != value for value in (inner[2], outer[2]))
-    ):
+    if inner is None or (is_float(node) and any(value == 0 or value != value for value in (inner[2], outer[2]))):
         return None  # the order decides which of two zeros is the larger one
     bound = max(inner[2], outer[2]) if node.operation == "maximum" else min(inner[2], outer[2])
     return replacement_like(node.operation, (inner[0], constant(bound, node.dtype)), node)

@@ -111,9 +111,7 @@ def rule_4_power_by_root(node: Node, context: MatchContext) -> Node | None:
 @strength_reduction_pass.rule("power")
 def rule_5_power_of_two(node: Node, context: MatchContext) -> Node | None:
     return (
-        replacement_like("exp2", (node.inputs[1],), node)
-        if is_float(node) and is_constant(node.inputs[0], 2)
-        else None
+        replacement_like("exp2", (node.inputs[1],), node) if is_float(node) and is_constant(node.inputs[0], 2) else None
     )
 
 
@@ -152,9 +150,7 @@ def shift_of(node: Node) -> int | None:
 def rule_9_quotient_by_shift(node: Node, context: MatchContext) -> Node | None:
     shift = shift_of(node)
     return (
-        None
-        if shift is None
-        else replacement_like("right_shift", (node.inputs[0], constant(shift, node.dtype)), node)
+        None if shift is None else replacement_like("right_shift", (node.inputs[0], constant(shift, node.dtype)), node)
     )
 
 
@@ -171,9 +167,7 @@ def rule_11_doubled(node: Node, context: MatchContext) -> Node | None:
     left, right = node.inputs
     doubled = left if is_constant(right, 2) else right if is_constant(left, 2) else None
     return (
-        replacement_like("add", (doubled, doubled), node)
-        if doubled is not None and KINDS[node.dtype] == "f"
-        else None
+        replacement_like("add", (doubled, doubled), node) if doubled is not None and KINDS[node.dtype] == "f" else None
     )
 
 
@@ -192,10 +186,6 @@ def rule_12_sigmoid(node: Node, context: MatchContext) -> Node | None:
             return None
         chain.append(chain[-1].inputs[0])
     x = chain[-1]
-    if (
-        condition.operation != "less"
-        or condition.inputs[0] is not x
-        or not is_constant(condition.inputs[1], 0)
-    ):
+    if condition.operation != "less" or condition.inputs[0] is not x or not is_constant(condition.inputs[1], 0):
         return None
     return replacement_like("sigmoid", (x,), node)

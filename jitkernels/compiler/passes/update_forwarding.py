@@ -70,9 +70,7 @@ def rule_5_written_as_it_is(node: Node, context: MatchContext) -> Node | None:
     array, value = node.inputs
     if value.operation != "view" or value.inputs[0] is not array:
         return None
-    same_region = is_same_region(
-        value.options["map"], value.shape, node.options["map"], node.options["extents"]
-    )
+    same_region = is_same_region(value.options["map"], value.shape, node.options["map"], node.options["extents"])
     return array if same_region else None
 
 

@@ -34,9 +34,7 @@ def with_checked_result(rule: Rule) -> Callable[[Node, MatchContext], Node | Non
         if not isinstance(replacement, Node):
             raise GraphError(f"rules: {name} returned {replacement!r} for {node!r}: expected a Node or None")
         if replacement.dtype != node.dtype or not same_shape(replacement.shape, node.shape):
-            raise GraphError(
-                f"rules: {name} returned {replacement!r} for {node!r}: expected the same dtype and shape"
-            )
+            raise GraphError(f"rules: {name} returned {replacement!r} for {node!r}: expected the same dtype and shape")
         return replacement
 
     return apply

@@ -120,12 +120,7 @@ def rule_1_view_of_elementwise(node: Node, plan: MotionPlan) -> None:
 
 def rule_2_view_of_cheap(node: Node, plan: MotionPlan) -> None:
     inner = node.inputs[0] if node.operation == "view" else node
-    if (
-        inner is node
-        or not is_elementwise(inner)
-        or id(node) in plan.requested
-        or id(inner) in plan.requested
-    ):
+    if inner is node or not is_elementwise(inner) or id(node) in plan.requested or id(inner) in plan.requested:
         return
     cost = SCALARS[inner.operation].cost if inner.operation in SCALARS else 1.0
     arrays = [operand for operand in inner.inputs if operand.ndim]
@@ -182,9 +177,7 @@ def apply_plan(graph: Graph, plan: MotionPlan) -> Graph:
         inputs = [new[id(operand)] for operand in node.inputs]
         requested = plan.requested.get(id(node))
         if requested is not None and is_elementwise(node):
-            new[id(node)] = build_requested(
-                node, [new[id(operand)] for operand in node.inputs], requested, plan
-            )
+            new[id(node)] = build_requested(node, [new[id(operand)] for operand in node.inputs], requested, plan)
         elif node.operation == "reshape" and (requested is not None or id(node.inputs[0]) in plan.requested):
             new[id(node)] = reshaped(inputs[0], plan.shape_of(node))
         elif node.operation == "view" and id(node.inputs[0]) in plan.requested:
@@ -205,10 +198,7 @@ def apply_plan(graph: Graph, plan: MotionPlan) -> Graph:
 
 def build_requested(node: Node, inputs: list[Node], requested: Requested, plan: MotionPlan) -> Node:
     """An elementwise node as it is requested, from its new operands."""
-    operands = [
-        plan.shown(operand, built, node, requested)
-        for operand, built in zip(node.inputs, inputs, strict=True)
-    ]
+    operands = [plan.shown(operand, built, node, requested) for operand, built in zip(node.inputs, inputs, strict=True)]
     return Node(node.operation, operands, node.dtype, requested.shape, node.options)
 
 

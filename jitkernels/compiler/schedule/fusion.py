@@ -88,9 +88,7 @@ def scheduled(
         additional = {}
         for cone in regions:
             additional |= cone.fusion_blockers
-        additional = {
-            id(last): last for last in (finishing.last(node_, materialized) for node_ in additional.values())
-        }
+        additional = {id(last): last for last in (finishing.last(node_, materialized) for node_ in additional.values())}
         if not additional:
             for cone in regions:
                 additional |= cone.recompute_blockers
@@ -167,9 +165,7 @@ def _computed_twice(made: Iterable[FusionRegion]) -> dict[int, Node]:
     for number, cone in enumerate(listed):
         domains[number] = _domain(cone)
         for node in cone.nodes:
-            costs[id(node)] = op_cost.own_cost(node) + sum(
-                costs.get(id(operand), 0.0) for operand in {*node.inputs}
-            )
+            costs[id(node)] = op_cost.own_cost(node) + sum(costs.get(id(operand), 0.0) for operand in {*node.inputs})
             if node is not cone.root:
                 owners.setdefault(id(node), set()).add(number)
     result: dict[int, Node] = {}
@@ -300,9 +296,7 @@ def _add_to_nest(
             step, store, {key for key, at in step_of.items() if at == i}, materialized
         ):
             continue
-        if id(store.target) in shared and any(
-            _is_read_elsewhere(other, store, shared) for other in step.stores
-        ):
+        if id(store.target) in shared and any(_is_read_elsewhere(other, store, shared) for other in step.stores):
             continue
         if not step.columns:
             step.columns = columns
@@ -324,9 +318,7 @@ def _is_read_elsewhere(reader: Store, store: Store, shared: dict[int, Node]) -> 
     """Return whether an output of a nest reads the memory of another one except at the element that is stored then."""
     memory = memory_of(store.target, shared)
     at_once = (
-        store.region is None
-        and reader.order == store.order
-        and not (reader.cone.reductions or store.cone.reductions)
+        store.region is None and reader.order == store.order and not (reader.cone.reductions or store.cone.reductions)
     )
     identity_key = {access_map.key_of(access_map.identity(reader.cone.root.ndim))}
     return any(
@@ -335,9 +327,7 @@ def _is_read_elsewhere(reader: Store, store: Store, shared: dict[int, Node]) -> 
     )
 
 
-def _is_fusible_with_producer(
-    nest: Nest, store: Store, nest_outputs: set[int], materialized: set[int]
-) -> bool:
+def _is_fusible_with_producer(nest: Nest, store: Store, nest_outputs: set[int], materialized: set[int]) -> bool:
     """Return whether an output can read other outputs of the same nest from registers, at the same access map."""
     stores = {id(store.target): store for store in nest.stores}
     needed = [key for key in store.cone.leaves if key in nest_outputs]

@@ -188,9 +188,9 @@ class FusionRegion:
             if node is self.root or costs[id(node)] < COSTLY or node.operation in ("view", "reduce"):
                 continue
             access_maps = [*self.places[id(node)].values()]
-            several = len(access_maps) > 1 and len(
-                {loops_of(access_map) for access_map in access_maps}
-            ) < len(access_maps)
+            several = len(access_maps) > 1 and len({loops_of(access_map) for access_map in access_maps}) < len(
+                access_maps
+            )
             if (several and not self._are_parts(access_maps)) or any(
                 self._repeated(loops_of(access_map), dimensions) for access_map in access_maps
             ):
@@ -223,13 +223,10 @@ class FusionRegion:
         read: dict[int, frozenset[int]] = {key: frozenset([key]) for key in self.arrays}
         for node in self.nodes:
             by_reads = sorted(
-                {id(operand): operand for operand in node.inputs}.values(),
-                key=lambda one: -len(read.get(id(one), ())),
+                {id(operand): operand for operand in node.inputs}.values(), key=lambda one: -len(read.get(id(one), ()))
             )
             for one in by_reads:
-                all_read: frozenset[int] = frozenset().union(
-                    *(read.get(id(other), ()) for other in node.inputs)
-                )
+                all_read: frozenset[int] = frozenset().union(*(read.get(id(other), ()) for other in node.inputs))
                 if len(all_read) > most and len(read[id(one)]) > 1:
                     base = one
                     while base.operation in ("view", "cast") and id(base.inputs[0]) in self.inside:

@@ -79,9 +79,7 @@ def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> d
         if [step for step in steps if id(product.node) in read_by(step)] != [nest]:
             continue
         where = {access_map.key_of(access_map.identity(product.node.ndim))}
-        if any(
-            cone.reductions or {*cone.places.get(id(product.node), where)} != where for cone in nest.cones
-        ):
+        if any(cone.reductions or {*cone.places.get(id(product.node), where)} != where for cone in nest.cones):
             continue
         for store in nest.stores:
             root = store.cone.root

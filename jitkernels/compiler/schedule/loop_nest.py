@@ -57,8 +57,7 @@ class Nest:
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, whatever the sizes are."""
         return all(
-            builder.is_unwritten(cone.root)
-            or any(symbolic_dims.same(extent, 0) for extent in cone.root.shape)
+            builder.is_unwritten(cone.root) or any(symbolic_dims.same(extent, 0) for extent in cone.root.shape)
             for cone in self.cones
         )
 
@@ -108,9 +107,7 @@ class Nest:
             if id(node) in read or id(node) in written:
                 moved += np.dtype(node.dtype).itemsize
             found[key] = steps, nodes, moved
-        parts = [
-            steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()
-        ]
+        parts = [steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()]
         most_now = max(map(symbolic_dims.value_of, parts), default=0)
         return sum((part for part in parts if LITTLE * symbolic_dims.value_of(part) >= most_now), 0)
 
@@ -139,11 +136,7 @@ class Nest:
     @property
     def widest(self) -> int:
         """Bytes of the widest element that is read or written."""
-        return max(
-            np.dtype(node.dtype).itemsize
-            for cone in self.cones
-            for node in (cone.root, *cone.leaves.values())
-        )
+        return max(np.dtype(node.dtype).itemsize for cone in self.cones for node in (cone.root, *cone.leaves.values()))
 
     @property
     def row_now(self) -> int:
@@ -172,8 +165,6 @@ class Nest:
 def _reduced(nodes: list[Node]) -> list[Number]:
     """How many elements the reductions among nodes take, those over the same extents once."""
     shapes = [
-        [node.inputs[0].shape[axis] for axis in node.options["axes"]]
-        for node in nodes
-        if node.operation == "reduce"
+        [node.inputs[0].shape[axis] for axis in node.options["axes"]] for node in nodes if node.operation == "reduce"
     ]
     return [*{symbolic_dims.key_of_shape(shape): symbolic_dims.product(shape) for shape in shapes}.values()]

@@ -38,11 +38,7 @@ def lowered(graph: Graph) -> Graph:
 
 
 def _as_sum(node: Node) -> Node:
-    if (
-        node.operation != "matmul"
-        or node.dtype == "float16"
-        or any(same(extent, 0) for extent in node.inputs[0].shape)
-    ):
+    if node.operation != "matmul" or node.dtype == "float16" or any(same(extent, 0) for extent in node.inputs[0].shape):
         return node
     rows, columns = node.shape[-2:]
     left, right = node.inputs
@@ -52,9 +48,7 @@ def _as_sum(node: Node) -> Node:
         return node if inputs == node.inputs else node.with_inputs(inputs)
     transposed = builder.transpose(right, [*range(right.ndim - 2), right.ndim - 1, right.ndim - 2])
     terms = builder.elementwise(
-        "multiply",
-        builder.expand_dims(left, [left.ndim - 1]),
-        builder.expand_dims(transposed, [transposed.ndim - 2]),
+        "multiply", builder.expand_dims(left, [left.ndim - 1]), builder.expand_dims(transposed, [transposed.ndim - 2])
     )
     return builder.reduce("sum" if node.dtype != "bool" else "any", terms, [terms.ndim - 1])
 
@@ -106,9 +100,7 @@ def _is_fortran_ordered(node: Node) -> bool:
     if strides is None:
         return False
     order = [*range(node.ndim - 2), node.ndim - 1, node.ndim - 2]
-    return symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(
-        builder.contiguous(node.shape, order)
-    )
+    return symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape, order))
 
 
 @record
@@ -126,9 +118,7 @@ class Product:
         from jitkernels.attrs.matmul import MatMulAttr
 
         m, n, k = (symbolic_dims.value_of(size) for size in self.sizes)
-        return MatMulAttr(
-            m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype
-        )
+        return MatMulAttr(m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype)
 
     @unlocked_cached_property
     def choice(self) -> "Choice | None":
@@ -211,9 +201,7 @@ def factors(nodes: Iterable[Node]) -> set[int]:
     results: set[int] = set()
     for node in nodes:
         if node.operation in ("matmul", "kernel"):
-            results |= {
-                id(operand) for operand in (operands(node)[0] if node.operation == "matmul" else node.inputs)
-            }
+            results |= {id(operand) for operand in (operands(node)[0] if node.operation == "matmul" else node.inputs)}
     return results
 
 

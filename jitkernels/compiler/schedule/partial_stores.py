@@ -47,11 +47,7 @@ def partial_stores_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
     if node.operation == "scatter":
         base, value, *indices = node.inputs
         axis = node.options["axis"]
-        options = {
-            "axis": axis,
-            "extents": base.shape[axis : axis + len(indices)],
-            "adds": access_map.adds(node),
-        }
+        options = {"axis": axis, "extents": base.shape[axis : axis + len(indices)], "adds": access_map.adds(node)}
         placed = Node("placed", (value, *indices), value.dtype, value.shape, options)
         return [(copied(base, node.shape), None), (placed, BY_NUMBERS)]
     axis, start = node.options["axis"], 0

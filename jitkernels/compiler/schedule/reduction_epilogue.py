@@ -42,10 +42,7 @@ class ReductionEpilogues:
 
     def _is_epilogue(self, reader: Node, made: Node) -> bool:
         """Return whether a node is a cheap elementwise function of `made` and available arrays."""
-        if (
-            not OPERATIONS[reader.operation].is_elementwise
-            or op_cost.own_cost(reader) >= fusion_region.COSTLY
-        ):
+        if not OPERATIONS[reader.operation].is_elementwise or op_cost.own_cost(reader) >= fusion_region.COSTLY:
             return False
         if NUMBERS[reader.dtype].size > NUMBERS[made.dtype].size:
             return False
@@ -64,9 +61,7 @@ def shows_each_once(node: Node, base: Node) -> bool:
     """Return whether a view shows each element of its base exactly once."""
     if node.operation != "view" or not all(same(first, 0) for first, _ in node.options["map"]):
         return False
-    coefficients = [
-        (steps, extent) for (_, steps), extent in zip(node.options["map"], base.shape, strict=True)
-    ]
+    coefficients = [(steps, extent) for (_, steps), extent in zip(node.options["map"], base.shape, strict=True)]
     if any(len(steps) > 1 or not (steps or same(extent, 1)) for steps, extent in coefficients):
         return False
     shown = {steps[0][0]: extent for steps, extent in coefficients if steps and same(steps[0][1], 1)}

@@ -79,10 +79,7 @@ def bodies_of(flow: Node, strides: Sequence[Strides | None]) -> dict[int, Body]:
 
 
 def _add(
-    bodies: dict[int, Body],
-    graph: Graph,
-    argument_strides: Sequence[Strides | None],
-    targets: Mapping[int, int],
+    bodies: dict[int, Body], graph: Graph, argument_strides: Sequence[Strides | None], targets: Mapping[int, int]
 ) -> None:
     """Plan a region and those inside. `targets`: by the number of an output, the input whose memory it has."""
     strides: dict[int, Strides | None] = {
@@ -110,9 +107,7 @@ def _add(
         read = {
             id(operand) for node in nodes if not any(node is a for a in arrays) for operand in node.inputs
         } | outputs
-        group = (
-            _group(arrays, [node for node in arrays if id(node) in read], home, strides) if arrays else None
-        )
+        group = _group(arrays, [node for node in arrays if id(node) in read], home, strides) if arrays else None
         body.stages.append((direct, group))
         for node in group.given if group else ():
             base = home.get(id(node))
@@ -138,9 +133,7 @@ def _strides_of(node: Node, strides: Mapping[int, Strides | None]) -> Strides | 
     return None
 
 
-def _stages(
-    nodes: Sequence[Node], read: Mapping[int, list[Node]], home: Mapping[int, Node]
-) -> dict[int, int]:
+def _stages(nodes: Sequence[Node], read: Mapping[int, list[Node]], home: Mapping[int, Node]) -> dict[int, int]:
     """The stage of each node: nests behind the scalars they read, and behind the readers of what they overwrite."""
     earliest: dict[int, int] = {}
     while True:
@@ -188,12 +181,7 @@ def _delay(
     changed_here |= {id(array) for array in home.values()}
     for node in reversed(nodes):
         source = node.inputs[0] if node.operation == "view" else node
-        if (
-            source.operation == "parameter"
-            and node is not source
-            and id(source) not in changed_here
-            and read[id(node)]
-        ):
+        if source.operation == "parameter" and node is not source and id(source) not in changed_here and read[id(node)]:
             latest = min(stages[id(reader)] - is_direct(reader) for reader in read[id(node)])
             stages[id(node)] = max(stages[id(node)], latest)
 
@@ -217,10 +205,7 @@ def _refuse_twice(flow: Node) -> None:
 
 
 def _group(
-    nodes: Sequence[Node],
-    roots: Sequence[Node],
-    home: Mapping[int, Node],
-    strides: Mapping[int, Strides | None],
+    nodes: Sequence[Node], roots: Sequence[Node], home: Mapping[int, Node], strides: Mapping[int, Strides | None]
 ) -> Group:
     """The graph of some nodes, of which `roots` are read elsewhere."""
     new: dict[int, Node] = {}
@@ -240,20 +225,14 @@ def _group(
 
     for node in nodes:
         new[id(node)] = node.with_inputs([mapped(operand) for operand in node.inputs])
-    versions = {
-        id(home_array(captured)): captured for captured in taken
-    }  # versions of an array share its memory
+    versions = {id(home_array(captured)): captured for captured in taken}  # versions of an array share its memory
     writes = [
-        (mapped(versions.get(id(home[id(node)]), home[id(node)])), new[id(node)])
-        for node in roots
-        if id(node) in home
+        (mapped(versions.get(id(home[id(node)]), home[id(node)])), new[id(node)]) for node in roots if id(node) in home
     ]
     outputs = [node for node in roots if id(node) not in home]
     written = [node for node in roots if id(node) in home]
     dense_outputs = frozenset(range(len(outputs)))  # readers expect them in C order
-    graph = Graph(
-        tuple(inputs), tuple(new[id(node)] for node in outputs), tuple(writes), in_rows=dense_outputs
-    )
+    graph = Graph(tuple(inputs), tuple(new[id(node)] for node in outputs), tuple(writes), in_rows=dense_outputs)
     return Group(graph, taken, [*outputs, *written])
 
 

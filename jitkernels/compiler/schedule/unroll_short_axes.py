@@ -76,9 +76,7 @@ def _arg_extreme(kind: str, parts: list[Node]) -> Node:
         better = elementwise("less" if kind == "argmin" else "greater", part, best)
         if is_float:
             is_new_nan = elementwise(
-                "logical_and",
-                elementwise("isnan", part),
-                elementwise("logical_not", elementwise("isnan", best)),
+                "logical_and", elementwise("isnan", part), elementwise("logical_not", elementwise("isnan", best))
             )
             better = elementwise("logical_or", better, is_new_nan)
         where = elementwise("where", better, builder.constant(index, "int64"), where)
@@ -92,9 +90,7 @@ def _split(node: Node, input_ids: frozenset[int], memo: Known) -> Node:
         return node
     cone = FusionRegion(node, input_ids)
     loops = frozenset(range(node.ndim))
-    loops_read = [
-        access_map.loops_of(index_map) for key in cone.leaves for index_map in cone.places[key].values()
-    ]
+    loops_read = [access_map.loops_of(index_map) for key in cone.leaves for index_map in cone.places[key].values()]
     if not cone.reductions and all(loops_ in (loops, frozenset()) for loops_ in loops_read):
         return node
     parts = []
@@ -120,9 +116,7 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
             return mapped(current.inputs[0], operand_access_map(current, 0, where), extents)
         used = sorted(access_map.loops_of(where))
         if len(used) < len(extents):  # loop-invariant values are computed without that loop
-            own = tuple(
-                (start, tuple((used.index(loop), step) for loop, step in steps)) for start, steps in where
-            )
+            own = tuple((start, tuple((used.index(loop), step) for loop, step in steps)) for start, steps in where)
             result = mapped(current, own, tuple(extents[loop] for loop in used))
             return builder.view(result, tuple((0, ((loop, 1),)) for loop in used), extents)
         if current.operation == "iota":
@@ -133,10 +127,7 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
                 (
                     start,
                     tuple(
-                        (
-                            len(extents) + loop - access_map.INNER if loop >= access_map.INNER else loop,
-                            step,
-                        )
+                        (len(extents) + loop - access_map.INNER if loop >= access_map.INNER else loop, step)
                         for loop, step in steps
                     ),
                 )
@@ -146,17 +137,14 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
             source = mapped(current.inputs[0], inner, (*extents, *over))
             source = builder.broadcast_to(source, (*extents, *over))
             new = tuple(range(len(extents), len(extents) + len(axes)))
-            return Node(
-                "reduce", (source,), current.dtype, extents, {"kind": current.options["kind"], "axes": new}
-            )
+            return Node("reduce", (source,), current.dtype, extents, {"kind": current.options["kind"], "axes": new})
         if current.operation == "cast" or OPERATIONS[current.operation].is_elementwise:
             inputs = [
                 mapped(operand, operand_access_map(current, i, where), extents)
                 for i, operand in enumerate(current.inputs)
             ]
             inputs = [
-                builder.broadcast_to(operand, extents) if current.operation == "cast" else operand
-                for operand in inputs
+                builder.broadcast_to(operand, extents) if current.operation == "cast" else operand for operand in inputs
             ]
             return Node(current.operation, inputs, current.dtype, extents, current.options)
         return builder.view(current, where, extents)

@@ -21,16 +21,11 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
     last_read: dict[int, int] = {}
     for position, node in enumerate(roots):
         leaves = (
-            [leaf for cone, _ in made[id(node)] for leaf in cone.leaves]
-            if id(node) in made
-            else map(id, _read(node))
+            [leaf for cone, _ in made[id(node)] for leaf in cone.leaves] if id(node) in made else map(id, _read(node))
         )
         for leaf in leaves:
             last_read[leaf] = position
-    input_ids, written = (
-        {id(node) for node in graph.inputs},
-        {id(target): target for target, _ in graph.writes},
-    )
+    input_ids, written = ({id(node) for node in graph.inputs}, {id(target): target for target, _ in graph.writes})
     outputs = {id(node) for node in graph.outputs}
     final: dict[int, Node] = {}
     for target, value in graph.writes:
@@ -44,16 +39,11 @@ def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node
     for position, node in enumerate(roots):
         if access_map.changes(node):
             base = node.inputs[0]
-            is_external = (
-                id(base) in input_ids or id(base) in outputs or id(base) in targets
-            )  # written at the end
+            is_external = id(base) in input_ids or id(base) in outputs or id(base) in targets  # written at the end
             is_owned = id(base) in made and not is_external
             is_final = id(base) in written and final.get(id(node)) is base
             if id(base) in shared:
-                is_owned = (
-                    final.get(id(node)) is memory_of(base, shared)
-                    or memory_of(base, shared) not in graph.inputs
-                )
+                is_owned = final.get(id(node)) is memory_of(base, shared) or memory_of(base, shared) not in graph.inputs
             is_local = id(base) not in outputs and id(node) not in outputs
             fits = id(node) not in factors or matrix_ops.is_dense(memory_of(base, shared))
             if (is_owned or is_final) and last_read.get(id(base), -1) <= position and is_local and fits:
@@ -136,9 +126,7 @@ def _is_disjoint(access_map: IndexMap, target: IndexMap, root: Node) -> bool:
     return False
 
 
-def _limits(
-    dim_map: tuple[Number, tuple[tuple[int, Number], ...]], root: Node
-) -> tuple[Number, Number] | None:
+def _limits(dim_map: tuple[Number, tuple[tuple[int, Number], ...]], root: Node) -> tuple[Number, Number] | None:
     """The first and the last index in a dimension; None if it is not affine in one loop with a positive step."""
     start, steps = dim_map
     if not steps:

@@ -43,22 +43,17 @@ def with_aligned_matrices(graph: Graph) -> Graph:
 
 def _products(flow: Node, indices: Iterable[int]) -> int:
     """The approximate number of products of a flow's operands with vectors."""
-    first = (
-        3 if flow.operation == "loop" and flow.options["counts"] else 1 if flow.operation == "branch" else 0
-    )
+    first = 3 if flow.operation == "loop" and flow.options["counts"] else 1 if flow.operation == "branch" else 0
     shift = 1 if first == 3 else 0
     total = 0
     for region in regions_of(flow):
         matrix_ids = {id(region.inputs[index_ - first + shift]) for index_ in indices if index_ >= first}
         for node in region:
             if is_control_flow(node):
-                total += _products(
-                    node, [i for i, operand in enumerate(node.inputs) if id(operand) in matrix_ids]
-                )
+                total += _products(node, [i for i, operand in enumerate(node.inputs) if id(operand) in matrix_ids])
             elif node.operation == "matmul" and any(same(extent, 1) for extent in node.shape):
                 total += sum(
-                    id(operand) in matrix_ids or _is_transpose_of(operand, matrix_ids)
-                    for operand in node.inputs
+                    id(operand) in matrix_ids or _is_transpose_of(operand, matrix_ids) for operand in node.inputs
                 )
     return total * (symbolic_dims.value_of(trip_count_of(flow)) if flow.operation == "loop" else 1)
 

@@ -105,9 +105,7 @@ class Wide:
                 _broadcastable(operand, node.ndim) if is_wide else operand
                 for operand, is_wide in zip(inputs, wide, strict=True)
             ]
-            batched = Node(
-                node.operation, operands, node.dtype, (self.block.rounds, *node.shape), node.options
-            )
+            batched = Node(node.operation, operands, node.dtype, (self.block.rounds, *node.shape), node.options)
         else:
             return None
         if batched is not None:
@@ -140,10 +138,7 @@ class Wide:
             first, factor = found
             iteration_dim = ((0, factor * self.block.step),) if factor else ()
             dims.append(
-                (
-                    first + factor * self.block.begin,
-                    (*iteration_dim, *((loop + 1, step) for loop, step in steps)),
-                )
+                (first + factor * self.block.begin, (*iteration_dim, *((loop + 1, step) for loop, step in steps)))
             )
         return builder.view(source, tuple(dims), (self.block.rounds, *node.shape))
 
@@ -191,9 +186,7 @@ def _of_loop(node: Node, scope: Scope) -> Node:
     trip_count = (end - begin) * parts.step
     if symbolic_dims.is_moving(trip_count):
         return node
-    if (symbolic_dims.least_of(trip_count) or 0) < 1 or not any(
-        one.operation == "matmul" for one in parts.body
-    ):
+    if (symbolic_dims.least_of(trip_count) or 0) < 1 or not any(one.operation == "matmul" for one in parts.body):
         return node
     wide = Wide(parts, parts.captured, Block(begin, parts.step, trip_count))
     invariants = [(root, wide.known[id(root)]) for root in wide.roots if id(root) not in wide.varying]
@@ -229,19 +222,11 @@ def _strip_mined(parts: Parts, whole: Block, scope: Scope) -> Node:
     wide = Wide(parts, captured, block)
     induction = Extent({(Atom(count),): 1}, scope)
     row = (induction - block.begin) * block.step
-    limits = [
-        builder.extent(block.begin),
-        builder.extent(block.begin + block.step * block_length),
-        parts.limits[2],
-    ]
+    limits = [builder.extent(block.begin), builder.extent(block.begin + block.step * block_length), parts.limits[2]]
     inner = _with_batched_values(
         parts, limits, carried, captured, [(root, wide.known[id(root)], (row,)) for root in wide.roots]
     )
-    left = elementwise(
-        "minimum",
-        builder.constant(BLOCK, "int64"),
-        builder.extent(whole.rounds - BLOCK * (number + 1)),
-    )
+    left = elementwise("minimum", builder.constant(BLOCK, "int64"), builder.extent(whole.rounds - BLOCK * (number + 1)))
     parameters = [parameter("int64", (), 0, f"{count}b"), *carried, block_length_parameter, *captured]
     options = {
         "counts": True,

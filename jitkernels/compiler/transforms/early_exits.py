@@ -41,9 +41,7 @@ def last_branch(loop: Node, order: list[Node]) -> Node | None:
     branch = computed[-1] if computed else None
     if branch is None or branch.operation != "branch" or branch in body.outputs:
         return None
-    if any(
-        node.inputs[0] is branch and node not in body.outputs and node not in body.checks for node in results
-    ):
+    if any(node.inputs[0] is branch and node not in body.outputs and node not in body.checks for node in results):
         return None
     return branch if any(is_left(loop, branch, name) for name in ("yes", "no")) else None
 

@@ -36,9 +36,7 @@ def of(loop: Node, moving: Collection[int]) -> Conflict | None:
         if not parameter.ndim or i in moving:
             continue
         versions, writes = _writes(parameter, body.outputs[i])
-        dims_along = [
-            d for d in range(parameter.ndim) if all(write.inputs[2 + d] is count for write in writes)
-        ]
+        dims_along = [d for d in range(parameter.ndim) if all(write.inputs[2 + d] is count for write in writes)]
         for node in nodes if writes and dims_along else ():
             if node.operation != "gather" or node.ndim or id(node.inputs[0]) not in versions:
                 continue

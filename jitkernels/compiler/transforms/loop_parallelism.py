@@ -45,9 +45,7 @@ class _Reader:
     def region(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
         """Return the abstract values of a region's outputs, for those of its parameters."""
         known: Known = {
-            id(node): argument
-            for node, argument in zip(graph.inputs, arguments, strict=True)
-            if argument is not None
+            id(node): argument for node, argument in zip(graph.inputs, arguments, strict=True) if argument is not None
         }
         for node in graph:
             if id(node) not in known:
@@ -156,9 +154,7 @@ def _combined(node: Node, operands: Sequence[Any]) -> Row | None:
     left, right = operands
     if node.dtype != "int64" or isinstance(left, Row) == isinstance(right, Row):
         return None
-    row, number = (
-        (left, _number(node.inputs[1])) if isinstance(left, Row) else (right, _number(node.inputs[0]))
-    )
+    row, number = (left, _number(node.inputs[1])) if isinstance(left, Row) else (right, _number(node.inputs[0]))
     if number is None:
         return None
     if node.operation == "add":

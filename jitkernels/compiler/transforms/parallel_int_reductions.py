@@ -61,9 +61,7 @@ class _Chain:
                 if not any(node is check for check in self.region.checks):
                     raise _OtherError
                 self.joined.is_checked = True
-        other_outputs = [
-            value for value in (*self.region.outputs, *self.region.checks) if value is not output
-        ]
+        other_outputs = [value for value in (*self.region.outputs, *self.region.checks) if value is not output]
         if (
             any(id(other) in self.values for other in other_outputs)
             or sum(value is output for value in self.region.outputs) > 1
@@ -83,9 +81,7 @@ class _Chain:
                 node = self._chosen(node)
             elif node.operation in JOINED and node.dtype == "int64":
                 self._note(JOINED[node.operation])
-                node = self._one(
-                    node.inputs[:1] if node.operation == "subtract" else node.inputs, node.inputs
-                )
+                node = self._one(node.inputs[:1] if node.operation == "subtract" else node.inputs, node.inputs)
             else:
                 raise _OtherError
 
@@ -112,9 +108,7 @@ class _Chain:
             if any(condition.inputs[parameter_index] in node.inputs for node in condition):
                 raise _OtherError
             body = options["body"]
-            _Chain(body, body.inputs[parameter_index], self.joined, self.loop_variant).follow(
-                body.outputs[index]
-            )
+            _Chain(body, body.inputs[parameter_index], self.joined, self.loop_variant).follow(body.outputs[index])
             return before
         if id(flow.inputs[0]) in self.leads:
             return self._compared(flow, index)
@@ -122,9 +116,7 @@ class _Chain:
         operand_index = [operand is before for operand in flow.inputs].index(True) - 1
         for name in SIDES:
             side = options[name]
-            _Chain(side, side.inputs[operand_index], self.joined, self.loop_variant).follow(
-                side.outputs[index]
-            )
+            _Chain(side, side.inputs[operand_index], self.joined, self.loop_variant).follow(side.outputs[index])
         return before
 
     def _chosen(self, node: Node) -> Node:
@@ -151,20 +143,15 @@ class _Chain:
         condition = branch.inputs[0]
         before = self._one(condition.inputs, condition.inputs)
         outer = {
-            name: dict(zip(map(id, branch.options[name].inputs), branch.inputs[1:], strict=True))
-            for name in SIDES
+            name: dict(zip(map(id, branch.options[name].inputs), branch.inputs[1:], strict=True)) for name in SIDES
         }
         chosen: list[Node] = []
         for name in SIDES:
             output = branch.options[name].outputs[index]
-            chosen += [
-                parameter for parameter in condition.inputs if _are_congruent(parameter, output, outer[name])
-            ][:1]
-            uses = [
-                user
-                for user in branch.options[name]
-                if any(outer[name].get(id(i)) is before for i in user.inputs)
+            chosen += [parameter for parameter in condition.inputs if _are_congruent(parameter, output, outer[name])][
+                :1
             ]
+            uses = [user for user in branch.options[name] if any(outer[name].get(id(i)) is before for i in user.inputs)]
             others = [output for i, output in enumerate(branch.options[name].outputs) if i != index]
             if uses or any(outer[name].get(id(other)) is before for other in others):
                 raise _OtherError

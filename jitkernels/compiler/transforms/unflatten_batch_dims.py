@@ -50,8 +50,7 @@ def _made(node: Node, inputs: list[Node], symbols: Dimensions) -> Node:
         return builder.view(inputs[0], _map(node, symbols), shape)
     if OPERATIONS[operation].is_elementwise or operation == "cast":
         operands = [
-            _aligned(old, operand, node.shape, symbols)
-            for old, operand in zip(node.inputs, inputs, strict=True)
+            _aligned(old, operand, node.shape, symbols) for old, operand in zip(node.inputs, inputs, strict=True)
         ]
         return Node(operation, operands, node.dtype, shape, node.options)
     if operation in ALONG:
@@ -91,9 +90,7 @@ def whole(extent: Number, symbols: Dimensions) -> Number:
                 raise UnknownError("a quotient of flattened dimensions")
             dims = symbols.get(atom.text)
             term = term * (
-                symbolic_dims.made({(atom,): 1}, extent.scope)
-                if dims is None
-                else symbolic_dims.product(dims)
+                symbolic_dims.made({(atom,): 1}, extent.scope) if dims is None else symbolic_dims.product(dims)
             )
         total = total + term
     return total

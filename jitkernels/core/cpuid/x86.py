@@ -200,16 +200,12 @@ def _intel(family: int, model: int, has: Mapping[str, bool]) -> str:
 
 def host() -> tuple[str, dict[str, bool]]:
     """The name and the features of this CPU. Raises OSError where executable memory is denied."""
-    memory = mmap.mmap(
-        -1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
-    )
+    memory = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
     memory.write(CPUID.ljust(64, b"\xcc") + XGETBV)
     view = ctypes.c_char.from_buffer(memory)
     address = ctypes.addressof(view)
     system = ctypes.CDLL(None, use_errno=True)
-    if system.mprotect(
-        ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), mmap.PROT_READ | mmap.PROT_EXEC
-    ):
+    if system.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "no memory for code")
     words = (ctypes.c_uint32 * 4)()
     cpuid = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address)

@@ -89,8 +89,4 @@ def stretched(own: int, d: int, extent: int) -> int:
     return 1
 
 
-FUNCTIONS = (
-    broadcast,
-    as_one,
-    stretched,
-)
+FUNCTIONS = (broadcast, as_one, stretched)

@@ -99,9 +99,7 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         turned = 0
         if within == 0 and last > 0:
             across = load(own, 8 * (Operand.STRIDES + last - 1))
-            beside = min(
-                load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length
-            )
+            beside = min(load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length)
             turned = same and across == item and length >= SQUARE and beside >= SQUARE
             if plain or turned or beside > length:
                 steps = beside
@@ -201,11 +199,4 @@ def in_squares(own: int, beside: int, item: int, reading: int, first: int, some:
     return 0
 
 
-FUNCTIONS = (
-    pair_of,
-    target_of,
-    collapse,
-    transfer,
-    elements_of,
-    in_squares,
-)
+FUNCTIONS = (pair_of, target_of, collapse, transfer, elements_of, in_squares)

@@ -201,11 +201,4 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
     return 1
 
 
-FUNCTIONS = (
-    in_blocks,
-    block_of,
-    turned_bytes,
-    lies_across,
-    period_of,
-    one_block,
-)
+FUNCTIONS = (in_blocks, block_of, turned_bytes, lies_across, period_of, one_block)

@@ -48,7 +48,4 @@ def in_vectors(pair: int, to: int, to_step: int, start: int, step: int, count: i
     return each(pair, to + whole * to_step, to_step, start + whole * step, step, count - whole)
 
 
-FUNCTIONS = (
-    copy_run,
-    in_vectors,
-)
+FUNCTIONS = (copy_run, in_vectors)

@@ -150,9 +150,7 @@ def turned_along(own: int, out: int, pair: int) -> int:
     if load(out, 8 * (Operand.EXTENTS + last)) < SQUARE:
         return -1
     d = last - 1
-    while d >= 0 and (
-        load(own, 8 * (Operand.STRIDES + d)) != item or load(out, 8 * (Operand.EXTENTS + d)) < SQUARE
-    ):
+    while d >= 0 and (load(own, 8 * (Operand.STRIDES + d)) != item or load(out, 8 * (Operand.EXTENTS + d)) < SQUARE):
         d -= 1
     return d
 

@@ -160,13 +160,4 @@ def served(table: int, slots: int, frame: int) -> int:
     return with_results(table, slots, frame, context)
 
 
-FUNCTIONS = (
-    jk_launch,
-    jk_everyday,
-    sorted_call,
-    part,
-    plain,
-    sorted_into,
-    general,
-    served,
-)
+FUNCTIONS = (jk_launch, jk_everyday, sorted_call, part, plain, sorted_into, general, served)

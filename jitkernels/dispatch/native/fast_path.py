@@ -235,10 +235,7 @@ def alike(array: int, descr: int, dimensions: int, extents: int, flags: int) -> 
 
 def lies(array: int, dimensions: int, extents: int, flags: int) -> int:
     """Whether an array has these extents and flags."""
-    if (
-        load32(array, Offset.ARRAY_FLAGS) & flags != flags
-        or load32(array, Offset.ARRAY_DIMENSIONS) != dimensions
-    ):
+    if load32(array, Offset.ARRAY_FLAGS) & flags != flags or load32(array, Offset.ARRAY_DIMENSIONS) != dimensions:
         return 0
     own = load(array, Offset.ARRAY_EXTENTS)
     for d in range(dimensions):

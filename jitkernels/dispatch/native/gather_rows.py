@@ -62,8 +62,4 @@ def replaced(own: int, place: int) -> int:
     return 0
 
 
-FUNCTIONS = (
-    pick_rows,
-    buffered,
-    replaced,
-)
+FUNCTIONS = (pick_rows, buffered, replaced)

@@ -110,13 +110,7 @@ def bring_all() -> None:
 
 
 def context(
-    parameters: Sequence[Parameter],
-    words: Sequence[int],
-    *,
-    entry: int,
-    python: object,
-    slow: object,
-    long: bool,
+    parameters: Sequence[Parameter], words: Sequence[int], *, entry: int, python: object, slow: object, long: bool
 ) -> "np.ndarray[Any, np.dtype[np.int64]]":
     """The words of a context: which arguments the launcher accepts and what it calls.
 
@@ -158,9 +152,7 @@ def set_countdown(words: "np.ndarray[Any, np.dtype[np.int64]]", calls: int) -> N
     words[Context.COUNTDOWN] = calls
 
 
-def replace(
-    words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]"
-) -> None:
+def replace(words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
     """Let a context call the code of another one of the same arrays; its fallback stays."""
     for word in (Context.ENTRY, Context.LONG, Context.PYTHON, Context.CALL):
         words[word] = other[word]

@@ -46,8 +46,7 @@ class _CheckWriter:
         other, go = f"o{self.count}", f"g{self.count}"
         self.lines.append(f"  br i1 {same}, label %{go}, label %{other}, !prof !0\n{other}:")
         own, words = (
-            self.compute(f"and i64 {self.load('i64', dtype, DTYPE_WORD)}, {DTYPE_MASK}")
-            for dtype in (actual, expected)
+            self.compute(f"and i64 {self.load('i64', dtype, DTYPE_WORD)}, {DTYPE_MASK}") for dtype in (actual, expected)
         )
         equal = self.compute(f"icmp eq i64 {own}, {words}")
         self.lines.append(f"  br i1 {equal}, label %{go}, label %no\n{go}:")
@@ -131,14 +130,10 @@ def _check_array(writer: _CheckWriter, number: int, dimensions: int, output: boo
     for i in range(dimensions):
         want = writer.load("i64", "%context", record + 8 * (ArrayRecord.EXTENTS + i))
         writer.require(writer.compute(f"icmp eq i64 {writer.load('i64', extents, 8 * i)}, {want}"))
-    return writer.load("i64", array, Offset.ARRAY_DATA), writer.load(
-        "i64", "%context", record + 8 * ArrayRecord.BYTES
-    )
+    return writer.load("i64", array, Offset.ARRAY_DATA), writer.load("i64", "%context", record + 8 * ArrayRecord.BYTES)
 
 
-def _check_disjoint(
-    writer: _CheckWriter, first: tuple[str, str], second: tuple[str, str], may_be_same: bool
-) -> None:
+def _check_disjoint(writer: _CheckWriter, first: tuple[str, str], second: tuple[str, str], may_be_same: bool) -> None:
     """Require that two arrays are disjoint, or begin at the same address where exact aliasing is allowed.
 
     Two ranges are disjoint when the distance between them, as an unsigned number, is at least the size of the first

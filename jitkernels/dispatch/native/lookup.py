@@ -64,10 +64,4 @@ def due(context: int) -> int:
     return left <= 0
 
 
-FUNCTIONS = (
-    find_context,
-    context_of,
-    hashed,
-    class_of,
-    due,
-)
+FUNCTIONS = (find_context, context_of, hashed, class_of, due)

@@ -5,16 +5,7 @@ Buffers hold floats and int64; narrower integers, which are range-checked, and b
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment"
 from jitkernels.codegen.i64_intrinsics import address, call, load, store
-from jitkernels.runtime.abi_layout import (
-    ALIGNED,
-    CONTIGUOUS,
-    COPY,
-    FORCED,
-    NOT_SWAPPED,
-    Offset,
-    Operand,
-    Part,
-)
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, COPY, FORCED, NOT_SWAPPED, Offset, Operand, Part
 
 
 def apart_from_caller(own: int, wanted: int) -> int:
@@ -87,9 +78,4 @@ def all_fit(own: int, view: int, wanted: int) -> int:
     return least >= -end and most < end
 
 
-FUNCTIONS = (
-    apart_from_caller,
-    copied,
-    in_dtype,
-    all_fit,
-)
+FUNCTIONS = (apart_from_caller, copied, in_dtype, all_fit)

@@ -231,10 +231,4 @@ def step_of(array: int) -> int:
     return load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
 
 
-FUNCTIONS = (
-    mixed,
-    read_forms,
-    is_array,
-    a_number,
-    step_of,
-)
+FUNCTIONS = (mixed, read_forms, is_array, a_number, step_of)

@@ -167,11 +167,7 @@ def read_dtype(entry: int, given: int, out: int, frame: int) -> int:
     if given == 0 or given == address("jk_none"):
         if out != 0:
             if load(out, Offset.TYPE) == address("jk_ndarray"):
-                store(
-                    frame,
-                    8 * Frame.WIDE,
-                    load32(load(out, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != FLOAT32,
-                )
+                store(frame, 8 * Frame.WIDE, load32(load(out, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != FLOAT32)
         return 1
     place = place_among(entry, given)
     store(frame, 8 * Frame.WIDE, 2 * place >= load(entry, 8 * Choice.COUNT))

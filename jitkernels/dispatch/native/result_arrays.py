@@ -71,10 +71,7 @@ def with_results(table: int, slots: int, frame: int, context: int) -> int:
             descr = descr_of(kind)
             Py_IncRef(descr)
             array = PyArray_Empty(
-                load(own, 8 * Operand.DIMENSIONS),
-                own + 8 * Operand.EXTENTS,
-                descr,
-                load(frame, 8 * Frame.FORTRAN),
+                load(own, 8 * Operand.DIMENSIONS), own + 8 * Operand.EXTENTS, descr, load(frame, 8 * Frame.FORTRAN)
             )
             if array == 0:
                 PyErr_Clear()
@@ -280,9 +277,9 @@ def keep_apart(table: int, frame: int) -> int:
         for i in range(both):
             own = operand(frame, i)
             if i != o and load(own, 8 * Operand.ARRAY) != 0:
-                if load(own, 8 * Operand.LOW) < load(out, 8 * Operand.HIGH) and load(
-                    out, 8 * Operand.LOW
-                ) < load(own, 8 * Operand.HIGH):
+                if load(own, 8 * Operand.LOW) < load(out, 8 * Operand.HIGH) and load(out, 8 * Operand.LOW) < load(
+                    own, 8 * Operand.HIGH
+                ):
                     if i >= inputs:
                         return 0
                     same = load(own, 8 * Operand.DIRECT) and load(out, 8 * Operand.DIRECT)

@@ -27,11 +27,7 @@ addresses of the parts.
 """
 TOGETHER = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
 """The parts of each object."""
-WRITTEN = (
-    "dispatch/native",
-    "runtime/cast_copy.py",
-    "runtime/copy_transpose.py",
-)
+WRITTEN = ("dispatch/native", "runtime/cast_copy.py", "runtime/copy_transpose.py")
 """The modules whose functions are translated."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the smallest sufficient count of these: in C a function may be passed extra arguments."""
@@ -104,9 +100,7 @@ class Parts:
             from jitkernels.codegen.python.i64_functions import translated
             from jitkernels.dispatch import native
 
-            variables = {
-                name: f"@{name} = global [{count} x i64] zeroinitializer\n" for name, count in owns.items()
-            }
+            variables = {name: f"@{name} = global [{count} x i64] zeroinitializer\n" for name, count in owns.items()}
             provided = {
                 "called": _called(),
                 "nearest_single": NEAREST_SINGLE,

@@ -184,10 +184,4 @@ def renew(frame: int, operands: int, row: int, length: int) -> int:
     return 0
 
 
-FUNCTIONS = (
-    straight,
-    rows_without_gaps,
-    is_taken_so,
-    length_of_rows,
-    renew,
-)
+FUNCTIONS = (straight, rows_without_gaps, is_taken_so, length_of_rows, renew)

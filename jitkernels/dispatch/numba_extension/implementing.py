@@ -19,9 +19,7 @@ FAILED = -(1 << 20)
 Made = Callable[[KernelAttr], Any]
 
 
-def implementation_of(
-    attr_class: type[KernelAttr], function: Any
-) -> tuple[Made, Callable[[KernelAttr], str | None]]:
+def implementation_of(attr_class: type[KernelAttr], function: Any) -> tuple[Made, Callable[[KernelAttr], str | None]]:
     """The factory of the C function for an attr, and the reason why some attrs have none.
 
     `function` takes the arrays of the kernel (inputs, then outputs) in their declared shapes, then any integers and
@@ -59,9 +57,7 @@ def _shape(attr: KernelAttr, array: Array) -> str:
 
 
 @functools.cache
-def _entry(
-    attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ...], shapes: tuple[str, ...]
-) -> Any:
+def _entry(attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ...], shapes: tuple[str, ...]) -> Any:
     """The C function of the row's signature that calls `function`, as a cffi function."""
     try:
         import numba
@@ -94,11 +90,7 @@ _alive: list[Any] = []
 
 
 def _text(
-    label: str,
-    attr_class: type[KernelAttr],
-    python_function: Any,
-    arguments: tuple[str, ...],
-    shapes: tuple[str, ...],
+    label: str, attr_class: type[KernelAttr], python_function: Any, arguments: tuple[str, ...], shapes: tuple[str, ...]
 ) -> str:
     """The Python text of the entry: arrays of the pointers, and a status where the function raises."""
     count = len(shapes)
@@ -113,9 +105,7 @@ def _text(
         )
     pointers = [f"array{i}" for i in range(count)]
     values = [f"float_{name}" for name in floats]
-    arguments_passed = [
-        f"carray({pointer}, {shape})" for pointer, shape in zip(pointers, shapes, strict=True)
-    ]
+    arguments_passed = [f"carray({pointer}, {shape})" for pointer, shape in zip(pointers, shapes, strict=True)]
     arguments_passed += [f"float_{name}[0]" if name in floats else name for name in parameters[count:]]
     return (
         f"def entry({', '.join([*pointers, *wholes, *values])}):\n"
@@ -130,11 +120,7 @@ def _type_of(text: str) -> Any:
 
     types: Any = numba.core.types
     kind = dtypes.c_type(text)
-    element = (
-        getattr(types, {"bool": "boolean"}.get(kind.element.name, kind.element.name))
-        if kind.element
-        else None
-    )
+    element = getattr(types, {"bool": "boolean"}.get(kind.element.name, kind.element.name)) if kind.element else None
     return types.CPointer(element) if kind.is_pointer else element
 
 

@@ -23,9 +23,7 @@ def lowered(site: Site, names: Sequence[str]) -> Callable[..., Any]:
 
     def lower(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
         kinds = dict(zip(names, sig.args, strict=True))
-        emitter = _Emitter(
-            site, context, builder, kinds, dict(zip(names, args, strict=True)), sig.return_type
-        )
+        emitter = _Emitter(site, context, builder, kinds, dict(zip(names, args, strict=True)), sig.return_type)
         return emitter.call()
 
     return lower
@@ -35,13 +33,7 @@ class _Emitter:
     """Emits one call."""
 
     def __init__(
-        self,
-        site: Site,
-        context: Any,
-        builder: Any,
-        kinds: dict[str, Any],
-        values: dict[str, Any],
-        result: Any,
+        self, site: Site, context: Any, builder: Any, kinds: dict[str, Any], values: dict[str, Any], result: Any
     ) -> None:
         self.site, self.context, self.builder = site, context, builder
         self.kinds, self.values, self.result_type = kinds, values, result
@@ -108,9 +100,7 @@ class _Emitter:
 
     def _address(self, address: int, kind: Any) -> Any:
         """A pointer to memory of this process; code with one is not cached on disk."""
-        return self.builder.bitcast(
-            self.context.add_dynamic_addr(self.builder, address, info="jitkernels"), kind
-        )
+        return self.builder.bitcast(self.context.add_dynamic_addr(self.builder, address, info="jitkernels"), kind)
 
     def _kernel(self, shapes: Any, slow: Any) -> Any:
         """The entry of the kernel for the extents; branches to `slow` if the table has none."""

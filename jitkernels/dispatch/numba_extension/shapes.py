@@ -64,9 +64,7 @@ class Shapes:
                 self.symbols.setdefault(missing.symbols[0], INT(1))
         attr = self.site.attr.fields()
         absent = self.site.absent()
-        self.symbols |= {
-            name: INT(attr[name]) for name in absent if name not in self.symbols and name in attr
-        }
+        self.symbols |= {name: INT(attr[name]) for name in absent if name not in self.symbols and name in attr}
         for name in self.site.sizes:
             if name not in absent:
                 self.require(self.builder.icmp_signed(">", self.symbols[name], INT(0)))
@@ -120,9 +118,7 @@ class Shapes:
         if operand.ndim is None:
             element = types.float64 if self.site.attr.fields()["dtype"] == "float64" else types.float32
             self.pointers.append(
-                cgutils.alloca_once_value(
-                    builder, self.context.cast(builder, value, self.kinds[name], element)
-                )
+                cgutils.alloca_once_value(builder, self.context.cast(builder, value, self.kinds[name], element))
             )
             return None
         array = arrayobj.make_array(kind)(self.context, builder, value)
@@ -186,9 +182,7 @@ class Shapes:
         symbol = extent.symbols[0]
         if symbol not in self.symbols:
             value = self.builder.sub(size, INT(extent.more)) if extent.more else size
-            self.symbols[symbol] = (
-                self.builder.sdiv(value, INT(extent.factor)) if extent.factor > 1 else value
-            )
+            self.symbols[symbol] = self.builder.sdiv(value, INT(extent.factor)) if extent.factor > 1 else value
 
     def _extent(self, extent: Extent) -> Any:
         value = self._product([INT(extent.factor), *(self.symbols[symbol] for symbol in extent.symbols)])
@@ -223,9 +217,7 @@ class Shapes:
             array = arrayobj.make_array(array_type)(self.context, builder, array_value)
             shape = cgutils.unpack_tuple(builder, array.shape, array_type.ndim)
             wanted = self.result(index)
-            fits = str(array_type.dtype) == self.site.signature.outputs[index].dtype and len(shape) == len(
-                wanted
-            )
+            fits = str(array_type.dtype) == self.site.signature.outputs[index].dtype and len(shape) == len(wanted)
             self.require(BIT(int(fits and array_type.aligned and array_type.layout in "CA")))
             for extent, other in zip(shape, wanted, strict=False):
                 self.require(self._is(extent, other))
@@ -235,9 +227,7 @@ class Shapes:
             for argument, first, last in self._spans:
                 same = builder.and_(self._is(begin, first), self._is(end, last))
                 allowed = BIT(int(argument.in_place and self.site.outputs[index].in_place))
-                self.require(
-                    builder.or_(self._disjoint(begin, end, first, last), builder.and_(same, allowed))
-                )
+                self.require(builder.or_(self._disjoint(begin, end, first, last), builder.and_(same, allowed)))
             for first, last in spans:
                 self.require(self._disjoint(begin, end, first, last))
             spans.append((begin, end))

@@ -55,8 +55,7 @@ class _Template(AbstractTemplate):  # type: ignore[misc,unused-ignore]
         except TypeError as error:
             raise errors.TypingError(f"{self.holder.name}{pysig}: {error}") from None
         kinds = {
-            name: bound.get(name, types.Omitted(parameter.default))
-            for name, parameter in pysig.parameters.items()
+            name: bound.get(name, types.Omitted(parameter.default)) for name, parameter in pysig.parameters.items()
         }
         site = _site(self.holder, tuple((n, k) for n, k in kinds.items() if n != "out"))
         result = _result(self.holder.name, site, kinds["out"])
@@ -97,9 +96,7 @@ def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> Site:
         elif name == DTYPE and isinstance(kind, types.NumberClass | types.DType):
             constants[name] = numpy_support.as_dtype(kind.dtype)
         else:
-            raise errors.RequireLiteralValue(
-                f"{holder.name}: {name}: expected a compile-time constant, got {kind}"
-            )
+            raise errors.RequireLiteralValue(f"{holder.name}: {name}: expected a compile-time constant, got {kind}")
     required = [n for n, p in holder.row.parameters().parameters.items() if p.default is p.empty]
     missing = [n for n in required if n in constants and constants[n] is None]
     if missing:

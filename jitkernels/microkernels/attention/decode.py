@@ -125,18 +125,10 @@ def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) ->
                     scale(scores, count, factor)
                 visible_keys = min(max(visible + i - key, 0), count) if causal else count
                 if visible_keys > 0:
-                    settle(
-                        scores,
-                        visible_keys,
-                        offset(state, 2 * i),
-                        offset(out, i * dv),
-                        dv if key > first else 0,
-                    )
+                    settle(scores, visible_keys, offset(state, 2 * i), offset(out, i * dv), dv if key > first else 0)
                 for j in range(visible_keys, count):
                     scores[j] = zero
-            across(
-                workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, count, 1 if key == first else 0, 0, dv
-            )
+            across(workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, count, 1 if key == first else 0, 0, dv)
 
     @inlined()
     def few(

@@ -8,13 +8,7 @@ sum of exponentials relative to it; a larger maximum rescales the running sums (
 from __future__ import annotations
 
 from jitkernels.core.frozen_dataclass import record
-from jitkernels.microkernels.gemm.microkernel import (
-    Text,
-    declarations,
-    element_size,
-    element_type,
-    float_literal,
-)
+from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type, float_literal
 from jitkernels.microkernels.gemm.packing import _Packer, transpose_registers
 
 WEIGH_ARGUMENTS = (
@@ -131,15 +125,9 @@ class _PanelText:
         minus_infinity = f"splat ({self.kind} {float_literal(float('-inf'), self.panel.dtype)})"
         rescales, bases, starts = [], [], []
         for j in self.numbers:
-            none = out.value(
-                f"fcmp oeq {vector} %most{j}_out, {minus_infinity}"
-            )  # whose differences would be NaN
-            base = out.value(
-                f"select <{self.lanes} x i1> {none}, {vector} zeroinitializer, {vector} %most{j}_out"
-            )
-            change = out.value(
-                f"call {vector} {power}({vector} {out.value(f'fsub {vector} {before[j]}, {base}')})"
-            )
+            none = out.value(f"fcmp oeq {vector} %most{j}_out, {minus_infinity}")  # whose differences would be NaN
+            base = out.value(f"select <{self.lanes} x i1> {none}, {vector} zeroinitializer, {vector} %most{j}_out")
+            change = out.value(f"call {vector} {power}({vector} {out.value(f'fsub {vector} {before[j]}, {base}')})")
             bases.append(out.value(f"fneg {vector} {base}"))
             starts.append(out.value(f"fmul {vector} {totals[j]}, {change}"))
             rescales.append(change)
@@ -218,13 +206,10 @@ class _PanelText:
         inside = make.below(0, "%left")
         last = out.value("add nsw i64 %count, -1")
         row_indices = [out.value(f"add nsw i64 %r, {i}") for i in range(lanes)]
-        row_indices = [
-            out.value(f"call i64 @llvm.smin.i64(i64 {row_index}, i64 {last})") for row_index in row_indices
-        ]
+        row_indices = [out.value(f"call i64 @llvm.smin.i64(i64 {row_index}, i64 {last})") for row_index in row_indices]
         for j in self.numbers:
             rows = [
-                out.value(f"fmul {vector} {self.load('%sums', row_index, j)}, {shares[j]}")
-                for row_index in row_indices
+                out.value(f"fmul {vector} {self.load('%sums', row_index, j)}, {shares[j]}") for row_index in row_indices
             ]
             for i, value in enumerate(transpose_registers(make, rows)):
                 query = j * lanes + i

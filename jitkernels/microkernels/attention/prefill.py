@@ -72,10 +72,7 @@ def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, maske
     width, block, key_rows, value_rows = sizes.vectors * lanes, sizes.block, sizes.key_rows, sizes.value_rows
     offsets, panel = room_of(dtype, lanes, sizes, masked=masked), Panel(dtype, lanes, sizes.vectors)
     turn = ir_function_of(
-        dtype,
-        "attention_turn",
-        PACK_ARGUMENTS,
-        written_by(transpose_panel, "attention_turn", dtype, lanes, width),
+        dtype, "attention_turn", PACK_ARGUMENTS, written_by(transpose_panel, "attention_turn", dtype, lanes, width)
     )
     online_softmax = ir_function_of(
         dtype, "attention_weigh", WEIGH_ARGUMENTS, written_by(Panel.weigh, panel, "attention_weigh")
@@ -84,9 +81,7 @@ def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, maske
         dtype, "attention_hide", HIDE_ARGUMENTS, written_by(Panel.hide, panel, "attention_hide")
     )
     add = ir_function_of(dtype, "attention_add", ADD_ARGUMENTS, written_by(Panel.add, panel, "attention_add"))
-    store = ir_function_of(
-        dtype, "attention_store", STORE_ARGUMENTS, written_by(Panel.store, panel, "attention_store")
-    )
+    store = ir_function_of(dtype, "attention_store", STORE_ARGUMENTS, written_by(Panel.store, panel, "attention_store"))
 
     at_panel, at_scores, at_mask, at_sums, at_state = (
         offsets.panel,
@@ -125,36 +120,10 @@ def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, maske
             to = at_sums + r * width
             if wide - r >= value_rows:
                 value_tile(
-                    v,
-                    at + r,
-                    dv,
-                    workspace,
-                    at_scores,
-                    0,
-                    workspace,
-                    to,
-                    width,
-                    count,
-                    first,
-                    value_rows,
-                    width,
+                    v, at + r, dv, workspace, at_scores, 0, workspace, to, width, count, first, value_rows, width
                 )
             else:
-                value_edge(
-                    v,
-                    at + r,
-                    dv,
-                    workspace,
-                    at_scores,
-                    0,
-                    workspace,
-                    to,
-                    width,
-                    count,
-                    first,
-                    wide - r,
-                    width,
-                )
+                value_edge(v, at + r, dv, workspace, at_scores, 0, workspace, to, width, count, first, wide - r, width)
 
     @inlined("contract")
     def multiply(scores: Any, count: int, factor: Any) -> None:
@@ -200,9 +169,7 @@ def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, maske
                         multiply(scores, count * width, factor)
                         by = one
                     causal_mask(
-                        offset(scores, visible_keys * width),
-                        count - visible_keys,
-                        key + visible_keys - visible + 1,
+                        offset(scores, visible_keys * width), count - visible_keys, key + visible_keys - visible + 1
                     )
             online_softmax(scores, count, by, state, sums, wide if key > 0 else 0)
             gather(v, key * dv + first_column, count, dv, wide, 1 if key == 0 else 0, workspace)
@@ -211,9 +178,7 @@ def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, maske
     return columns
 
 
-def ir_function_of(
-    dtype: str, symbol: str, arguments: tuple[tuple[str, str], ...], text: str | Written
-) -> Any:
+def ir_function_of(dtype: str, symbol: str, arguments: tuple[tuple[str, str], ...], text: str | Written) -> Any:
     """Make an LLVM IR function whose pointers and numbers have the dtype."""
     number = dtypes.named(dtype).c
     kinds = {"ptr": f"{number}*", "number": number, "i64": "int64"}

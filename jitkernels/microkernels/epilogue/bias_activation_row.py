@@ -20,9 +20,7 @@ def activated_row(symbol: str, activation: str, dtype: str, lanes: int, biased: 
     def step(at: str, is_part: bool) -> str:
         lines = [f"%{at}.{name}.at = getelementptr {number}, ptr %{name}, i64 %{at}" for name in read]
         if is_part:
-            lines.append(
-                f"%{at}.on = call {mask} @llvm.get.active.lane.mask.v{lanes}i1.i64(i64 %{at}, i64 %n)"
-            )
+            lines.append(f"%{at}.on = call {mask} @llvm.get.active.lane.mask.v{lanes}i1.i64(i64 %{at}, i64 %n)")
         lines += [
             f"%{at}.{name} = call {vector} @llvm.masked.load.{kind}.p0(ptr %{at}.{name}.at, i32 {size}, "
             f"{mask} %{at}.on, {vector} zeroinitializer)"

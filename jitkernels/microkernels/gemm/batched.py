@@ -14,9 +14,7 @@ SHARE = 32**3
 
 def pair_of(attr: MatMulBatchedAttr) -> MatMulAttr:
     """Return the schema of the GEMM of one pair of the batch."""
-    return MatMulAttr(
-        m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype
-    )
+    return MatMulAttr(m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype)
 
 
 def block_of(attr: MatMulBatchedAttr) -> int:
@@ -31,9 +29,7 @@ def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> 
     def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> int:
         status = 0
         for i in range(begin, end):
-            status = status | product(
-                offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k
-            )
+            status = status | product(offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k)
         return status
 
     signature = attr.signature()

@@ -92,10 +92,7 @@ def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]
     dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, DEPTH
     width, tile, columns = 2 * lanes, _tiles(attr, target, rows), _columns(lanes)
     turn = ir_function(
-        "matmul_turn_b",
-        dtype,
-        PACK_ARGUMENTS,
-        written_by(transpose_panel, "matmul_turn_b", dtype, lanes, width),
+        "matmul_turn_b", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "matmul_turn_b", dtype, lanes, width)
     )
 
     def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
@@ -141,8 +138,6 @@ def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None
                         j += several
                 if whole < low:
                     from_a = (whole if trans_a else whole * k) + p * step
-                    across(
-                        a, from_a, stride, b, p * n, n, c, whole * n, n, low - whole, deep, first, begin, end
-                    )
+                    across(a, from_a, stride, b, p * n, n, c, whole * n, n, low - whole, deep, first, begin, end)
 
     return body

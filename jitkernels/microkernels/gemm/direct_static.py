@@ -168,9 +168,7 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
             c_stride=shape.n,
             columns=columns,
         )  # fmt: skip
-        functions.append(
-            ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column))
-        )
+        functions.append(ir_function(column.symbol, shape.dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column)))
     return functions[0], functions[1]
 
 

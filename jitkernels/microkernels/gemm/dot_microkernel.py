@@ -63,18 +63,12 @@ class _DotText:
     def build(self) -> str:
         """Write the whole function."""
         out = self.out
-        arguments = ", ".join(
-            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS
-        )
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
         out.label("entry")
         for side in "abc":
             out.lines.append(f"  %{side}_start = getelementptr {self.kind}, ptr %{side}, i64 %{side}_offset")
-        self.a_rows = [
-            out.element(self.kind, "%a_start", out.times(r, "%a_stride")) for r in range(self.rows)
-        ]
-        self.b_rows = [
-            out.element(self.kind, "%b_start", out.times(j, "%b_stride")) for j in range(self.columns)
-        ]
+        self.a_rows = [out.element(self.kind, "%a_start", out.times(r, "%a_stride")) for r in range(self.rows)]
+        self.b_rows = [out.element(self.kind, "%b_start", out.times(j, "%b_stride")) for j in range(self.columns)]
         out.lines.append(f"  %whole = and i64 %k, -{self.lanes}")
         out.lines.append(f"  %left = and i64 %k, {self.lanes - 1}")
         begin, before = "0", [("zeroinitializer", "entry")]
@@ -217,9 +211,7 @@ class _DotText:
         while quarter > 1:
             quarter //= 2
             folded = self._folded(folded, folded, [*range(lanes)], [lane ^ quarter for lane in range(lanes)])
-        return [
-            self.out.value(f"extractelement {self.vector} {folded}, i64 {i * (lanes // 4)}") for i in range(4)
-        ]
+        return [self.out.value(f"extractelement {self.vector} {folded}, i64 {i * (lanes // 4)}") for i in range(4)]
 
     def _folded(self, left: str, right: str, low: list[int], high: list[int]) -> str:
         """Emit the sum of two shuffles of the lanes of two vectors."""

@@ -41,9 +41,7 @@ def dot_nest(
         if has_border and right > whole:
             border(a, 0, b, whole * k, c, whole, k, 1, high, low)
 
-    def turning_body(
-        a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, workspace: Any, begin: int, end: int
-    ) -> None:
+    def turning_body(a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, workspace: Any, begin: int, end: int) -> None:
         high, low = (0, m) if by_columns else (begin, end)
         left, right = (begin, end) if by_columns else (0, n)
         source = a if trans_a else b
@@ -72,9 +70,7 @@ def dot_nest(
     )
 
 
-def _columns(
-    dtype: str, lanes: int, m: int, n: int, k: int, tall: int, wide: int, beta: float
-) -> tuple[Any, Any]:
+def _columns(dtype: str, lanes: int, m: int, n: int, k: int, tall: int, wide: int, beta: float) -> tuple[Any, Any]:
     """Return the tile columns of ``wide`` columns of C and of the columns that remain at the right border."""
     functions = []
     for name, columns in (("inner", wide), ("border", max(n % wide, 1))):
@@ -86,7 +82,5 @@ def _columns(
             f"matmul_dot_{name}", tiles[0], tiles[1], m - m % tall,
             a_row=k, a_stride=k, b_stride=k, c_stride=n, columns=columns,
         )  # fmt: skip
-        functions.append(
-            ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column))
-        )
+        functions.append(ir_function(column.symbol, dtype, COLUMN_ARGUMENTS, written_by(TileColumn.text, column)))
     return functions[0], functions[1]

@@ -115,11 +115,7 @@ def blocking(dtype: str, target: Target) -> Blocking:
     if target.registers == 32:
         return Blocking(rows=12, vectors=2, depth=4096 // size, block_rows=120, block_columns=columns)
     return Blocking(
-        rows=6 if target.vector_bytes >= 32 else 4,
-        vectors=2,
-        depth=2048 // size,
-        block_rows=96,
-        block_columns=columns,
+        rows=6 if target.vector_bytes >= 32 else 4, vectors=2, depth=2048 // size, block_rows=96, block_columns=columns
     )
 
 

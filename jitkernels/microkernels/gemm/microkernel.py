@@ -131,9 +131,7 @@ class _TileText:
 
     def build(self) -> str:
         tile, out = self.tile, self.out
-        arguments = ", ".join(
-            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS
-        )
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
         attribute = "alwaysinline" if tile.inline else "noinline"
         self._entry()
         self._loop("main", tile.unroll, "entry", "middle")
@@ -156,9 +154,7 @@ class _TileText:
         out.lines.append(f"  %a_start = getelementptr {self.kind}, ptr %a, i64 %a_offset")
         out.lines.append(f"  %b_start = getelementptr {self.kind}, ptr %b, i64 %b_offset")
         out.lines.append(f"  %c_start = getelementptr {self.kind}, ptr %c, i64 %c_offset")
-        self.c_rows = [
-            out.element(self.kind, "%c_start", out.times(r, "%c_stride")) for r in range(tile.rows)
-        ]
+        self.c_rows = [out.element(self.kind, "%c_start", out.times(r, "%c_stride")) for r in range(tile.rows)]
         if tile.mask_b or tile.mask_c:
             self._make_masks()
         if tile.prefetch:
@@ -176,9 +172,7 @@ class _TileText:
                 self.a_rows = [0, *(out.value(f"mul nsw i64 {row}, {self.a_stride}") for row in live)]
         elif not tile.a_by_column:
             self.a_rows = [out.times(r, self.a_stride) for r in range(tile.rows)]
-        self.a_steps = [
-            out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)
-        ]
+        self.a_steps = [out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)]
         self.b_steps = [out.times(u, self.b_stride) for u in range(tile.unroll + 1)]
         shift = tile.unroll.bit_length() - 1
         out.lines.append(f"  %rounds = lshr i64 %k, {shift}")
@@ -208,9 +202,7 @@ class _TileText:
         b = ", ".join(f"[ {b}, %{block} ]" for _, b, block in incoming)
         return self.out.value(f"phi ptr {a}"), self.out.value(f"phi ptr {b}")
 
-    def _loop(
-        self, name: str, steps: int, before: str, after: str, start: tuple[str, str] | None = None
-    ) -> None:
+    def _loop(self, name: str, steps: int, before: str, after: str, start: tuple[str, str] | None = None) -> None:
         """Write a loop of ``steps`` unrolled steps of k; it defines ``%acc*_name``, ``%a_name`` and ``%b_name``."""
         out = self.out
         a_start, b_start = start or ("%a_start", "%b_start")
@@ -225,9 +217,7 @@ class _TileText:
         for step in range(steps):
             self._step(name, step, current, last=step == steps - 1)
         for side, ahead in (("a", self.a_steps[steps]), ("b", self.b_steps[steps])):
-            out.lines.append(
-                f"  %{side}_{name} = getelementptr {self.kind}, ptr %{side}_in_{name}, i64 {ahead}"
-            )
+            out.lines.append(f"  %{side}_{name} = getelementptr {self.kind}, ptr %{side}_in_{name}, i64 {ahead}")
         out.lines.append(f"  %next_{name} = add nsw i64 %i_{name}, -1")
         out.lines.append(f"  %more_{name} = icmp ne i64 %next_{name}, 0")
         out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
@@ -252,8 +242,7 @@ class _TileText:
             scalar = out.value(f"load {self.kind}, ptr {out.element(self.kind, a_step, self.a_rows[r])}")
             first_lane = out.value(f"insertelement {self.vector} poison, {self.kind} {scalar}, i64 0")
             every = out.value(
-                f"shufflevector {self.vector} {first_lane}, {self.vector} poison, "
-                f"<{tile.lanes} x i32> zeroinitializer"
+                f"shufflevector {self.vector} {first_lane}, {self.vector} poison, <{tile.lanes} x i32> zeroinitializer"
             )
             for j in range(tile.vectors):
                 left, right = every, b_values[j]

@@ -33,9 +33,7 @@ class TileColumn:
 
     def text(self) -> str:
         """The IR of the function ``symbol`` and of the tiles in it."""
-        arguments = ", ".join(
-            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in COLUMN_ARGUMENTS
-        )
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in COLUMN_ARGUMENTS)
         tiles = {tile.symbol: tile.text(declared=True) for tile in (self.tall, self.short)}
         return (
             f"{declarations(self.tall.dtype, self.tall.lanes)}{''.join(tiles.values())}"

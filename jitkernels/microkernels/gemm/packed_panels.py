@@ -55,9 +55,7 @@ class Blocking:
 def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str | Written) -> Any:
     """Make an IR function whose pointers point to ``dtype``; loop nests call it as a Python function."""
     pointer = f"{dtypes.named(dtype).c}*"
-    return IRFunction(
-        symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text
-    )
+    return IRFunction(symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text)
 
 
 def matmul_arguments(dtype: str, *, followed: bool = False) -> tuple[str, ...]:
@@ -135,17 +133,7 @@ def _bodies(
 
     @inlined()
     def computed(
-        a: Any,
-        b: Any,
-        c: Any,
-        m: int,
-        n: int,
-        k: int,
-        after: int,
-        context: int,
-        workspace: Any,
-        begin: int,
-        end: int,
+        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, workspace: Any, begin: int, end: int
     ) -> None:
         first_row = 0 if by_columns else begin
         last_row = m if by_columns else end
@@ -207,17 +195,7 @@ def _bodies(
         computed(a, b, c, m, n, k, 0, 0, workspace, begin, end)
 
     def handed(
-        a: Any,
-        b: Any,
-        c: Any,
-        m: int,
-        n: int,
-        k: int,
-        after: int,
-        context: int,
-        workspace: Any,
-        begin: int,
-        end: int,
+        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, workspace: Any, begin: int, end: int
     ) -> None:
         computed(a, b, c, m, n, k, after, context, workspace, begin, end)
 

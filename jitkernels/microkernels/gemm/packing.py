@@ -38,9 +38,7 @@ def packing_slack(lanes: int, width: int) -> int:
 
 
 def _header(symbol: str, dtype: str, lanes: int) -> str:
-    arguments = ", ".join(
-        f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in PACK_ARGUMENTS
-    )
+    arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in PACK_ARGUMENTS)
     return f"{declarations(dtype, lanes)}define void @{symbol}({arguments}) noinline nounwind {{\n"
 
 
@@ -104,9 +102,7 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
     for name in ("fast", "slow"):
         out.label(name)
         for side in ("source", "target"):
-            out.lines.append(
-                f"  %{side}_{name} = phi ptr [ %{side}_start, %choose ], [ %{side}_next_{name}, %{name} ]"
-            )
+            out.lines.append(f"  %{side}_{name} = phi ptr [ %{side}_start, %choose ], [ %{side}_next_{name}, %{name} ]")
         out.lines.append(f"  %p_{name} = phi i64 [ 0, %choose ], [ %p_next_{name}, %{name} ]")
         values = []
         for group, mask in zip(make.groups, masks, strict=True):
@@ -115,12 +111,8 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
             values.append(make.load(address, None if exact else mask))
         for group, value in zip(make.groups, values, strict=True):
             make.store(value, out.element(make.kind, f"%target_{name}", group))
-        out.lines.append(
-            f"  %source_next_{name} = getelementptr {make.kind}, ptr %source_{name}, i64 %source_stride"
-        )
-        out.lines.append(
-            f"  %target_next_{name} = getelementptr {make.kind}, ptr %target_{name}, i64 {width}"
-        )
+        out.lines.append(f"  %source_next_{name} = getelementptr {make.kind}, ptr %source_{name}, i64 %source_stride")
+        out.lines.append(f"  %target_next_{name} = getelementptr {make.kind}, ptr %target_{name}, i64 {width}")
         out.lines.append(f"  %p_next_{name} = add nsw i64 %p_{name}, 1")
         out.lines.append(f"  %more_{name} = icmp slt i64 %p_next_{name}, %count")
         out.line(f"br i1 %more_{name}, label %{name}, label %done")
@@ -257,9 +249,7 @@ def transpose_columns(symbol: str, dtype: str, lanes: int, few: int) -> str:
     to = out.element(kind, "%target", written)
     for r in range(few):
         picks = ", ".join(f"i32 {few * lane + r}" for lane in range(lanes))
-        column = out.value(
-            f"shufflevector {all_of_them} {value}, {all_of_them} poison, <{lanes} x i32> <{picks}>"
-        )
+        column = out.value(f"shufflevector {all_of_them} {value}, {all_of_them} poison, <{lanes} x i32> <{picks}>")
         make.store(column, out.element(kind, to, out.times(r, "%depth")))
     out.lines.append("  %next = add nsw i64 %i, 1")
     out.lines.append("  %more = icmp slt i64 %next, %whole")

@@ -60,8 +60,7 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
         "cdist_turn", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "cdist_turn", dtype, lanes, width)
     )
     along, down, one_along = (
-        _along(dtype, lanes, rows, columns, squares)
-        for rows, columns in ((1, TOGETHER), (TOGETHER, 1), (1, 1))
+        _along(dtype, lanes, rows, columns, squares) for rows, columns in ((1, TOGETHER), (TOGETHER, 1), (1, 1))
     )
     is_cosine, is_root = attr.metric == "cosine", attr.metric == "euclidean"
     finish = _finish(number, is_cosine=is_cosine, is_root=is_root)
@@ -101,19 +100,7 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
                             whole(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, rows, width)
                         else:
                             edge(
-                                x,
-                                i * d + p,
-                                d,
-                                panel,
-                                0,
-                                0,
-                                z,
-                                i * n + j,
-                                n,
-                                deep,
-                                first,
-                                bottom - i,
-                                columns_of_panel,
+                                x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, bottom - i, columns_of_panel
                             )
                     if (is_cosine or is_root) and p + deep == d:
                         for i in range(top, bottom):

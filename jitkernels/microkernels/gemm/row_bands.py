@@ -20,9 +20,7 @@ SHARE = 16
 """Half of the least number of rows per thread."""
 
 
-def banded_nest(
-    attr: MatMulAttr, target: Target, *, parallel: bool = True, followed: bool = False
-) -> LoopNest:
+def banded_nest(attr: MatMulAttr, target: Target, *, parallel: bool = True, followed: bool = False) -> LoopNest:
     """Make the loop nest ``(a, b, c, m, n, k)`` for an A that is not transposed; threads split the rows of C.
 
     A nest that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`.

@@ -75,9 +75,7 @@ def runtime_select_nest(
     row_of_large, no_row_of_large = parts.called(large_row_nest(attr, parallel=parallel))
     banded, no_banded = packed, no_packed  # a transposed A can be split by columns only
     if not trans_a:
-        banded, no_banded = parts.called(
-            banded_nest(attr, target, parallel=parallel, followed=followed), followed
-        )
+        banded, no_banded = parts.called(banded_nest(attr, target, parallel=parallel, followed=followed), followed)
     has_few_columns, has_few = few_columns_of(trans_a, trans_b), few_columns_of(not trans_b, not trans_a)
 
     least, long = (bytes_ // element_size(dtype) for bytes_ in (MATRIX_BYTES, ROW_BYTES))
@@ -130,9 +128,7 @@ def runtime_select_nest(
         if has_few_rows(m, n, k):
             return no_few_rows()
         if is_small(m, n, k):
-            if (
-                mirrors and m == n and m >= TALL and k >= LONG
-            ):  # whether the arrays are the same is unknown here
+            if mirrors and m == n and m >= TALL and k >= LONG:  # whether the arrays are the same is unknown here
                 return no_packed() | no_compact() | no_banded()
             return no_compact() if trans_a or m < LOW else no_banded()
         return no_packed()
@@ -194,9 +190,7 @@ def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool, 
 
 def runtime_select_check(entry: External) -> External:
     """Return the check of an entry that is `in_parts`: whether the parts that a call needs are built."""
-    return External(
-        f"{entry.symbol}_check", entry.result, entry.arguments, partial(_check, entry), entry.source
-    )
+    return External(f"{entry.symbol}_check", entry.result, entry.arguments, partial(_check, entry), entry.source)
 
 
 def _check(entry: External) -> int:

@@ -59,9 +59,7 @@ def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tup
 
     def tile(rows: int, columns: int) -> Any:
         symbol = f"matmul_dot{rows}_{columns}"
-        tile_text = DotTile(
-            symbol, dtype, lanes, rows, columns, attr.beta, streams_a=False, transposed_c=swapped
-        )
+        tile_text = DotTile(symbol, dtype, lanes, rows, columns, attr.beta, streams_a=False, transposed_c=swapped)
         return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile_text))
 
     four = [tile(rows, 4) for rows in range(1, max_rows + 1)]
@@ -165,9 +163,7 @@ def transpose_few_columns(dtype: str, lanes: int) -> Any:
     return turn
 
 
-def _across(
-    attr: MatMulAttr, target: Target, trans_a: bool, columns: bool
-) -> tuple[Callable[..., None], int]:
+def _across(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tuple[Callable[..., None], int]:
     """Make the body for a long operand that is strided along k: vectors of it are rows of C, or of its transpose."""
     dtype, beta = attr.dtype, attr.beta
     across = rows_across(dtype, target, 0.0 if columns else beta, by_column=trans_a)

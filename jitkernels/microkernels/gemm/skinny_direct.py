@@ -42,14 +42,10 @@ def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> 
                 wide(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, width)
                 j += width
             while end - j >= pair:
-                double(
-                    a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, pair
-                )
+                double(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, pair)
                 j += pair
             while j < end:
-                edge(
-                    a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, end - j
-                )
+                edge(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, end - j)
                 j += lanes
 
         return computed

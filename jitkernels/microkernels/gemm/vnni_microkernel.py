@@ -67,9 +67,7 @@ class _VnniWriter:
 
     def build(self) -> str:
         tile, out = self.tile, self.out
-        arguments = ", ".join(
-            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in ARGUMENTS
-        )
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in ARGUMENTS)
         out.label("entry")
         begins = [self._start(j) for j in range(tile.vectors)]
         out.line("%some = icmp sgt i64 %steps, 0")

@@ -217,10 +217,7 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
                     first = ic + i if trans_a else (ic + i) * a_stride
                     pack_a(a, first, a_stride, offset(workspace, i * words), rows - i, k)
                 for j in range(0, columns, WIDTH):
-                    panel, start = (
-                        offset(workspace, panels_of_b + j * words),
-                        offset(workspace, first_starts + j),
-                    )
+                    panel, start = (offset(workspace, panels_of_b + j * words), offset(workspace, first_starts + j))
                     factors = offset(column_scale, jc + j) if scaled else column_scale
                     for i in range(0, rows, ROWS):
                         scales = offset(row_scale, ic + i) if scaled else row_scale

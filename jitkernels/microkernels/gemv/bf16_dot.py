@@ -119,15 +119,11 @@ class _DotWriter:
         out.label("joining")
         wide = out.value(f"fpext {_SUM} %short to {_WIDE}")
         every = out.value(f"fadd {_WIDE} %long, {wide}")
-        total = out.value(
-            f"call reassoc double @llvm.vector.reduce.fadd.v{LANES}f64(double -0.0, {_WIDE} {every})"
-        )
+        total = out.value(f"call reassoc double @llvm.vector.reduce.fadd.v{LANES}f64(double -0.0, {_WIDE} {every})")
         narrow = out.value(f"fptrunc double {total} to float")
         out.line(f"ret float {narrow}")
         out.label("alone")
-        total = out.value(
-            f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float -0.0, {_SUM} %short)"
-        )
+        total = out.value(f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float -0.0, {_SUM} %short)")
         out.line(f"ret float {total}")
 
     def _load(self, base: str, at: str, mask: str = "") -> str:

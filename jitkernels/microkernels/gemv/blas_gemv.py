@@ -46,10 +46,5 @@ def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool)
 
     signature = attr.signature()
     return LoopNest(
-        f"gemv_{gemv.symbol}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("m"),
-        block=BLOCK,
-        parallel=parallel,
+        f"gemv_{gemv.symbol}", signature.c_arguments, body, extent=signature.index("m"), block=BLOCK, parallel=parallel
     )

@@ -59,8 +59,7 @@ def _sums(dtype: str, lanes: int) -> Any:
     symbol, step = f"gemv_{ROWS}rows_{dtype}_{lanes}", CHAINS * lanes
     both = [(r, c) for r in range(ROWS) for c in range(CHAINS)]
     rows = "".join(
-        f"  %by{r} = mul nsw i64 %n, {r}\n  %row{r} = getelementptr {number}, ptr %a, i64 %by{r}\n"
-        for r in range(ROWS)
+        f"  %by{r} = mul nsw i64 %n, {r}\n  %row{r} = getelementptr {number}, ptr %a, i64 %by{r}\n" for r in range(ROWS)
     )
     carried = "".join(
         f"  %s{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both
@@ -71,8 +70,7 @@ def _sums(dtype: str, lanes: int) -> Any:
         for at in range(0, ROWS * step * size, LINE)
     )
     factors = "".join(
-        f"  %x{c}.at = getelementptr {number}, ptr %x, i64 %i{c}\n"
-        f"  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"
+        f"  %x{c}.at = getelementptr {number}, ptr %x, i64 %i{c}\n  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"
         for c in range(CHAINS)
     )
     indices = "".join(f"  %i{c} = add nuw nsw i64 %i, {c * lanes}\n" for c in range(CHAINS))
@@ -82,9 +80,7 @@ def _sums(dtype: str, lanes: int) -> Any:
         f"  %t{r}.{c} = call {vector} @llvm.fmuladd.{kind}({vector} %a{r}.{c}, {vector} %x{c}, {vector} %s{r}.{c})\n"
         for r, c in both
     )
-    ended = "".join(
-        f"  %u{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both
-    )
+    ended = "".join(f"  %u{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both)
     results = "".join(
         f"  %both{r} = fadd {vector} %u{r}.0, %u{r}.1\n"
         f"  %sum{r} = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} 0.0, {vector} %both{r})\n"

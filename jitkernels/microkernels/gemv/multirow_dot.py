@@ -40,17 +40,13 @@ class _Dots:
 
     def text(self) -> str:
         out, lanes, rows = self.out, self.lanes, range(self.rows)
-        arguments = ", ".join(
-            f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in DOT_ARGUMENTS
-        )
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in DOT_ARGUMENTS)
         out.label("entry")
         start = out.value(f"getelementptr {self.kind}, ptr %w, i64 %w_offset")
         last = out.value("add nsw i64 %live, -1")
         at = [out.value(f"call i64 @llvm.smin.i64(i64 {last}, i64 {r})") for r in rows]
         away = [out.value(f"mul nsw i64 {row_offset}, %w_stride") for row_offset in at]
-        starts = [
-            out.value(f"getelementptr {self.kind}, ptr {start}, i64 {row_offset}") for row_offset in away
-        ]
+        starts = [out.value(f"getelementptr {self.kind}, ptr {start}, i64 {row_offset}") for row_offset in away]
         address = out.value(f"ptrtoint ptr {start} to i64")
         element = out.value(f"lshr i64 {address}, {self.align.bit_length() - 1}")
         before = out.value(f"sub i64 0, {element}")
@@ -157,8 +153,6 @@ class _Dots:
     def _store(self, total: str) -> None:
         out, few = self.out, f"<{self.rows} x {self.kind}>"
         picks = ", ".join(f"i32 {r}" for r in range(self.rows))
-        sums = out.value(
-            f"shufflevector {self.vector} {total}, {self.vector} poison, <{self.rows} x i32> <{picks}>"
-        )
+        sums = out.value(f"shufflevector {self.vector} {total}, {self.vector} poison, <{self.rows} x i32> <{picks}>")
         address = out.value(f"getelementptr {self.kind}, ptr %c, i64 %c_offset")
         out.line(f"store {few} {sums}, ptr {address}, align {self.align}")

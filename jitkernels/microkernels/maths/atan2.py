@@ -39,9 +39,7 @@ def atan2_float32(y: np.float32, x: np.float32) -> np.float32:
     beyond = beyond_float32(q)
     upright, upright_rest = HALF_PI_32, HALF_PI_REST_32
     axis = (upright if is_steep else -PI_32) if is_left else (-upright if is_steep else ZERO_32)
-    rest = (
-        (upright_rest if is_steep else -PI_REST_32) if is_left else (-upright_rest if is_steep else ZERO_32)
-    )
+    rest = (upright_rest if is_steep else -PI_REST_32) if is_left else (-upright_rest if is_steep else ZERO_32)
     result: np.float32 = np.copysign(axis + (q + (beyond + rest)), y)
     return result
 
@@ -57,8 +55,6 @@ def atan2_float64(y: np.float64, x: np.float64) -> np.float64:
     beyond = beyond_float64(q)
     upright, upright_rest = HALF_PI_64, HALF_PI_REST_64
     axis = (upright if is_steep else -PI_64) if is_left else (-upright if is_steep else ZERO_64)
-    rest = (
-        (upright_rest if is_steep else -PI_REST_64) if is_left else (-upright_rest if is_steep else ZERO_64)
-    )
+    rest = (upright_rest if is_steep else -PI_REST_64) if is_left else (-upright_rest if is_steep else ZERO_64)
     result: np.float64 = np.copysign(axis + (q + (beyond + rest)), y)
     return result

@@ -4,12 +4,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.maths.sin import SIGN_32, SIGN_64
-from jitkernels.microkernels.maths.sincos_kernel import (
-    cosine_float32,
-    cosine_float64,
-    sine_float32,
-    sine_float64,
-)
+from jitkernels.microkernels.maths.sincos_kernel import cosine_float32, cosine_float64, sine_float32, sine_float64
 from jitkernels.microkernels.maths.trig_reduction import quarter_turns_float32, quarter_turns_float64
 
 

@@ -10,14 +10,7 @@ The polynomials come from a Remez exchange for (expm1(r) - r) / r**2, the error 
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
-from jitkernels.microkernels.maths.exp import (
-    LN2_HIGH_32,
-    LN2_HIGH_64,
-    LN2_LOW_32,
-    LN2_LOW_64,
-    LOG2E_32,
-    LOG2E_64,
-)
+from jitkernels.microkernels.maths.exp import LN2_HIGH_32, LN2_HIGH_64, LN2_LOW_32, LN2_LOW_64, LOG2E_32, LOG2E_64
 from jitkernels.microkernels.maths.tanh import HALF_32, HALF_64, MAGIC_32, MAGIC_64
 
 LOWEST_32 = np.float32(-30)  # where expm1 is -1
@@ -73,9 +66,7 @@ def expm1_float64(x: np.float64) -> np.float64:
     r = high - k * LN2_LOW_64
     rest = (high - r) - k * LN2_LOW_64
     square = r * r
-    p = ((C12_64 * square + (C11_64 * r + C10_64)) * square + (C9_64 * r + C8_64)) * square + (
-        C7_64 * r + C6_64
-    )
+    p = ((C12_64 * square + (C11_64 * r + C10_64)) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
     p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
     p = (p * square + rest) + r
     scale = (shifted.view(np.int64) << 52).view(np.float64)

@@ -33,6 +33,4 @@ def function(name: str, dtype: str) -> Callable[..., Any] | None:
     if name not in MODULES:
         return None
     module, stem = MODULES[name]
-    return getattr(
-        importlib.import_module(f"jitkernels.microkernels.maths.{module}"), f"{stem}_{dtype}", None
-    )
+    return getattr(importlib.import_module(f"jitkernels.microkernels.maths.{module}"), f"{stem}_{dtype}", None)

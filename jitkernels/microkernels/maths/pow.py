@@ -201,9 +201,7 @@ def logarithm_float64(k: np.float64, f: np.float64) -> tuple[np.float64, np.floa
     product = times(s, series)
     product_low = times_plus_float64(s, series, -product) + (s * series_low + s_low * series)
     scaled = times(product, FACTOR_64)
-    scaled_low = times_plus_float64(product, FACTOR_64, -scaled) + (
-        product * FACTOR_LOW_64 + product_low * FACTOR_64
-    )
+    scaled_low = times_plus_float64(product, FACTOR_64, -scaled) + (product * FACTOR_LOW_64 + product_low * FACTOR_64)
     whole = k + scaled
     return whole, ((k - whole) + scaled) + scaled_low
 

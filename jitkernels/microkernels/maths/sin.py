@@ -8,12 +8,7 @@ sine of the size takes the sign of x, so that zeros keep theirs.
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
-from jitkernels.microkernels.maths.sincos_kernel import (
-    cosine_float32,
-    cosine_float64,
-    sine_float32,
-    sine_float64,
-)
+from jitkernels.microkernels.maths.sincos_kernel import cosine_float32, cosine_float64, sine_float32, sine_float64
 from jitkernels.microkernels.maths.trig_reduction import quarter_turns_float32, quarter_turns_float64
 
 SIGN_32 = np.int32(-(2**31))

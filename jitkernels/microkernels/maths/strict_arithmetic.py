@@ -18,9 +18,7 @@ from jitkernels.codegen.source_protocol import inlined, instruction
 
 Number = TypeVar("Number", np.float32, np.float64)
 ZERO_64, INFINITY_64 = np.float64(0), np.float64(np.inf)
-SPLITTING_64 = np.float64(
-    2.0**27 + 1
-)  # a product with it, less the product's low part, has the first half of the bits
+SPLITTING_64 = np.float64(2.0**27 + 1)  # a product with it, less the product's low part, has the first half of the bits
 
 
 @inlined()

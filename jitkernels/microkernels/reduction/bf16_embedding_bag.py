@@ -51,9 +51,7 @@ def larger(a: Any, b: Any) -> Any:
 
 
 @inlined()
-def pool_largest(
-    table: Any, width: int, ids: Any, step: int, h: int, y: Any, largest: Any, count: int
-) -> None:
+def pool_largest(table: Any, width: int, ids: Any, step: int, h: int, y: Any, largest: Any, count: int) -> None:
     """Compute the elementwise maximum of the rows; NaN where there is one."""
     row = offset(table, ids[0] * width)
     for j in range(count):
@@ -63,10 +61,7 @@ def pool_largest(
         row0, row1 = offset(table, ids[i * step] * width), offset(table, ids[(i + 1) * step] * width)
         three, four = offset(table, ids[(i + 2) * step] * width), offset(table, ids[(i + 3) * step] * width)
         for j in range(count):
-            left, right = (
-                larger(widened(row0[j]), widened(row1[j])),
-                larger(widened(three[j]), widened(four[j])),
-            )
+            left, right = (larger(widened(row0[j]), widened(row1[j])), larger(widened(three[j]), widened(four[j])))
             largest[j] = larger(largest[j], larger(left, right))
         i += 4
     while i < h:
@@ -83,9 +78,7 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
     is_mean, is_max = attr.pool == "mean", attr.pool == "max"
 
     @inlined()
-    def pool_added(
-        table: Any, width: int, ids: Any, step: int, h: int, y: Any, sums: Any, count: int
-    ) -> None:
+    def pool_added(table: Any, width: int, ids: Any, step: int, h: int, y: Any, sums: Any, count: int) -> None:
         factor = np.float32(1) / np.float32(h) if is_mean else np.float32(1)
         if h <= PART:
             add_up(table, width, ids, step, 0, h, sums, count)

@@ -45,9 +45,7 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
                     to[k] = narrowed(widened(row[k]) * np.float32(sums[k]) * weight)
 
     @inlined()
-    def each(
-        x: Any, scale: Any, y: Any, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int
-    ) -> None:
+    def each(x: Any, scale: Any, y: Any, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
             at = row * n * remain
             if remain == 1:
@@ -60,9 +58,7 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
     ) -> None:
         each(x, scale, y, n, remain, np.float32(eps[0]), sums, begin, end)
 
-    def plain(
-        x: Any, y: Any, rows: int, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int
-    ) -> None:
+    def plain(x: Any, y: Any, rows: int, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int) -> None:
         each(x, x, y, n, remain, np.float32(eps[0]), sums, begin, end)
 
     signature = attr.signature()

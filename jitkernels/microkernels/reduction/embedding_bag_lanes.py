@@ -41,9 +41,7 @@ class _Lanes:
 
     def halving(self, half: int, before: str) -> str:
         """Append the reduction of the upper half with the lower half."""
-        order = ", ".join(
-            f"i32 {i if i < self.rows.lanes else 'poison'}" for i in range(half, half + self.rows.lanes)
-        )
+        order = ", ".join(f"i32 {i if i < self.rows.lanes else 'poison'}" for i in range(half, half + self.rows.lanes))
         return f"""  %is{half} = icmp sle i64 %w, {half}
   br i1 %is{half}, label %half{half}, label %end
 half{half}:

@@ -35,15 +35,11 @@ declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, {bits})"""
         more = ", ".join(["", *(f"{kind} {name}" for kind, name in self.more)])
         parameters = f"ptr %x.all, i64 %stride, i64 %rows, ptr %y.all, i64 %width.all, i64 %is_more{more}"
         arguments = f"ptr %x, i64 %stride, i64 %rows, ptr %y, i64 %width, i64 %is_more{more}"
-        all_arguments = (
-            arguments.replace("%x,", "%x.all,").replace("%y,", "%y.all,").replace("%width,", "%width.all,")
-        )
+        all_arguments = arguments.replace("%x,", "%x.all,").replace("%y,", "%y.all,").replace("%width,", "%width.all,")
         least = "sgt" if self.rows.has_masks else "sge"  # the other function handles a whole strip
         strip = Strip(self.rows, "w", ACROSS, self.rows.lanes, is_masked=False)
         if self.rows.has_masks:
-            parts = [
-                Strip(self.rows, f"m{n}", n, self.rows.lanes, is_masked=True) for n in range(1, ACROSS + 1)
-            ]
+            parts = [Strip(self.rows, f"m{n}", n, self.rows.lanes, is_masked=True) for n in range(1, ACROSS + 1)]
         else:
             shapes = (("v2", 2, self.rows.lanes), ("v1", 1, self.rows.lanes), ("e", 1, 1))
             parts = [Strip(self.rows, name, count, lanes, is_masked=False) for name, count, lanes in shapes]
@@ -96,9 +92,7 @@ end:
         """Return the phi operands of what remains, to which strips branch back."""
         return "\n".join(
             f"  %{name} = phi {kind} [ %{name}.all, %{first} ]"
-            + "".join(
-                f", [ %{strip.name}.{name}, %{strip.name}.put ]" for strip in strips if not strip.is_masked
-            )
+            + "".join(f", [ %{strip.name}.{name}, %{strip.name}.put ]" for strip in strips if not strip.is_masked)
             for name, kind in (("x", "ptr"), ("y", "ptr"), ("width", "i64"))
         )
 

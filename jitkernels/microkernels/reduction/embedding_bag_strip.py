@@ -201,8 +201,7 @@ class Strip:
         """Append the loads of the initial accumulators."""
         n = self.name
         return "\n".join(
-            self.load(f"%{n}.s{v}.down", address, v)
-            + self.numbers(f"%{n}.l{v}.down", *2 * [f"%{n}.s{v}.down"])
+            self.load(f"%{n}.s{v}.down", address, v) + self.numbers(f"%{n}.l{v}.down", *2 * [f"%{n}.s{v}.down"])
             for v in range(self.count)
         )
 
@@ -210,9 +209,7 @@ class Strip:
         """Append the results, and return their names."""
         n, names, lines = self.name, [], []
         if self.rows.is_scaled:
-            lines.append(
-                f"  %{n}.factor.one = insertelement {self.vector} poison, {self.rows.number} %factor, i32 0"
-            )
+            lines.append(f"  %{n}.factor.one = insertelement {self.vector} poison, {self.rows.number} %factor, i32 0")
             lines.append(
                 f"  %{n}.factor = shufflevector {self.vector} %{n}.factor.one, {self.vector} poison, "
                 f"<{self.lanes} x i32> zeroinitializer"

@@ -27,10 +27,7 @@ class Limits:
     unit: float
 
 
-LIMITS = {
-    "float32": Limits(2.0**-90, 2.0**120, 2.0**84),
-    "float64": Limits(2.0**-900, 2.0**1000, 2.0**530),
-}
+LIMITS = {"float32": Limits(2.0**-90, 2.0**120, 2.0**84), "float64": Limits(2.0**-900, 2.0**1000, 2.0**530)}
 
 
 def sums_about(dtype: str) -> Any:

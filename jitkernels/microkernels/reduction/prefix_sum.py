@@ -42,12 +42,8 @@ def running_sums(dtype: str, lanes: int) -> IRFunction:
         value = new(f"load {vector}, ptr {at}, align {width}")
         step = 1
         while step < lanes:
-            lane_picks = ", ".join(
-                f"i32 {lane - step if lane >= step else lanes + lane}" for lane in range(lanes)
-            )
-            moved = new(
-                f"shufflevector {vector} {value}, {vector} splat ({kind} -0.0), <{lanes} x i32> <{lane_picks}>"
-            )
+            lane_picks = ", ".join(f"i32 {lane - step if lane >= step else lanes + lane}" for lane in range(lanes))
+            moved = new(f"shufflevector {vector} {value}, {vector} splat ({kind} -0.0), <{lanes} x i32> <{lane_picks}>")
             value = new(f"fadd {vector} {value}, {moved}")
             step *= 2
         sums.append(value)

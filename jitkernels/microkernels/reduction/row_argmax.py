@@ -144,10 +144,7 @@ def among_few(dtype: str, vector_bytes: int) -> IRFunction:
         ]
     for v in range(0, TOGETHER, 2):
         before = "%bad" if v == 0 else f"%w{v - 2}"
-        lines += [
-            f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}",
-            f"  %w{v} = or {flags} {before}, %u{v}",
-        ]
+        lines += [f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}", f"  %w{v} = or {flags} {before}, %u{v}"]
     joined, maximum, index = [], "%n0", "%l0"
     for v in range(1, TOGETHER):
         joined += [

@@ -64,9 +64,7 @@ class _Reduction:
         symbol = f"{name}_{self.dtype}_{lanes}"
         arguments = (f"{self.dtype}*", "int64", *((self.dtype,) if self.squares else ()))
         masks = target.masked_lanes(self.dtype, self.vector_bytes) > 0
-        return IRFunction(
-            symbol, self.dtype, arguments, self.text(symbol, element.llvm, element.size, lanes, masks)
-        )
+        return IRFunction(symbol, self.dtype, arguments, self.text(symbol, element.llvm, element.size, lanes, masks))
 
     def text(self, symbol: str, number: str, size: int, lanes: int, masks: bool) -> str:
         """Write the LLVM IR. Sums start at -0.0, the identity of addition, which keeps a negative zero."""

@@ -130,9 +130,7 @@ class _Results:
     def text(self, symbol: str, number: str, size: int, lanes: int) -> str:
         """Write the LLVM IR: three loops, the middle one over whole cache lines."""
         vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
-        parameters = "".join(
-            f"{'ptr' if is_array else number} %{name}, " for name, is_array in self.parameters
-        )
+        parameters = "".join(f"{'ptr' if is_array else number} %{name}, " for name, is_array in self.parameters)
         last = "".join(f", {number} %{name}" for name in self.numbers)
         names = [*self.numbers, *(name for name, is_array in self.parameters if not is_array)]
         everywhere = "".join(
@@ -220,16 +218,7 @@ done:
 !5 = !{{i32 1}}
 """
 
-    def step(
-        self,
-        at: str,
-        number: str,
-        vector: str,
-        kind: str,
-        size: int,
-        lanes: int,
-        end: str = "",
-    ) -> str:
+    def step(self, at: str, number: str, vector: str, kind: str, size: int, lanes: int, end: str = "") -> str:
         """Append one vector at an index; lanes behind `end` are masked, and without it none are."""
         read = ["x", *(name for name, is_array in self.parameters if is_array and name != "next")]
         lines = ""

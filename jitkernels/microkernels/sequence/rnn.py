@@ -219,9 +219,7 @@ def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: boo
         panels = panels_of(steps, rows, blocks, team_size) * inputs * width
         return panels_offset(rows, hidden, blocks, team_size) + panels + team_size * slack
 
-    def bytes_of(
-        steps: int, batch: int, inputs: int, hidden: int, team_size: int, begin: int, end: int
-    ) -> int:
+    def bytes_of(steps: int, batch: int, inputs: int, hidden: int, team_size: int, begin: int, end: int) -> int:
         rows, blocks = end - begin, (hidden + lanes - 1) // lanes
         sums = (chunk_of(steps, rows, blocks, team_size) * rows + tall) * blocks * width
         biases = bias_offset(steps, rows, inputs, hidden, blocks, team_size)

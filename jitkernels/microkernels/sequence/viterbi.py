@@ -69,9 +69,7 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
     out.line("br i1 %more, label %body, label %done")
     out.label("body")
     out.lines.append(f"  %row.next = getelementptr {kind}, ptr %row, i64 %tag")
-    score = everywhere(
-        out.value(f"load {kind}, ptr {out.value(f'getelementptr {kind}, ptr %before, i64 %j')}"), kind
-    )
+    score = everywhere(out.value(f"load {kind}, ptr {out.value(f'getelementptr {kind}, ptr %before, i64 %j')}"), kind)
     number = everywhere(out.value("trunc i64 %j to i32"), "i32")
     for v in all_of:
         total = out.value(f"fadd {vector} {score}, {loaded('%row.next', v)}")
@@ -98,9 +96,7 @@ def _text(symbol: str, dtype: str, lanes: int, vectors: int, masked: bool) -> st
             else:
                 out.line(f"store {of} {value}, ptr {pointer}, align 4")
     out.line("ret void")
-    arguments = ", ".join(
-        f"{c_type} {'noalias ' if c_type == 'ptr' else ''}%{name}" for c_type, name in STEP_ARGUMENTS
-    )
+    arguments = ", ".join(f"{c_type} {'noalias ' if c_type == 'ptr' else ''}%{name}" for c_type, name in STEP_ARGUMENTS)
     declared = f"declare void @llvm.masked.store.v{lanes}i32.p0({numbers}, ptr, i32, {bits})\n"
     head = f"define void @{symbol}({arguments}) noinline nounwind {{\n"
     return declarations(dtype, lanes) + declared + head + "\n".join(out.lines) + "\n}\n"

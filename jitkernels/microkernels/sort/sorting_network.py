@@ -77,16 +77,10 @@ class _Registers:
 
     def function(self, symbol: str) -> IRFunction:
         """Write the function of a pointer, which stores the registers where it loaded them."""
-        stores = [
-            f"  store {self.vector} {row}, ptr %at{i}, align {self.bits // 8}"
-            for i, row in enumerate(self.rows)
-        ]
+        stores = [f"  store {self.vector} {row}, ptr %at{i}, align {self.bits // 8}" for i, row in enumerate(self.rows)]
         head = f"define void @{symbol}(ptr %p) noinline nounwind {{"
         return IRFunction(
-            symbol,
-            "void",
-            (f"int{self.bits}*",),
-            "\n".join([head, *self.lines, *stores, "  ret void", "}", ""]),
+            symbol, "void", (f"int{self.bits}*",), "\n".join([head, *self.lines, *stores, "  ret void", "}", ""])
         )
 
 
@@ -114,11 +108,7 @@ def merge(bits: int, count: int, lanes: int) -> IRFunction:
 
 def against(bits: int, lanes: int, *, reverses: bool) -> IRFunction:
     """``(p, n)``: compare-exchange of n elements with the n behind them; `reverses` reverses the second half."""
-    symbol, kind, vector = (
-        f"{'reversed' if reverses else 'compared'}_{bits}",
-        f"i{bits}",
-        f"<{lanes} x i{bits}>",
-    )
+    symbol, kind, vector = (f"{'reversed' if reverses else 'compared'}_{bits}", f"i{bits}", f"<{lanes} x i{bits}>")
     both = f"{vector} %a, {vector} %c"
     picks = ", ".join(f"i32 {lanes - 1 - lane if reverses else lane}" for lane in range(lanes))
     partner = "%mirrored" if reverses else "%beside"

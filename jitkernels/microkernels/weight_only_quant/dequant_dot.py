@@ -87,9 +87,7 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
                 else:
                     for r in range(rows):
                         for q in range(together):
-                            single(
-                                a, (i + r) * k, k, scratch, q * k, k, c, (i + r) * n + j + q, n, k, 1, 1, 1
-                            )
+                            single(a, (i + r) * k, k, scratch, q * k, k, c, (i + r) * n + j + q, n, k, 1, 1, 1)
 
     return in_columns
 

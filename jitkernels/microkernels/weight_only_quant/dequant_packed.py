@@ -46,16 +46,10 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
     unpack = unpacking(attr, lanes, per_byte)
     inner, edge = tile_function("weights_inner", False), tile_function("weights_edge", True)
     pack_rows = ir_function(
-        "weights_pack_a",
-        dtype,
-        PACK_ARGUMENTS,
-        written_by(transpose_panel, "weights_pack_a", dtype, lanes, rows),
+        "weights_pack_a", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "weights_pack_a", dtype, lanes, rows)
     )
     pack_columns = ir_function(
-        "weights_pack_b",
-        dtype,
-        PACK_ARGUMENTS,
-        written_by(transpose_panel, "weights_pack_b", dtype, lanes, width),
+        "weights_pack_b", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "weights_pack_b", dtype, lanes, width)
     )
 
     narrow, few_columns = by_columns(attr, target, per_byte), width // 2
@@ -80,20 +74,8 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
                 for j in range(0, columns, width):
                     for w in range(min(width, columns - j)):
                         to = offset(scratch, columns_of_b + w * deep)
-                        unpack(
-                            packed,
-                            scale,
-                            zero,
-                            to,
-                            jc + j + w,
-                            groups,
-                            size,
-                            p // per_byte,
-                            (p + deep) // per_byte,
-                        )
-                    pack_columns(
-                        scratch, columns_of_b, deep, scratch, panels_of_b + j * deep, columns - j, deep
-                    )
+                        unpack(packed, scale, zero, to, jc + j + w, groups, size, p // per_byte, (p + deep) // per_byte)
+                    pack_columns(scratch, columns_of_b, deep, scratch, panels_of_b + j * deep, columns - j, deep)
                 for ic in range(0, m, block_rows):
                     high = min(block_rows, m - ic)
                     for i in range(0, high, rows):
@@ -103,37 +85,9 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
                         for i in range(0, high, rows):
                             at = (ic + i) * n + jc + j
                             if left >= width and high - i >= rows:
-                                inner(
-                                    scratch,
-                                    i * deep,
-                                    0,
-                                    scratch,
-                                    from_b,
-                                    0,
-                                    c,
-                                    at,
-                                    n,
-                                    deep,
-                                    first,
-                                    rows,
-                                    width,
-                                )
+                                inner(scratch, i * deep, 0, scratch, from_b, 0, c, at, n, deep, first, rows, width)
                             else:
-                                edge(
-                                    scratch,
-                                    i * deep,
-                                    0,
-                                    scratch,
-                                    from_b,
-                                    0,
-                                    c,
-                                    at,
-                                    n,
-                                    deep,
-                                    first,
-                                    high - i,
-                                    left,
-                                )
+                                edge(scratch, i * deep, 0, scratch, from_b, 0, c, at, n, deep, first, high - i, left)
 
     @inlined()
     def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:

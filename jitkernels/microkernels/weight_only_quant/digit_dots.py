@@ -44,13 +44,9 @@ class DigitDots(BlockDots):
         apart = out.value(f"mul nsw i64 %count, {size}")
         weights = [self._bytes(*pair) for pair in words]
         blocks = [
-            out.element("i8", out.element("i8", "%floats", at), out.times(r, apart) if r else 0)
-            for r in self.rows
+            out.element("i8", out.element("i8", "%floats", at), out.times(r, apart) if r else 0) for r in self.rows
         ]
-        return [
-            [self._product(block, weights[c], zeros[c] if zeros else "") for c in self.columns]
-            for block in blocks
-        ]
+        return [[self._product(block, weights[c], zeros[c] if zeros else "") for c in self.columns] for block in blocks]
 
     def _bytes(self, left: str, right: str) -> list[str]:
         """Append the weights as unsigned bytes, in the order of the vectors of digits."""
@@ -132,9 +128,7 @@ class DigitDots(BlockDots):
         self._blocks(step)
 
     def _spread(self, numbers: str, picks: str) -> str:
-        return self.out.value(
-            f"call {WORDS} @llvm.x86.avx512.permvar.si.512({WORDS} {numbers}, {WORDS} {picks})"
-        )
+        return self.out.value(f"call {WORDS} @llvm.x86.avx512.permvar.si.512({WORDS} {numbers}, {WORDS} {picks})")
 
     def _scales(self, c: int, group: str, picks: str, live: str) -> str:
         scales = self.out.value(

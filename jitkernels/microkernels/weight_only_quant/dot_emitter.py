@@ -81,9 +81,7 @@ class DotWriter(ABC):
         """Append a broadcast of one number."""
         vector = f"<{LANES} x {kind}>"
         first_lane = self.out.value(f"insertelement {vector} poison, {kind} {value}, i64 0")
-        return self.out.value(
-            f"shufflevector {vector} {first_lane}, {vector} poison, {WORDS} zeroinitializer"
-        )
+        return self.out.value(f"shufflevector {vector} {first_lane}, {vector} poison, {WORDS} zeroinitializer")
 
     def _places(self) -> None:
         """Append the addresses of the columns."""
@@ -138,8 +136,7 @@ class DotWriter(ABC):
         for r in self.rows:
             for c in self.columns:
                 out.line(
-                    f"%sum{r}_{c} = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, "
-                    f"{FLOATS} %all{r}_{c})"
+                    f"%sum{r}_{c} = call reassoc float @llvm.vector.reduce.fadd.v16f32(float 0.0, {FLOATS} %all{r}_{c})"
                 )
                 address = out.element("float", out.element("float", "%result", out.times(r, "%stride")), c)
                 out.line(f"store float %sum{r}_{c}, ptr {address}, align 4")

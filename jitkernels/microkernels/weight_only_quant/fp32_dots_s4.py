@@ -49,9 +49,7 @@ class FloatDots(BlockDots):
         return lines
 
     def _permuted(self, vector: str, picks: str) -> str:
-        return self.out.value(
-            f"call {FLOATS} @llvm.x86.avx512.permvar.sf.512({FLOATS} {vector}, {WORDS} {picks})"
-        )
+        return self.out.value(f"call {FLOATS} @llvm.x86.avx512.permvar.sf.512({FLOATS} {vector}, {WORDS} {picks})")
 
     def _sum_of_products(self, a: str, b: str, c: str) -> str:
         return self.out.value(f"call {FLOATS} @llvm.fmuladd.v16f32({FLOATS} {a}, {FLOATS} {b}, {FLOATS} {c})")
@@ -109,9 +107,7 @@ class FloatDots(BlockDots):
             group = out.value(f"mul nsw i64 {i}, %per")
             # The mask of a table lookup is by groups, that of a gather by words.
             live = self._live(group, masked) if self.permutes else mask or all_of("i1", "true")
-            zeros = [
-                self._spread("i8", f"%zero{c}", group, picks, live) for c in self.columns if self.shifted
-            ]
+            zeros = [self._spread("i8", f"%zero{c}", group, picks, live) for c in self.columns if self.shifted]
             if not masked:
                 self._fetch(at, BYTES)
                 self._fetch_of_groups(group, 4)

@@ -12,14 +12,7 @@ subtracted from the lanes' sums, and their units. With fewer digits multiples ha
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.gemm.microkernel import Text
-from jitkernels.microkernels.weight_only_quant.dot_emitter import (
-    COLUMNS,
-    FLOATS,
-    LANES,
-    NUMBERS,
-    WORDS,
-    all_of,
-)
+from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, FLOATS, LANES, NUMBERS, WORDS, all_of
 
 LOADED = 128
 """Bytes of weights per block."""
@@ -128,9 +121,7 @@ def _block(out: Text, source: str, left: str, to: str, layout: Layout, shifted: 
                 (lane // 4 * 4 + lane % 2 + lane % 4 // 2 * LANES) * word + later + s for lane in range(LANES)
             ]
             picks = ", ".join(f"i32 {index}" for index in lane_picks)
-            parts.append(
-                out.value(f"shufflevector {kind} {loaded[0]}, {kind} {loaded[-1]}, {WORDS} <{picks}>")
-            )
+            parts.append(out.value(f"shufflevector {kind} {loaded[0]}, {kind} {loaded[-1]}, {WORDS} <{picks}>"))
     multiples = _multiples(out, parts, to, layout)
     totals = [_total(out, multiples)]
     for digit in reversed(range(layout.digits)):
@@ -180,12 +171,8 @@ def _multiples(out: Text, parts: list[str], to: str, layout: Layout) -> list[str
         largest = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {largest}, {WORDS} {bits})")
     carried = out.value(f"add {WORDS} {largest}, {all_of('i32', CARRY)}")
     exponent = out.value(f"lshr {WORDS} {carried}, {all_of('i32', 23)}")
-    clamped = out.value(
-        f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', SMALLEST)})"
-    )
-    clamped = out.value(
-        f"call {WORDS} @llvm.smin.v16i32({WORDS} {clamped}, {WORDS} {all_of('i32', LARGEST)})"
-    )
+    clamped = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', SMALLEST)})")
+    clamped = out.value(f"call {WORDS} @llvm.smin.v16i32({WORDS} {clamped}, {WORDS} {all_of('i32', LARGEST)})")
     beyond = out.value(f"icmp ne {WORDS} {clamped}, {exponent}")
     nonzero = out.value(f"icmp ne {WORDS} {largest}, zeroinitializer")
     out_of_range = out.value(f"and <16 x i1> {beyond}, {nonzero}")

@@ -26,12 +26,7 @@ from jitkernels.microkernels.weight_only_quant.dot_emitter import (
 )
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s4 import FloatDots
 from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
-from jitkernels.microkernels.weight_only_quant.quantize_activations import (
-    LOADED,
-    SHORTEST,
-    Layout,
-    arrange_digits,
-)
+from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, SHORTEST, Layout, arrange_digits
 
 INFINITE = np.float32(np.inf)
 BLOCK = 32
@@ -47,8 +42,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
     def dots(emitter: Callable[..., DotWriter], columns: int, **rows: int) -> Any:
         """Return the functions for tiles of columns and rows."""
         few, many = (
-            emitter(few=is_few, shifted=shifted, columns=columns, **rows).function()
-            for is_few in (True, False)
+            emitter(few=is_few, shifted=shifted, columns=columns, **rows).function() for is_few in (True, False)
         )
 
         @inlined()
@@ -81,9 +75,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                 row, result = offset(floats, i * row_stride), offset(to, i * n)
                 for q in range(0, whole, step):
                     if streamed:
-                        side_by_side(
-                            packed, row, scale, zero, j + q, offset(result, q), n, groups, half, shift
-                        )
+                        side_by_side(packed, row, scale, zero, j + q, offset(result, q), n, groups, half, shift)
                     else:
                         several(packed, row, scale, zero, j + q, offset(result, q), n, groups, half, shift)
                 for q in range(whole, together):
@@ -171,15 +163,11 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                 together, to = min(COLUMNS, end - j), offset(c, top * n + j)
                 plain = in_digits and shifted and not small(zero, j * groups, together * groups)
                 if not in_digits:
-                    by_floats(
-                        packed, scratch, apart, rows, scale, zero, j, together, to, n, groups, half, shift
-                    )
+                    by_floats(packed, scratch, apart, rows, scale, zero, j, together, to, n, groups, half, shift)
                 elif rows == ROWS and together == COLUMNS:
                     both(packed, scratch, scale, zero, j, to, n, groups, half, shift)
                 else:
-                    by_digits(
-                        packed, scratch, apart, rows, scale, zero, j, together, to, n, groups, half, shift
-                    )
+                    by_digits(packed, scratch, apart, rows, scale, zero, j, together, to, n, groups, half, shift)
                 # An infinite scale times a weight of 0 is NaN, and the sum of a group may overflow.
                 for i in range(rows):
                     for q in range(together):

@@ -17,12 +17,7 @@ from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
 from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS, STREAMED, DotWriter
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s8 import Int8Dots
 from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
-from jitkernels.microkernels.weight_only_quant.quantize_activations import (
-    LOADED,
-    SHORTEST,
-    Layout,
-    arrange_digits,
-)
+from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, SHORTEST, Layout, arrange_digits
 
 INFINITE = np.float32(np.inf)
 TINY = 31
@@ -63,24 +58,12 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
                 for c in range(0, whole, step):
                     at, of, to_c = offset(weights, c * k), c * groups, offset(result, c)
                     if streamed:
-                        side_by_side(
-                            at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift
-                        )
+                        side_by_side(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
                     else:
                         several(at, row, offset(scales, of), offset(zeros, of), to_c, n, groups, size, shift)
                 for c in range(whole, together):
                     at, of = offset(weights, c * k), c * groups
-                    single(
-                        at,
-                        row,
-                        offset(scales, of),
-                        offset(zeros, of),
-                        offset(result, c),
-                        n,
-                        groups,
-                        size,
-                        shift,
-                    )
+                    single(at, row, offset(scales, of), offset(zeros, of), offset(result, c), n, groups, size, shift)
 
         return some
 
@@ -141,9 +124,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
                     by_floats(floats, k, rows, q, scale, zero, j, together, to, n, groups, size, 0)
                 elif digits:
                     if shift >= 0:
-                        few_digits(
-                            scratch, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift
-                        )
+                        few_digits(scratch, apart, rows, q, scale, zero, j, together, to, n, groups, size, shift)
                     else:
                         many_digits(scratch, apart, rows, q, scale, zero, j, together, to, n, groups, size, 0)
                 # An infinite scale times a weight of 0 is NaN, and the sum of a group may overflow.

@@ -33,9 +33,7 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNes
         return built
     normalise = external(built)
 
-    def affine(
-        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
-    ) -> Any:
+    def affine(x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
         return normalise(offset(x, begin * n), scale, bias, offset(y, begin * n), end - begin, n, eps)
 
     def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:

@@ -37,6 +37,4 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
             return 0
         return columns(offset(x, begin), offset(y, begin), h, w, end - begin)
 
-    return LoopNest(
-        built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=parallel
-    )
+    return LoopNest(built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=parallel)

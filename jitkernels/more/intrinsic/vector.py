@@ -29,6 +29,4 @@ def vmul(attr: VMulAttr, parallel: bool = False, stream: bool = False) -> CSourc
     def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> Any:
         return multiply(offset(x, begin), offset(y, begin), offset(z, begin), end - begin)
 
-    return LoopNest(
-        built.name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, parallel=True
-    )
+    return LoopNest(built.name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, parallel=True)

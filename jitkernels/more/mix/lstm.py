@@ -23,9 +23,7 @@ def variants(attr: LSTMCtHtAttr) -> list[Variant]:
 
 @implements(LSTMCtHtAttr, variants=variants)
 def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
-    gate, candidate, cell = (
-        activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell)
-    )
+    gate, candidate, cell = (activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell))
     multiply = component(VMulAttr(n=PIECE, dtype=attr.dtype))
 
     @inlined()
@@ -54,9 +52,7 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
             status = min(status, multiply(entered, forgotten, result, n))
         return status
 
-    def peephole(
-        gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int
-    ) -> int:
+    def peephole(gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> int:
         entered, forgotten, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
         status = 0
         for at in range(begin, end, PIECE):
@@ -72,9 +68,7 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
             for i in range(n):
                 new[i] = entered[i] + forgotten[i]
             status = min(status, cell(new, entered, n))
-            status = min(
-                status, add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n)
-            )
+            status = min(status, add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n))
             status = min(status, gate(total, forgotten, n))
             status = min(status, multiply(entered, forgotten, result, n))
         return status

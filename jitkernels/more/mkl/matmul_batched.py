@@ -37,6 +37,4 @@ def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
         set_threads(token)
 
     signature = attr.signature()
-    return LoopNest(
-        f"matmul_batched_{gemm.symbol}", signature.c_arguments, body, extent=signature.index("batch")
-    )
+    return LoopNest(f"matmul_batched_{gemm.symbol}", signature.c_arguments, body, extent=signature.index("batch"))

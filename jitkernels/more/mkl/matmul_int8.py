@@ -25,9 +25,7 @@ def _exact() -> bool:
     offset = library.ffi.new("int *")
 
     def one(a: int, b: int, c: int, k: int) -> None:
-        left, right, result = (
-            library.ffi.cast(kind, at) for kind, at in (("void *", a), ("void *", b), ("int *", c))
-        )
+        left, right, result = (library.ffi.cast(kind, at) for kind, at in (("void *", a), ("void *", b), ("int *", c)))
         library.functions.cblas_gemm_s8u8s32_64(
             ROW_MAJOR, PLAIN, TRANSPOSED, ONE_OFFSET, 1, 1, k, 1.0, left, k, b"\0", right, k, b"\0", 0.0, result, 1,
             offset,

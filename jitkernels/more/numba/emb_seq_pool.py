@@ -25,15 +25,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     is_max, is_mean = attr.pool == "max", attr.pool == "mean"
 
     def body(
-        table: Any,
-        ids: Any,
-        out: Any,
-        table_h: int,
-        table_w: int,
-        idx_h: int,
-        idx_w: int,
-        begin: int,
-        end: int,
+        table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int, idx_w: int, begin: int, end: int
     ) -> None:
         for s in range(begin, end):
             for j in range(table_w):

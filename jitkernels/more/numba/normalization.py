@@ -15,16 +15,7 @@ def variants(attr: BatchNormAttr) -> list[Variant]:
 @implements(BatchNormAttr, can_be_used=usable, variants=variants)
 def batch_norm(attr: BatchNormAttr, parallel: bool = False) -> LoopNest:
     def plain(
-        x: Any,
-        mean: Any,
-        var: Any,
-        y: Any,
-        rows: int,
-        channels: int,
-        inner: int,
-        eps: Any,
-        begin: int,
-        end: int,
+        x: Any, mean: Any, var: Any, y: Any, rows: int, channels: int, inner: int, eps: Any, begin: int, end: int
     ) -> None:
         least = real(eps[0])
         for row in range(begin, end):

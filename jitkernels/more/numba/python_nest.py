@@ -61,11 +61,7 @@ real: Any = np.float64
 def usable(attr: KernelAttr) -> bool | str:
     """Whether numba is there, and knows the row's type."""
     dtype = attr.fields()["dtype"]
-    return (
-        (numba_version() != "none" or "numba is not installed")
-        if dtype in FLOATS
-        else f"numba has no {dtype}"
-    )
+    return (numba_version() != "none" or "numba is not installed") if dtype in FLOATS else f"numba has no {dtype}"
 
 
 def python_nest(
@@ -128,9 +124,7 @@ def _function(
     kinds = [_kind(one) for one in (*arguments, "int64", "int64")]
     if len(kinds) != len(names):
         raise BuildError(f"{body.__qualname__}: expected {len(kinds)} parameters, got {', '.join(names)}")
-    alone = frozenset(
-        name for name, one in zip(names, arguments, strict=False) if "restrict" in one and not in_place
-    )
+    alone = frozenset(name for name, one in zip(names, arguments, strict=False) if "restrict" in one and not in_place)
     definitions = module_text.unit_text(spelling.library, [*spelling.texts.values()])
     return PythonFunction(
         "body.python", text, tuple(zip(names, kinds, strict=True)), alone, spelling.functions, definitions
@@ -157,9 +151,7 @@ def _value(value: Any, spelling: "Spelling", dtype: str) -> str:
 
 def _glue(function: PythonFunction) -> str:
     """LLVM IR of the body, which calls what numba makes of the function."""
-    taken = [
-        ("ptr" if kind.endswith("*") else "i64", f"%a{i}") for i, (_, kind) in enumerate(function.arguments)
-    ]
+    taken = [("ptr" if kind.endswith("*") else "i64", f"%a{i}") for i, (_, kind) in enumerate(function.arguments)]
     listed = ", ".join(f"{kind} {name}" for kind, name in taken)
     return "\n".join(
         [

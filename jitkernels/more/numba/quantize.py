@@ -7,15 +7,7 @@ import numpy as np
 from jitkernels.attrs.quantize import QuantizeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import (
-    maximum,
-    minimum,
-    python_nest,
-    real,
-    rint,
-    usable,
-    variants_along,
-)
+from jitkernels.more.numba.python_nest import maximum, minimum, python_nest, real, rint, usable, variants_along
 
 
 def variants(attr: QuantizeAttr) -> list[Variant]:

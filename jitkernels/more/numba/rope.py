@@ -16,9 +16,7 @@ def variants(attr: RopeAttr) -> list[Variant]:
 def rope(attr: RopeAttr, parallel: bool = False) -> LoopNest:
     interleaved = attr.interleaved
 
-    def body(
-        x: Any, cos: Any, sin: Any, y: Any, rows: int, positions: int, half: int, begin: int, end: int
-    ) -> None:
+    def body(x: Any, cos: Any, sin: Any, y: Any, rows: int, positions: int, half: int, begin: int, end: int) -> None:
         step = 2 if interleaved else 1
         apart = 1 if interleaved else half
         for row in range(begin, end):

@@ -12,16 +12,7 @@ from jitkernels.more.numba.python_nest import python_nest, real, usable
 @implements(SgdAttr, can_be_used=usable)
 def sgd(attr: SgdAttr) -> LoopNest:
     def body(
-        param: Any,
-        grad: Any,
-        rows: Any,
-        out: Any,
-        height: int,
-        width: int,
-        count: int,
-        lr: Any,
-        begin: int,
-        end: int,
+        param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any, begin: int, end: int
     ) -> None:
         factor = real(lr[0])
         for i in range(height):

@@ -6,16 +6,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import CrossEntropyAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.softmax import check
-from jitkernels.more.numba.python_nest import (
-    add,
-    exp,
-    larger,
-    log,
-    python_nest,
-    real,
-    usable,
-    variants_along,
-)
+from jitkernels.more.numba.python_nest import add, exp, larger, log, python_nest, real, usable, variants_along
 
 
 def variants(attr: CrossEntropyAttr) -> list[Variant]:

@@ -47,9 +47,7 @@ def gather(attr: GatherAttr, parallel: bool = False) -> LoopNest:
 
 @implements(ScatterAddAttr, can_be_used=usable)
 def scatter_add(attr: ScatterAddAttr) -> LoopNest:
-    def body(
-        table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int
-    ) -> None:
+    def body(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
         for i in range(table_rows):
             for j in range(begin, end):
                 y[i * n + j] = table[i * n + j]

@@ -25,9 +25,7 @@ def can_be_used(attr: LayerNormAttr) -> bool | str:
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
 def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
-    def affine(
-        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int
-    ) -> Any:
+    def affine(x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
         first, result = offset(x, begin * n), offset(y, begin * n)
         return primitives(LAYER_NORM, first, scale, bias, result, end - begin, n, eps[0])
 

@@ -42,9 +42,7 @@ def usable_for(attr: MatMulInt8Attr) -> bool | str:
     handle, reason = library()
     if handle is None:
         return reason
-    return (
-        _exact() or "oneDNN adds up pairs of products in 16 bits on this processor, where not all of them fit"
-    )
+    return _exact() or "oneDNN adds up pairs of products in 16 bits on this processor, where not all of them fit"
 
 
 @implements(MatMulInt8Attr, can_be_used=usable_for, variants=variants)
@@ -64,6 +62,4 @@ def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> LoopNest:
         )  # fmt: skip
         return failed(status)
 
-    return int8_nest(
-        attr, call, one_thread, set_threads, parallel, name=f"onednn_{attr.a_dtype}", flips=False
-    )
+    return int8_nest(attr, call, one_thread, set_threads, parallel, name=f"onednn_{attr.a_dtype}", flips=False)

@@ -57,10 +57,7 @@ def usable(attr: Any) -> bool | str:
 def _source(family: str, arguments: tuple[str, ...]) -> CSource:
     """Return the source of the function in its file, behind the code that caches primitives."""
     constants = {"NO_MEMORY": library.NO_MEMORY, "UNKNOWN": library.UNKNOWN, "CHUNK": CHUNK}
-    top = (
-        "".join(f"#define {name} ({value}LL)\n" for name, value in constants.items())
-        + "#include <stddef.h>\n"
-    )
+    top = "".join(f"#define {name} ({value}LL)\n" for name, value in constants.items()) + "#include <stddef.h>\n"
     folder = Path(__file__).parent
     files = ("prototypes.h", "primitive_cache.c", f"{family}.c")
     code = "".join((folder / name).read_text(encoding="utf-8") for name in files)

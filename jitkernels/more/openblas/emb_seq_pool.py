@@ -10,12 +10,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.gen.emb_seq_pool import check
 from jitkernels.microkernels.chunking import BLOCK, threads
-from jitkernels.microkernels.reduction.blocked_sums import (
-    COLUMNS,
-    block_joining,
-    block_settling,
-    workspace_of,
-)
+from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
 ROWS = 33
@@ -61,9 +56,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
         one_thread()
         for sequence in range(begin, end):
             result, column = offset(out, sequence * table_w), offset(ids, sequence)
-            weight = (
-                one / number(idx_h) if divides else one
-            )  # so that no sum overflows where the mean does not
+            weight = one / number(idx_h) if divides else one  # so that no sum overflows where the mean does not
             if idx_h == 0:
                 for j in range(table_w):
                     result[j] = zero

@@ -68,9 +68,7 @@ class Pages:
         # Popped before use: a signal handler may allocate pages meanwhile.
         begin, end = _new.pop() if _new else (0, 0)
         if begin + self.size > end:
-            mapping = mmap.mmap(
-                -1, max(MAPPING, self.size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, READ | WRITE
-            )
+            mapping = mmap.mmap(-1, max(MAPPING, self.size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, READ | WRITE)
             # Never unmapped: helper threads run this code when the interpreter exits.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(mapping))
             _mappings.append(mapping)

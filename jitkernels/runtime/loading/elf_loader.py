@@ -13,15 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jitkernels.runtime.loading.code_memory import Pages
-from jitkernels.runtime.loading.elf_relocations import (
-    AARCH64,
-    JUMPS,
-    KINDS,
-    REACH,
-    SLOT_BYTES,
-    X86_64,
-    Kind,
-)
+from jitkernels.runtime.loading.elf_relocations import AARCH64, JUMPS, KINDS, REACH, SLOT_BYTES, X86_64, Kind
 
 HERE = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
 RELOCATIONS, SYMBOLS, EMPTY = 4, 2, 8
@@ -93,9 +85,7 @@ class _Placing:
         relocation_kinds = KINDS[self.machine]
         (start,) = struct.unpack_from("<Q", content, 40)
         size, count, names = struct.unpack_from("<HHH", content, 58)
-        self.sections = [
-            _Section(*struct.unpack_from("<IIQQQQIIQQ", content, start + i * size)) for i in range(count)
-        ]
+        self.sections = [_Section(*struct.unpack_from("<IIQQQQIIQQ", content, start + i * size)) for i in range(count)]
         texts = self._content(self.sections[names])
         self.loaded = {
             i: section
@@ -118,18 +108,12 @@ class _Placing:
     def done(self, symbol: str) -> Placed:
         """Copy everything to memory, relocated."""
         is_near = any(kind.near for *_, kind in self.relocations)
-        slot_symbols = dict.fromkeys(
-            number for _, _, number, _, kind in self.relocations if kind.to != "value"
-        )
+        slot_symbols = dict.fromkeys(number for _, _, number, _, kind in self.relocations if kind.to != "value")
         if not is_near:
             slot_symbols = {}
         # Code refers to writable data by address, so that it may lie anywhere, or by distance.
-        code, code_size = _laid(
-            {i: section_ for i, section_ in self.loaded.items() if not section_.flags & WRITABLE}
-        )
-        data, data_size = _laid(
-            {i: section_ for i, section_ in self.loaded.items() if section_.flags & WRITABLE}
-        )
+        code, code_size = _laid({i: section_ for i, section_ in self.loaded.items() if not section_.flags & WRITABLE})
+        data, data_size = _laid({i: section_ for i, section_ in self.loaded.items() if section_.flags & WRITABLE})
         slots_at = -(-code_size // SLOT_BYTES) * SLOT_BYTES
         pages = Pages(slots_at + SLOT_BYTES * len(slot_symbols), data_size if is_near else 0)
         memory: tuple[Any, ...] = (pages,)
@@ -153,9 +137,7 @@ class _Placing:
         slots = {number: slots_at + SLOT_BYTES * i for i, number in enumerate(slot_symbols)}
         for number, position in slots.items():
             values[number] = self._value(number, starts)
-            images[0][position : position + SLOT_BYTES] = (
-                struct.pack("<Q", values[number]) + JUMPS[self.machine]
-            )
+            images[0][position : position + SLOT_BYTES] = struct.pack("<Q", values[number]) + JUMPS[self.machine]
         for section, offset, number, addend, kind in self.relocations:
             if number not in values:
                 values[number] = self._value(number, starts)

@@ -40,9 +40,7 @@ def _plain(form: str, relative: bool) -> Callable[[bytearray, int, int, int], No
     return write
 
 
-def _field(
-    shift: int, bits: int, scale: int, relative: bool = True
-) -> Callable[[bytearray, int, int, int], None]:
+def _field(shift: int, bits: int, scale: int, relative: bool = True) -> Callable[[bytearray, int, int, int], None]:
     """A signed distance in units of `scale` bytes, in a bit field of an instruction."""
 
     def write(code: bytearray, at: int, value: int, address: int) -> None:

@@ -170,9 +170,7 @@ def externals() -> tuple[External, ...]:
     """The external functions of a parallel range kernel."""
     return (
         External("jk_team", "int64", ("int64",), lambda: _addresses()["jk_team"]),
-        External(
-            "jk_parallel", "void", ("void*", "void*", "int64", "int64"), lambda: _addresses()["jk_parallel"]
-        ),
+        External("jk_parallel", "void", ("void*", "void*", "int64", "int64"), lambda: _addresses()["jk_parallel"]),
     )
 
 

@@ -27,15 +27,7 @@ LOOKING, PAUSES = 500_000, 64
 """Nanoseconds that a helper spins before it sleeps, and pause instructions before it yields."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
 """SCHED_BATCH: woken threads do not preempt the thread that woke them."""
-FAULTS = (
-    signal.SIGSEGV,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGTRAP,
-    signal.SIGABRT,
-    signal.SIGSYS,
-)
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS)
 """Synchronous signals of faults. Helpers block all others, which a thread of the program may wait for."""
 NO_SIGNALS = -1 - sum(1 << fault - 1 for fault in FAULTS)
 PATIENCE = 1024

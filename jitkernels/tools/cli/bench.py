@@ -86,9 +86,7 @@ def _select_benchmark(names: Sequence[str]) -> tuple[Benchmark, Sequence[str]]:
         parts = chosen.parts() if chosen.parts else names
         for name in names[1:]:
             if name not in parts:
-                raise UnknownNameError(
-                    f"{chosen.name}: expected parts among {', '.join(parts)}, got {name!r}"
-                )
+                raise UnknownNameError(f"{chosen.name}: expected parts among {', '.join(parts)}, got {name!r}")
         return chosen, names[1:]
     try:
         for name in names:
@@ -146,10 +144,7 @@ def show_changes(before: Run, after: Run) -> None:
         if change.kind:
             times = (output.duration(timing.seconds) for timing in (change.before, change.after))
             table.add_row(
-                *map(escape, (change.group, change.case, change.name)),
-                *times,
-                f"{change.ratio:.2f}",
-                change.kind,
+                *map(escape, (change.group, change.case, change.name)), *times, f"{change.ratio:.2f}", change.kind
             )
     if table.row_count:
         output.show(table)

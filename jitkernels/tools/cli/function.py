@@ -23,9 +23,7 @@ def run(path: str, described: Sequence[str]) -> int:
     function = load_function(path)
     compiled = function if isinstance(function, JitFunction) else jitkernels.jit(function)
     positional = [argument(text) for text in described if "=" not in text]
-    named = {
-        name: argument(text) for name, _, text in (text.partition("=") for text in described if "=" in text)
-    }
+    named = {name: argument(text) for name, _, text in (text.partition("=") for text in described if "=" in text)}
     output.console().print(escape(str(compiled.explain(*positional, **named))), soft_wrap=True)
     return 0
 
@@ -56,6 +54,4 @@ def argument(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        raise ArgumentError(
-            f"{text!r}: expected an array such as float32[128,256], or a Python literal"
-        ) from None
+        raise ArgumentError(f"{text!r}: expected an array such as float32[128,256], or a Python literal") from None

@@ -63,9 +63,7 @@ def collect() -> dict[str, Any]:
     return {
         "jitkernels": jitkernels.__version__,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "packages": {
-            name: versions.version(name) for name in environment.PACKAGES_OF_CODE if name != "jitkernels"
-        },
+        "packages": {name: versions.version(name) for name in environment.PACKAGES_OF_CODE if name != "jitkernels"},
         "cpu": cpu_target.cpu_name(),
         "features": sorted(cpu_target.cpu_features()),
         "vector_bytes": cpu_target.target().vector_bytes,
@@ -95,10 +93,7 @@ def libraries() -> dict[str, dict[str, Any]]:
 def _llvm() -> dict[str, Any]:
     """Describe in which process LLVM compiles, and the overhead of that."""
     if not cpu_target.has_compiler():
-        return {
-            "found": False,
-            "text": "llvmlite is not installed: only cached and archived kernels run",
-        }
+        return {"found": False, "text": "llvmlite is not installed: only cached and archived kernels run"}
     if settings.read("JITKERNELS_COMPILER") == "process":
         return {"found": True, "text": "LLVM in a helper process, which ends after 2 idle seconds"}
     text = "LLVM in the calling process: the first compilation, also by online tuning, adds some 95 MB to it"

@@ -20,9 +20,7 @@ def table(records: Iterable[tuple[KernelAttr, Record]]) -> Table:
     """Return a table: kernel, attr, selection, time of each implementation, speedup of the selection over NumPy."""
     result = output.table("kernel", "attr", "pick", "times", "x NumPy", right=("x NumPy",))
     for attr, record in records:
-        times = " | ".join(
-            f"{name} {output.duration(seconds)}" for name, seconds in best_times(record).items()
-        )
+        times = " | ".join(f"{name} {output.duration(seconds)}" for name, seconds in best_times(record).items())
         speed = speed_over_reference(record)
         result.add_row(
             attr.kernel_type.name,

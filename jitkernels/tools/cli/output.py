@@ -46,10 +46,7 @@ def progress() -> Iterator[Progress]:
     """Return a progress bar on stderr, silent unless that is a terminal; log lines go above it."""
     target = console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with (
-        logged(target),
-        Progress(*columns, console=target, transient=True, disable=not target.is_terminal) as bar,
-    ):
+    with logged(target), Progress(*columns, console=target, transient=True, disable=not target.is_terminal) as bar:
         yield bar
 
 

@@ -41,8 +41,7 @@ def run(files: Sequence[Path]) -> int:
         out.print()
     fast, slow = between - started, ended - between
     out.print(
-        f"whole pipeline: {output.duration(fast)}, with NumPy {output.duration(slow)}: "
-        f"{slow / fast:.1f} times faster"
+        f"whole pipeline: {output.duration(fast)}, with NumPy {output.duration(slow)}: {slow / fast:.1f} times faster"
     )
     difference, moved = demo.agree(similarity, reference)
     same = difference <= ALLOWED_DIFFERENCE
@@ -85,8 +84,6 @@ def _print_neighbours(documents: demo.Documents, similarity: AnyArray, what: str
     out.print(f"{len(documents)} {what}, and those nearest to some of them:\n")
     table = output.table("", "nearest", "next", "then")
     for document in demo.examples(documents.names):
-        neighbours = [
-            f"{documents.names[i]} {similarity[document, i]:.0%}" for i in demo.nearest(similarity, document)
-        ]
+        neighbours = [f"{documents.names[i]} {similarity[document, i]:.0%}" for i in demo.nearest(similarity, document)]
         table.add_row(escape(documents.names[document]), *map(escape, neighbours))
     output.show(table)

@@ -40,19 +40,14 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
     if not 0 < seconds < math.inf:
         raise ArgumentError(f"--seconds: expected a time of more than 0, got {seconds:g}")
     if tuning_mode() == "off":
-        raise UnknownNameError(
-            "JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used"
-        )
+        raise UnknownNameError("JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used")
     attrs = classes([row(kernel) for kernel in kernels] or all_rows(), tag)
     threads = get_num_threads()
     records: dict[KernelAttr, Record] = {}
     measured_now = 0
     total = sum(_estimate(attr, seconds) for attr in attrs)
     eta = Eta(
-        {
-            _kinds(count)[1]: total * (1.0 if count == 1 else MULTITHREADED_SHARE)
-            for count in _thread_counts(threads)
-        }
+        {_kinds(count)[1]: total * (1.0 if count == 1 else MULTITHREADED_SHARE) for count in _thread_counts(threads)}
     )
     with shown(eta) as say:
         for count in _thread_counts(threads):

@@ -29,9 +29,7 @@ def page_of(text: str) -> str:
     """
     marks = MARK.findall(text)
     if sorted(marks) != sorted(PARTS):
-        raise ArgumentError(
-            f"expected a page with the marks {', '.join(PARTS)}, got {', '.join(marks) or 'none'}"
-        )
+        raise ArgumentError(f"expected a page with the marks {', '.join(PARTS)}, got {', '.join(marks) or 'none'}")
     return MARK.sub(lambda found: _marked(found[1]), text)
 
 
@@ -91,9 +89,7 @@ def _edges(group: Callable[[str], str]) -> dict[str, set[str]]:
     """Which groups of layers import which; `group` names the group of a layer, or gives "" to leave it out."""
     imports = imports_of_package()
     groups = {module: group(layer_of(module)) for module in imports}
-    return edges_between(
-        imports, {module: one for module, one in groups.items() if one and one != "__main__"}
-    )
+    return edges_between(imports, {module: one for module, one in groups.items() if one and one != "__main__"})
 
 
 def _packages() -> str:
@@ -126,9 +122,7 @@ def _in_order(groups: Iterable[str]) -> list[str]:
 
 
 def _identifier(group: str) -> str:
-    return group.replace(".", "_").replace(
-        "export", "export_"
-    )  # "export" is no word of mermaid's, "end" would be
+    return group.replace(".", "_").replace("export", "export_")  # "export" is no word of mermaid's, "end" would be
 
 
 def _path(name: str) -> str:
@@ -169,9 +163,7 @@ def _indirect(path: CallPath, number: int, station: Station) -> list[tuple[int, 
     if number == 1 or station.is_entrance:
         return []
     if not station.via:
-        raise ArgumentError(
-            f"{path.title}: {station.at}: expected an earlier station that uses it, or `via`, got none"
-        )
+        raise ArgumentError(f"{path.title}: {station.at}: expected an earlier station that uses it, or `via`, got none")
     sources = [source for source, one in enumerate(path.stations, 1) if one.at == station.source]
     return [(sources[0] if sources else number - 1, number, station.via)]
 

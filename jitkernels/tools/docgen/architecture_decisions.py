@@ -11,14 +11,8 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "what one output's loop nest computes, and what blocks fusion",
         ),
         ("compiler.schedule.fusion:_nests", "which outputs share a loop nest"),
-        (
-            "compiler.schedule.gemm_epilogue:brought_together",
-            "which nests run on the rows of a matrix product",
-        ),
-        (
-            "compiler.transforms.decompose_kernels:decided",
-            "which kernels are called, and which dissolve into nests",
-        ),
+        ("compiler.schedule.gemm_epilogue:brought_together", "which nests run on the rows of a matrix product"),
+        ("compiler.transforms.decompose_kernels:decided", "which kernels are called, and which dissolve into nests"),
         ("compiler.ir.config:JitConfig", "`max_fusion_size`, `max_inputs`, `fuse_reduce`, `opt_level`"),
     ),
     "loop order": (
@@ -35,37 +29,19 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.loop_order:Loops.lanes", "how many lanes"),
         ("compiler.codegen.nest.loop_order:Loops._few", "code of its own for short loops"),
         ("compiler.codegen.nest.small_row_packing:ShortRows._forms", "several short rows in one vector"),
-        (
-            "compiler.lowering.build_segment:Maker._variant",
-            "the vector width of a nest: measured, or the target's",
-        ),
+        ("compiler.lowering.build_segment:Maker._variant", "the vector width of a nest: measured, or the target's"),
         ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
     ),
     "unrolling": (
         ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
-        (
-            "compiler.schedule.unroll_short_axes:unrolled",
-            "axes of two to four elements become as many arrays",
-        ),
-        (
-            "compiler.codegen.nest.unroll_and_jam:UnrollAndJam.are_neighbours",
-            "two rows of a stencil at once",
-        ),
+        ("compiler.schedule.unroll_short_axes:unrolled", "axes of two to four elements become as many arrays"),
+        ("compiler.codegen.nest.unroll_and_jam:UnrollAndJam.are_neighbours", "two rows of a stencil at once"),
         ("compiler.capture.control_flow.unroll_at_trace:unrolled", "Python loops that the trace writes out"),
-        (
-            "compiler.capture.control_flow.runtime_hooks:_for",
-            "whether a Python loop becomes a loop of the graph",
-        ),
+        ("compiler.capture.control_flow.runtime_hooks:_for", "whether a Python loop becomes a loop of the graph"),
     ),
     "prefetch": (
-        (
-            "compiler.codegen.nest.nest_emitter:Emitter._prefetch_reads",
-            "reads: the next row, or what comes soon",
-        ),
-        (
-            "compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores",
-            "writes: the next line of each output",
-        ),
+        ("compiler.codegen.nest.nest_emitter:Emitter._prefetch_reads", "reads: the next row, or what comes soon"),
+        ("compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores", "writes: the next line of each output"),
         ("compiler.codegen.nest.row_streams:Runs.fetch_runs", "rows that one vector is multiplied with"),
     ),
     "streaming stores": (
@@ -81,20 +57,14 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.dispatch.specialization:Specialisation.may_write", "the same for calls from Python"),
         ("compiler.schedule.update_in_place:shared_memory", "updates that need no copy"),
         ("compiler.passes.index_map_overlap:are_disjoint", "whether two regions of one array are disjoint"),
-        (
-            "compiler.codegen.core.parallel_region:_is_iteration_local",
-            "whether two steps need a barrier between them",
-        ),
+        ("compiler.codegen.core.parallel_region:_is_iteration_local", "whether two steps need a barrier between them"),
         ("dispatch.native.result_arrays:keep_apart", "everyday calls whose `out` overlaps an input"),
     ),
     "bounds checks": (
         ("compiler.transforms.bounds_checks:checked", "index arrays: before anything is written"),
         ("compiler.capture.ints.element_access:_checked_index", "`a[i]` in loops: check, proof, or guard"),
         ("compiler.capture.ints.intervals:within", "integer ranges that prove a check away"),
-        (
-            "compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices",
-            "checks hoisted out of loops",
-        ),
+        ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
     ),
     "fallback": (
         ("compiler.dispatch.specialization:made", "a function that cannot be traced or compiled"),
@@ -138,30 +108,21 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.api.jit:JitFunction._found", "the key: structure, dtypes, ranks, strides"),
         ("compiler.capture.pytree.flatten:patterns", "what of an array is in the key"),
         ("compiler.ir.static_dim_policy:WIDEST", "short extents that become constants"),
-        (
-            "compiler.capture.pytree.recompile_limit:Varied.are_enough",
-            "when another specialization is refused",
-        ),
+        ("compiler.capture.pytree.recompile_limit:Varied.are_enough", "when another specialization is refused"),
         ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
         ("selection.shape_buckets:class_of", "the size class of an attr"),
     ),
     "guards": (
         ("compiler.ir.symbolic_dims:Extent.guard", "relations between extents that the trace relied on"),
         ("compiler.capture.trace_context:Tracer.guard", "values of Python numbers that it relied on"),
-        (
-            "compiler.dispatch.object_guards:Reaching",
-            "globals, closures and attributes that must be what they were",
-        ),
+        ("compiler.dispatch.object_guards:Reaching", "globals, closures and attributes that must be what they were"),
         ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "the test in the compiled entry"),
         ("compiler.dispatch.specialization:Specialisation.values", "the test in Python"),
         ("compiler.capture.ints.zero_trip_guard:is_certain", "whether a loop has a first iteration"),
     ),
     "algebra": (
         ("compiler.passes:optimised", "which rules run at which level; docs/rules.md lists them"),
-        (
-            "compiler.passes.fast_math:rule_2_times_reciprocal",
-            "and its neighbours: what only `fast_math` allows",
-        ),
+        ("compiler.passes.fast_math:rule_2_times_reciprocal", "and its neighbours: what only `fast_math` allows"),
     ),
 }
 """What is decided, and the definitions that decide it, the first one first."""

@@ -6,11 +6,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "for each dimension of an array, the affine expression of loop indices that addresses it",
         "compiler.ir.access_map",
     ),
-    (
-        "arena",
-        "the one block of memory in which all buffers between steps lie",
-        "compiler.memory.arena:Arena",
-    ),
+    ("arena", "the one block of memory in which all buffers between steps lie", "compiler.memory.arena:Arena"),
     (
         "array proxy",
         "what stands for an array in a trace: it has NumPy's operators, and adds nodes to the graph",
@@ -73,26 +69,14 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "the nodes that compute one output in one loop nest: its producer slice, up to what is materialized",
         "compiler.schedule.fusion_region:FusionRegion",
     ),
-    (
-        "guard",
-        "a condition on arguments under which a specialization is right",
-        "compiler.ir.symbolic_dims:Guard",
-    ),
+    ("guard", "a condition on arguments under which a specialization is right", "compiler.ir.symbolic_dims:Guard"),
     (
         "implementation",
         "one way to compute an op schema: `refer`, `gen`, `mkl`, `numba`, ...",
         "attrs.schema.kernel_impl:Implementation",
     ),
-    (
-        "inline cache",
-        "the chain of links that a call of a compiled function walks",
-        "runtime.inline_cache:link",
-    ),
-    (
-        "kernel",
-        "one implementation bound to one attr, as machine code behind a launcher",
-        "dispatch.kernel:Kernel",
-    ),
+    ("inline cache", "the chain of links that a call of a compiled function walks", "runtime.inline_cache:link"),
+    ("kernel", "one implementation bound to one attr, as machine code behind a launcher", "dispatch.kernel:Kernel"),
     (
         "kernel archive",
         "a read-only file of built objects and measurements, shipped with a package or image",
@@ -114,17 +98,9 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "one entry of an inline cache: how many arguments, which names, what must hold, what to call",
         "runtime.inline_cache:link",
     ),
-    (
-        "loop nest",
-        "loops that compute one or several outputs in one pass",
-        "compiler.schedule.loop_nest:Nest",
-    ),
+    ("loop nest", "loops that compute one or several outputs in one pass", "compiler.schedule.loop_nest:Nest"),
     ("microkernel", "the register tile of a matrix product", "microkernels.gemm.microkernel"),
-    (
-        "object cache",
-        "built objects on disk, by the hash of source, flags and target",
-        "codegen.object_cache:fetch",
-    ),
+    ("object cache", "built objects on disk, by the hash of source, flags and target", "codegen.object_cache:fetch"),
     (
         "online tuning",
         "calls pay, by the time that they take, for measurements that may make them faster",
@@ -135,11 +111,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "an attr class: fields, arrays with symbolic shapes, tolerance, sweep; a row of the registry",
         "attrs.schema.base:KernelAttr",
     ),
-    (
-        "oracle",
-        "an independent computation in long double that the tests compare with",
-        "tools.testing.expected",
-    ),
+    ("oracle", "an independent computation in long double that the tests compare with", "tools.testing.expected"),
     (
         "program",
         "a graph made ready to run: segments, and steps of NumPy between them",
@@ -157,11 +129,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     ("record", "the stored measurement of one tuning class", "selection.records:Record"),
     ("reference", "the NumPy implementation, which defines what a kernel means", "refer"),
-    (
-        "region",
-        "the body of a loop or branch: a graph of its own inside of a node",
-        "compiler.ir.regions:regions_of",
-    ),
+    ("region", "the body of a loop or branch: a graph of its own inside of a node", "compiler.ir.regions:regions_of"),
     (
         "rematerialization",
         "a buffer is computed again where it is read next, so that others have its memory meanwhile",
@@ -177,11 +145,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "every second pass over an array runs backwards, to find the end in the cache",
         "compiler.codegen.nest.serpentine_order",
     ),
-    (
-        "shipped table",
-        "measurements of a CPU family that come with the package",
-        "selection.shipped_tables:nearest",
-    ),
+    ("shipped table", "measurements of a CPU family that come with the package", "selection.shipped_tables:nearest"),
     (
         "size class",
         "attrs whose extents have the same next power of two: they share measurements and code for any size",
@@ -212,23 +176,11 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "an extent, stride or int argument that code takes as it comes",
         "compiler.ir.symbolic_dims:Extent",
     ),
-    (
-        "symint",
-        "the Python int of a trace that stands for a symbolic dimension",
-        "compiler.capture.symint:Whole",
-    ),
-    (
-        "tape",
-        "values of loop iterations that reverse mode stores for the way back",
-        "compiler.autodiff.tapes",
-    ),
+    ("symint", "the Python int of a trace that stands for a symbolic dimension", "compiler.capture.symint:Whole"),
+    ("tape", "values of loop iterations that reverse mode stores for the way back", "compiler.autodiff.tapes"),
     ("trace", "one run of the user's function with array proxies", "compiler.capture.trace_context:Tracer"),
     ("trip count", "how many iterations a loop has", "compiler.transforms.trip_count:trip_count_of"),
-    (
-        "tuning class",
-        "the size class of an attr, for one number of threads",
-        "tuning.tuning_budget:tuning_budget_of",
-    ),
+    ("tuning class", "the size class of an attr, for one number of threads", "tuning.tuning_budget:tuning_budget_of"),
     (
         "unroll-and-jam",
         "several iterations of an outer loop computed in one pass of the inner one",

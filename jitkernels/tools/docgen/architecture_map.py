@@ -37,17 +37,13 @@ CALL_PATHS = {
                 "looks the specialization up by the structure of the arguments, dtypes, ranks and strides",
             ),
             Station("compiler.api.jit:JitFunction._structure", "takes the call apart"),
-            Station(
-                "compiler.capture.pytree.flatten:flattened",
-                "flattens arguments and free variables into leaves",
-            ),
+            Station("compiler.capture.pytree.flatten:flattened", "flattens arguments and free variables into leaves"),
             Station(
                 "compiler.api.jit:JitFunction._made",
                 "checks the recompile limit, and compiles the specialization that is missing",
             ),
             Station(
-                "compiler.dispatch.specialization:made",
-                "traces and compiles one specialization; falls back on errors",
+                "compiler.dispatch.specialization:made", "traces and compiles one specialization; falls back on errors"
             ),
             Station(
                 "compiler.dispatch.specialization:_traced",
@@ -68,8 +64,7 @@ CALL_PATHS = {
                 "runs transforms and passes, schedules, assigns a buffer to each materialized node",
             ),
             Station(
-                "compiler.lowering.lower_graph:_simplified",
-                "runs the passes, unrolls short axes, runs them again",
+                "compiler.lowering.lower_graph:_simplified", "runs the passes, unrolls short axes, runs them again"
             ),
             Station("compiler.passes:optimised", "rewrites the graph to a fixed point"),
             Station("compiler.schedule.fusion:scheduled", "fuses nodes into loop nests"),
@@ -80,17 +75,11 @@ CALL_PATHS = {
                 "emits one step: nest, product, kernel, NumPy call, region",
             ),
             Station(
-                "compiler.lowering.build_segment:Maker._nest",
-                "chooses the variant of a nest, and its epilogue role",
+                "compiler.lowering.build_segment:Maker._nest", "chooses the variant of a nest, and its epilogue role"
             ),
             Station("compiler.codegen.nest.nest_emitter:Emitter.text", "emits one loop nest as LLVM IR"),
-            Station(
-                "compiler.lowering.build_segment:Maker._made", "decides on threads, and makes the segment"
-            ),
-            Station(
-                "compiler.codegen.core.module_text:segment_text",
-                "joins nests, calls and threads in one function",
-            ),
+            Station("compiler.lowering.build_segment:Maker._made", "decides on threads, and makes the segment"),
+            Station("compiler.codegen.core.module_text:segment_text", "joins nests, calls and threads in one function"),
             Station(
                 "compiler.api.cold_call:PythonCalls._link",
                 "puts a compiled entry for calls of this form in front of the function",
@@ -103,30 +92,18 @@ CALL_PATHS = {
                 "compiler.dispatch.compiled_entry:entry_of",
                 "refuses what compiled code cannot reach; describes the rest",
             ),
-            Station(
-                "compiler.dispatch.program_entry:caller",
-                "collects guards, arguments and results of the entry",
-            ),
+            Station("compiler.dispatch.program_entry:caller", "collects guards, arguments and results of the entry"),
             Station("compiler.dispatch.entry_point:Caller.text", "emits the entry as LLVM IR"),
-            Station(
-                "compiler.dispatch.compiled_entry:Direct", "loads entry and segment, and keeps them alive"
-            ),
-            Station(
-                "runtime.loading.loader:placed_of",
-                "takes the object from the cache, or builds it, and maps it",
-            ),
+            Station("compiler.dispatch.compiled_entry:Direct", "loads entry and segment, and keeps them alive"),
+            Station("runtime.loading.loader:placed_of", "takes the object from the cache, or builds it, and maps it"),
             Station("compiler.dispatch.dispatch_chain:Links.enter", "enters the link in the inline cache"),
         ),
     ),
     "warm-call": CallPath(
         "a compiled call, warm",
         (
-            Station(
-                "runtime.vectorcall:base", "the type of compiled functions: Python calls its vectorcall slot"
-            ),
-            Station(
-                "runtime.vectorcall:source", "machine code that walks the chain of links of the function"
-            ),
+            Station("runtime.vectorcall:base", "the type of compiled functions: Python calls its vectorcall slot"),
+            Station("runtime.vectorcall:source", "machine code that walks the chain of links of the function"),
             Station(
                 "runtime.inline_cache:link",
                 "one link: number and names of arguments, watched globals, the compiled entry",
@@ -145,15 +122,9 @@ CALL_PATHS = {
                 "compiler.dispatch.argument_checks:ArgumentGuards._written_apart",
                 "checks that written arrays are disjoint from the others",
             ),
-            Station(
-                "compiler.dispatch.result_allocation:ResultAllocation._outs",
-                "allocates results, or takes `out`",
-            ),
+            Station("compiler.dispatch.result_allocation:ResultAllocation._outs", "allocates results, or takes `out`"),
             Station("compiler.dispatch.entry_point:Caller._lent", "takes pooled memory for the arena"),
-            Station(
-                "compiler.dispatch.entry_point:Caller._run",
-                "calls the segment, without the GIL where it is long",
-            ),
+            Station("compiler.dispatch.entry_point:Caller._run", "calls the segment, without the GIL where it is long"),
             Station(
                 "compiler.codegen.core.module_text:segment_text",
                 "the segment: its nests one after another, with threads",
@@ -174,41 +145,29 @@ CALL_PATHS = {
                 "machine code behind `jk.softmax` and its like: the fast path, the general path, or Python",
             ),
             Station("dispatch.native.entry:plain", "whole arrays of one dtype, options left out"),
-            Station(
-                "dispatch.native.fast_path:elementwise", "elementwise functions: checks, allocates, calls"
-            ),
+            Station("dispatch.native.fast_path:elementwise", "elementwise functions: checks, allocates, calls"),
             Station("dispatch.native.fast_path:of_rows", "functions of rows: the same"),
             Station("dispatch.native.entry:sorted_call", "sorts arguments by parameter"),
             Station("dispatch.native.entry:general", "any other call", "loads the part on first use"),
             Station("dispatch.native.entry:served", "inputs, options, extents, context, results"),
             Station("dispatch.native.input_operands:read_inputs", "describes the inputs"),
-            Station(
-                "dispatch.native.lookup:find_context", "finds the kernel of the options, dtype and size class"
-            ),
-            Station(
-                "dispatch.native.result_arrays:with_results",
-                "allocates or checks results, and runs the kernel",
-            ),
+            Station("dispatch.native.lookup:find_context", "finds the kernel of the options, dtype and size class"),
+            Station("dispatch.native.result_arrays:with_results", "allocates or checks results, and runs the kernel"),
             Station(
                 "dispatch.operators:Everyday.serve",
                 "Python: a size class that is new, or a call that is rare",
                 "calls the slow callable of the table",
                 "dispatch.native.entry:jk_everyday",
             ),
-            Station(
-                "dispatch.operators:Everyday.call", "learns a kernel for the class, or computes in Python"
-            ),
+            Station("dispatch.operators:Everyday.call", "learns a kernel for the class, or computes in Python"),
             Station("dispatch.operators:Everyday._learns", "enters the kernel of a new class in the table"),
             Station("dispatch.kernel_cache:KernelFuncs.of_class", "the kernel of the class, remembered"),
             Station(
-                "selection.select:choose_for_class",
-                "chooses implementation and variant for any size of the class",
+                "selection.select:choose_for_class", "chooses implementation and variant for any size of the class"
             ),
             Station("selection.select:preferences", "the lookup order: measured, nearby, shipped, static"),
             Station("dispatch.kernel_cache:_picked", "builds the kernel of the choice"),
-            Station(
-                "dispatch.kernel:Kernel", "one implementation bound to one attr: machine code and launcher"
-            ),
+            Station("dispatch.kernel:Kernel", "one implementation bound to one attr: machine code and launcher"),
         ),
     ),
     "tune": CallPath(
@@ -219,9 +178,7 @@ CALL_PATHS = {
             Station("tuning.tune:still_open", "leaves out candidates that lost before"),
             Station("tuning.tune:candidates", "implementations by variants, in the static order"),
             Station("tuning.tuner:contest", "checks, times and orders candidates"),
-            Station(
-                "tuning.tuner:Trial.admit", "checks one candidate against the reference, and times one call"
-            ),
+            Station("tuning.tuner:Trial.admit", "checks one candidate against the reference, and times one call"),
             Station("tuning.tuner:Trial.run", "interleaves timing rounds of those that remain"),
             Station("tuning.timer:Stopwatch", "the one timer"),
             Station("tuning.tune:keep", "stores the record"),
@@ -241,10 +198,7 @@ CALL_PATHS = {
         (
             Station("compiler.api.jit:JitFunction.tune", "`f.tune(*args, seconds=1.0)`"),
             Station("compiler.diagnostics.autotune:tune", "divides the time among kinds of calls"),
-            Station(
-                "compiler.diagnostics.autotune:Call.tuned",
-                "kernels, whole-program configs, then single nests",
-            ),
+            Station("compiler.diagnostics.autotune:Call.tuned", "kernels, whole-program configs, then single nests"),
             Station("tuning.plan_tuning:Ways.best", "measures ways of compiling against each other"),
             Station(
                 "compiler.lowering.backends:picked",

@@ -32,9 +32,7 @@ def covered() -> Iterator[Covered]:
 def own_rows() -> list[type[KernelAttr]]:
     """Return the named rows, without the rows that calls register on demand."""
     result = [row for row in rows.values() if row.implemented_as is None and any(True for _ in row.sweep())]
-    return sorted(
-        result, key=lambda row: row.__module__
-    )  # the order in which families were imported must not matter
+    return sorted(result, key=lambda row: row.__module__)  # the order in which families were imported must not matter
 
 
 def cases_by_dtype(row: type[KernelAttr]) -> dict[str, list[KernelAttr]]:

@@ -8,25 +8,8 @@ from typing import Any
 
 PACKAGE = Path(__file__).parents[2]
 LAYERS = (
-    *(
-        "errors",
-        "core",
-        "attrs.schema",
-        "attrs",
-        "codegen",
-        "runtime",
-        "microkernels",
-        "selection",
-        "dispatch",
-    ),
-    *(
-        "tuning",
-        "compiler.ir",
-        "compiler.passes",
-        "compiler.autodiff",
-        "compiler.transforms",
-        "compiler.schedule",
-    ),
+    *("errors", "core", "attrs.schema", "attrs", "codegen", "runtime", "microkernels", "selection", "dispatch"),
+    *("tuning", "compiler.ir", "compiler.passes", "compiler.autodiff", "compiler.transforms", "compiler.schedule"),
     *("compiler.memory", "compiler.codegen", "compiler.lowering", "compiler.capture", "compiler.dispatch"),
     *("compiler.diagnostics", "compiler.export", "compiler.api", "compiler", "refer", "gen", "more", ""),
     *("tools", "benchmarks", "tools.cli", "__main__"),

@@ -64,9 +64,7 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
     if tolerance.terms:
         yield f"{inspect.getdoc(row.absolute_terms)}\n"
     names = [
-        name
-        for name, entry in implementations(row).items()
-        if entry.function.__module__.startswith("jitkernels.")
+        name for name, entry in implementations(row).items() if entry.function.__module__.startswith("jitkernels.")
     ]
     yield f"Implementations: {', '.join(names)}.\n"
     reason = why_without(row, "numba")
@@ -93,9 +91,7 @@ def _domain(argument: Argument) -> str:
 def _example(row: type[KernelAttr]) -> KernelAttr:
     """Return the case with the most arguments of those tagged for every machine, and of these the largest."""
     everywhere = [case.attr for case in row.sweep() if "ci" in case.tags]
-    return max(
-        everywhere, key=lambda attr: (len(attr.signature().c_arguments), _is_default(attr), attr.operations())
-    )
+    return max(everywhere, key=lambda attr: (len(attr.signature().c_arguments), _is_default(attr), attr.operations()))
 
 
 def _is_default(attr: KernelAttr) -> bool:
@@ -113,8 +109,7 @@ def c_declaration(attr: KernelAttr) -> str:
     """Return the C declaration of an attr's kernel: arrays, then integers, then pointers to floats."""
     signature: Signature = attr.signature()
     arrays = [
-        f"{'' if array.output else 'const '}{dtypes.named(array.dtype).c} *{array.name}"
-        for array in signature.arrays
+        f"{'' if array.output else 'const '}{dtypes.named(array.dtype).c} *{array.name}" for array in signature.arrays
     ]
     integers = [f"int64_t {name}" for name, _ in signature.integers]
     floats = [f"const double *{name}" for name, _ in signature.floats]

@@ -65,9 +65,7 @@ def uses(caller: Reference, callee: Reference) -> bool:
         if isinstance(node, ast.Name) and node.id not in local:
             is_linked = is_beside and node.id not in own
             target = imports.get(node.id, f"{callee.module if is_linked else caller.module}:{node.id}")
-            if target == callee.text or (
-                owner and last == "__init__" and target == f"{callee.module}:{owner}"
-            ):
+            if target == callee.text or (owner and last == "__init__" and target == f"{callee.module}:{owner}"):
                 return True
         elif isinstance(node, ast.Attribute):
             base = node.value.id if isinstance(node.value, ast.Name) else ""
@@ -86,9 +84,7 @@ def _may_be_of(base: str, caller: Reference, callee: Reference) -> bool:
     imports = _imports(caller.module)
     if ":" not in imports.get(base, ":"):  # a module
         return False
-    return caller.module == callee.module or any(
-        one.split(":")[0] == callee.module for one in imports.values()
-    )
+    return caller.module == callee.module or any(one.split(":")[0] == callee.module for one in imports.values())
 
 
 @cache

@@ -84,9 +84,7 @@ def _parameter(row: type[KernelAttr], parameter: inspect.Parameter) -> str:
     if parameter.name not in row.options:
         return f"{parameter.name}: ArrayLike" + (" | None = None" if parameter.default is None else "")
     kind = _option(row, parameter.name)
-    return f"{parameter.name}: {kind}" + (
-        "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-    )
+    return f"{parameter.name}: {kind}" + ("" if parameter.default is parameter.empty else f" = {parameter.default!r}")
 
 
 def _option(row: type[KernelAttr], name: str) -> str:
@@ -100,6 +98,4 @@ def _option(row: type[KernelAttr], name: str) -> str:
     field = row.known_fields()[name]
     if field.values and all(isinstance(value, str) for value in field.values):
         return f"Literal[{', '.join(map(repr, field.values))}]"
-    return {"int": "int", "whole": "int", "float": "float", "bool": "bool", "dtype": "str"}.get(
-        field.kind, "Any"
-    )
+    return {"int": "int", "whole": "int", "float": "float", "bool": "bool", "dtype": "str"}.get(field.kind, "Any")

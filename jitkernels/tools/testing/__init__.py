@@ -28,15 +28,7 @@ from jitkernels.tools.testing.expected import Oracle, assert_close, upcast_refer
 from jitkernels.tools.testing.guard_pages import Guarded
 from jitkernels.tools.testing.guarded_workspace import guarded_workspaces
 from jitkernels.tools.testing.kernel_calls import named
-from jitkernels.tools.testing.sizes import (
-    attrs_around,
-    changed,
-    ci_cases,
-    flags,
-    long_attrs,
-    middle,
-    middles,
-)
+from jitkernels.tools.testing.sizes import attrs_around, changed, ci_cases, flags, long_attrs, middle, middles
 
 __all__ = [
     "Guarded",
@@ -75,9 +67,7 @@ def check(attr: KernelAttr, name: str, oracle: Oracle = upcast_reference) -> Non
         check_function(attr, kernel.callable, oracle, label=repr(kernel))
 
 
-def check_function(
-    attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = ""
-) -> None:
+def check_function(attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = "") -> None:
     """Run every check on a function that takes the arrays of a call."""
     check_values(attr, function, oracle, label=label)
     check_data(attr, {label: function}, oracle)

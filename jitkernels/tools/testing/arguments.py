@@ -141,9 +141,7 @@ def assert_rejected(
         caught = error
     assert caught is not None, f"{label} was accepted"
     assert named in str(caught), f"{label}: {str(caught)!r} does not name {named!r}"
-    assert before == _contents([*arguments, *more.values()]), (
-        f"{label} was rejected, but something was written"
-    )
+    assert before == _contents([*arguments, *more.values()]), f"{label} was rejected, but something was written"
     return caught
 
 

@@ -75,8 +75,7 @@ def check_aliased_arguments(
     pairs = [
         (i, j)
         for i, j in itertools.permutations(range(len(signature.arrays)), 2)
-        if _may_alias(signature.arrays[i], signature.arrays[j])
-        and (i < j or signature.arrays[j].role != "in")
+        if _may_alias(signature.arrays[i], signature.arrays[j]) and (i < j or signature.arrays[j].role != "in")
     ]
     together = {signature.arrays[index].name for pair in pairs for index in pair}
     alone = [array.name for array in signature.arrays if array.in_place and array.name not in together]
@@ -108,12 +107,7 @@ def _may_alias(first: Array, second: Array) -> bool:
 
 
 def check_special_values(
-    attr: KernelAttr,
-    function: Function,
-    oracle: Oracle = upcast_reference,
-    *,
-    label: str = "",
-    alone: bool = True,
+    attr: KernelAttr, function: Function, oracle: Oracle = upcast_reference, *, label: str = "", alone: bool = True
 ) -> int:
     """Check the propagation of NaN, infinities, signed zeros, subnormals and overflow.
 
@@ -177,9 +171,7 @@ def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") 
             message = _message(function, arrays)
             assert message is not None, f"{label} accepted {wrong} in {parameter.name}"
             assert parameter.name in message, f"{label}: {message!r} does not name {parameter.name}"
-            assert [array.tobytes() for array in arrays] == before, (
-                f"{label} wrote before it rejected {wrong}"
-            )
+            assert [array.tobytes() for array in arrays] == before, f"{label} wrote before it rejected {wrong}"
         asks = type(attr).check_data is not KernelAttr.check_data
         assert rejected or not asks, f"{label}: check_data of the row rejects nothing in {parameter.name}"
     return rejected

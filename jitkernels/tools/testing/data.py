@@ -52,10 +52,7 @@ def special_values(dtype: str) -> AnyArray:
     limits = bfloat16.limits(dtype)
     smallest, tiny, largest = (float(v) for v in (limits.smallest_subnormal, limits.tiny, limits.max))
     ends = [smallest, 3 * smallest, tiny - smallest, tiny, 1.0, 1.0 + float(limits.eps), largest / 2, largest]
-    ends += [float(np.log(v)) for v in (tiny, largest)] + [
-        -float(np.log(smallest)),
-        2 * float(np.log(largest)),
-    ]
+    ends += [float(np.log(v)) for v in (tiny, largest)] + [-float(np.log(smallest)), 2 * float(np.log(largest))]
     values = [float("nan"), float("inf"), 0.0, 0.5, *ends]
     values_and_negatives = np.array([*values, *(-v for v in values)])
     return (

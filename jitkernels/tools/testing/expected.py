@@ -60,9 +60,7 @@ class Truth:
         results = zip(parameters, outputs, self.expected, self.distances, strict=True)
         for parameter, held, right, distance in results:
             got = parameter.numbers(held)
-            assert got.shape == right.shape, (
-                f"{label}: the oracle gives {parameter.name} the shape {right.shape}"
-            )
+            assert got.shape == right.shape, f"{label}: the oracle gives {parameter.name} the shape {right.shape}"
             off = error_bounds.beyond(got, right, distance)
             if off.any():
                 at: Any = tuple(int(i) for i in np.argwhere(off)[0])

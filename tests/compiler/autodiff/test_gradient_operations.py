@@ -81,16 +81,12 @@ def applied(function: Any, given: Any, own: Any, floats: Any) -> Any:
 def of_all() -> tuple[Any, Any, Any, Any]:
     """Floats of all operations, directions, gradients, and how these change along directions."""
     floats = {name: [operands(name)[i] for i in floats_of(name)] for name in TESTED}
-    directions = {
-        name: [np.sin(WEIGHTS * (i + 1)) for i, _ in enumerate(one)] for name, one in floats.items()
-    }
+    directions = {name: [np.sin(WEIGHTS * (i + 1)) for i, _ in enumerate(one)] for name, one in floats.items()}
     functions = {name: function_of(name) for name in TESTED}
     given, own = {name: operands(name) for name in TESTED}, {name: floats_of(name) for name in TESTED}
 
     def total(floats: Any, given: Any) -> Any:
-        return sum(
-            np.sum(applied(functions[name], given[name], own[name], one)) for name, one in floats.items()
-        )
+        return sum(np.sum(applied(functions[name], given[name], own[name], one)) for name, one in floats.items())
 
     first = jk.jit(jk.grad(total))(floats, given)
     second = jk.jvp(lambda x: jk.grad(total)(x, given), (floats,), (directions,))[1]
@@ -147,9 +143,7 @@ def test_function(function: Any) -> None:
     found = jk.jit(jk.value_and_grad(total))
     value, first = found(arrays)
     agree(value, plain(*arrays).sum(), 1e-12)
-    pushed = jk.jit(lambda x, u: jk.jvp(jk.grad(total), (x,), (u,))[1], backend="interpreter")(
-        arrays, directions
-    )
+    pushed = jk.jit(lambda x, u: jk.jvp(jk.grad(total), (x,), (u,))[1], backend="interpreter")(arrays, directions)
     unfused = jk.jit(found, backend="interpreter", opt_level=0)(arrays)[1]
     for i, loss in enumerate(losses):
         agree(unfused[i], first[i], 1e-11, (function, i))
@@ -184,7 +178,5 @@ def test_each_operation_with_a_rule() -> None:
 def test_refused(function: Any) -> None:
     """NumPy's functions of which nothing is known are refused, also where they give several results."""
     loss, x = NONE[function]
-    with pytest.raises(
-        jk.DerivativeError, match=f"there is none of numpy.{function.__name__}, .*gradient_functions"
-    ):
+    with pytest.raises(jk.DerivativeError, match=f"there is none of numpy.{function.__name__}, .*gradient_functions"):
         jk.grad(loss)(x)

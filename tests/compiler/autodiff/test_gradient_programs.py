@@ -37,9 +37,7 @@ def test_program(name: Any) -> None:
         return jk.jvp(jk.grad(loss, argnums=numbers), arrays, directions)[1]
 
     def pulled(arrays: Any, directions: Any) -> Any:
-        return jk.grad(lambda *x: dot(jk.grad(loss, argnums=numbers)(*x), directions), argnums=numbers)(
-            *arrays
-        )
+        return jk.grad(lambda *x: dot(jk.grad(loss, argnums=numbers)(*x), directions), argnums=numbers)(*arrays)
 
     compiled = jk.jit(jk.value_and_grad(loss, argnums=numbers))
     value, first = compiled(*arrays)

@@ -127,11 +127,7 @@ def test_subgradients() -> None:
     assert jk.grad(lambda x: np.prod(x))(np.array([0.0, 2.0, 3.0])).tolist() == [6.0, 0.0, 0.0]
     assert jk.grad(np.linalg.norm)(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
     assert jk.grad(np.hypot, argnums=(0, 1))(0.0, 0.0) == (0.0, 0.0)
-    assert jk.grad(lambda x: np.maximum.accumulate(x)[-1])(np.array([3.0, 1.0, 3.0])).tolist() == [
-        0.0,
-        0.0,
-        1.0,
-    ]
+    assert jk.grad(lambda x: np.maximum.accumulate(x)[-1])(np.array([3.0, 1.0, 3.0])).tolist() == [0.0, 0.0, 1.0]
 
 
 def test_what_is_written_twice() -> None:
@@ -194,11 +190,7 @@ def test_calls_without_python(monkeypatch: Any) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(type(gradient), "_call", None)
         for name, way in ways.items():
-            if name not in (
-                "alone",
-                "name",
-                "pushed",
-            ):  # which have defaults of a function that another calls
+            if name not in ("alone", "name", "pushed"):  # which have defaults of a function that another calls
                 agree(way(), before[name], 1e-15, name)
     factor[:] = 3.0
     assert gradient(x, 2.0).tolist() == [8.0, 12.0, 18.0]

@@ -99,11 +99,7 @@ def test_program(name: Any) -> None:
     value, first = jk.value_and_grad(function)(x, *others)
     is_wide = x.dtype == np.float64
     agree(value, function(x.copy(), *others), 1e-12 if is_wide else 1e-5)
-    agree(
-        first,
-        difference(lambda one: float(function(one, *others)), x.astype(float)),
-        1e-6 if is_wide else 1e-3,
-    )
+    agree(first, difference(lambda one: float(function(one, *others)), x.astype(float)), 1e-6 if is_wide else 1e-3)
     if is_wide:
         weights = np.random.default_rng(7).normal(size=x.shape)
         gradient = jk.grad(function)

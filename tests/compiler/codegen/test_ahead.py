@@ -173,22 +173,13 @@ def test_memory_does_not_grow_with_rounds() -> None:
     assert fast.stats().arena_high_water < 2 * BLOCK * (24 + 90) * 8
 
 
-TERMS = (
-    "w @ x[t]",
-    "x[t] @ v",
-    "np.tanh(w @ x[t] + b)",
-    "w @ (x[t] * 2 - b[0])",
-    "(x[t] @ v) * h",
-    "w @ x[n - 1 - t]",
-)
+TERMS = ("w @ x[t]", "x[t] @ v", "np.tanh(w @ x[t] + b)", "w @ (x[t] * 2 - b[0])", "(x[t] @ v) * h", "w @ x[n - 1 - t]")
 
 
 def random_program(seed: int) -> Program:
     """A loop that adds some terms up."""
     drawn = random.Random(seed)
-    first, step = drawn.choice(
-        [("range(n)", 1), ("range(2, n)", 1), ("range(n - 1, -1, -1)", -1), ("range(n - 3)", 1)]
-    )
+    first, step = drawn.choice([("range(n)", 1), ("range(2, n)", 1), ("range(n - 1, -1, -1)", -1), ("range(n - 3)", 1)])
     terms = " - ".join(drawn.sample(TERMS, drawn.randint(1, 3)))
     lines = [
         "def program(x, w, v, b, h):",

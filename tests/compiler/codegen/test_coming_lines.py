@@ -54,9 +54,7 @@ def _named(name: str) -> cpu_target.Target:
 
 @pytest.mark.parametrize("name", ["emeraldrapids", "znver4"])
 @pytest.mark.parametrize("function", [two, two_written, one, in_place, long], ids=lambda one: one.__name__)
-def test_whose_lines_are_asked_for(
-    name: str, function: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whose_lines_are_asked_for(name: str, function: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of several results that nothing is read of, where it takes longer to write than to compute them."""
     if cpu_target.target().vector_bytes < 32:
         pytest.skip("a step writes less than half a line")

@@ -84,14 +84,7 @@ def rows(low: Any, b: Any) -> Any:
 
 PROGRAMS = (forward, back, decomposition, own_past, convolved, multiplied, several, largest, rows)
 OF_INTEGERS = (forward, back, own_past, convolved, multiplied, largest)
-FRESH = {
-    forward: {False},
-    back: {True},
-    decomposition: {False},
-    own_past: {False},
-    several: {False},
-    largest: set(),
-}
+FRESH = {forward: {False}, back: {True}, decomposition: {False}, own_past: {False}, several: {False}, largest: set()}
 """What is summed with an element apart, and whether that is the first one."""
 CASES = [(one, dtype) for one in PROGRAMS for dtype in ("float32", "float64")]
 CASES += [(one, "int64") for one in OF_INTEGERS]

@@ -13,14 +13,7 @@ from jitkernels.compiler.codegen.nest.parallel_reduction import BLOCK, MOST_BLOC
 from jitkernels.compiler.lowering.lower_graph import compiled
 from jitkernels.tools.testing.guard_pages import Guarded, Side
 
-SIZES = (
-    2 * BLOCK - 1,
-    2 * BLOCK,
-    2 * BLOCK + 1,
-    3 * BLOCK + 77,
-    5 * BLOCK + 1025,
-    (MOST_BLOCKS + 3) * BLOCK + 3,
-)
+SIZES = (2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK + 77, 5 * BLOCK + 1025, (MOST_BLOCKS + 3) * BLOCK + 3)
 SIDES: tuple[Side, ...] = ("start", "end")
 chosen = np.random.default_rng(12)
 
@@ -59,9 +52,7 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
 def close(found: Any, expected: Any) -> None:
     assert np.asarray(found).dtype == np.asarray(expected).dtype
     if np.asarray(expected).dtype.kind == "f":
-        np.testing.assert_allclose(
-            found, expected, rtol={2: 1e-2, 4: 2e-5, 8: 1e-12}[expected.dtype.itemsize]
-        )
+        np.testing.assert_allclose(found, expected, rtol={2: 1e-2, 4: 2e-5, 8: 1e-12}[expected.dtype.itemsize])
     else:
         assert found == expected
 
@@ -108,12 +99,7 @@ def test_equals_and_nan_in_any_block(kind: str) -> None:
     compiled = jk.jit(lambda x: getattr(x, kind)())
     size = 6 * BLOCK + 11
     for special in (5.0, -5.0, math.nan, math.inf, -math.inf):
-        for first, second in (
-            (0, size - 1),
-            (BLOCK, 3 * BLOCK),
-            (size - 2, size - 1),
-            (2 * BLOCK - 1, 2 * BLOCK),
-        ):
+        for first, second in ((0, size - 1), (BLOCK, 3 * BLOCK), (size - 2, size - 1), (2 * BLOCK - 1, 2 * BLOCK)):
             x = np.zeros(size)
             x[first] = x[second] = special
             np.testing.assert_array_equal(compiled(x), getattr(x, kind)())

@@ -95,9 +95,7 @@ def test_python_ints_are_numbers_of_compiled_code(dtype: str) -> None:
     function(x, 7)
     for n in (7, 3, 100, 1):
         expected = x // n + n
-        sys.setprofile(
-            lambda frame, event, _: called.append(event) if frame.f_code is divided.__code__ else None
-        )
+        sys.setprofile(lambda frame, event, _: called.append(event) if frame.f_code is divided.__code__ else None)
         try:
             found = function(x, n)
         finally:

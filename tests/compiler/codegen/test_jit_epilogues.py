@@ -265,9 +265,7 @@ def filled(x: Any, w: Any) -> Any:
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "reversed", "gaps"])
-@pytest.mark.parametrize(
-    "function", [changed, changed_argument, scaled_behind, scaled_before, between, filled]
-)
+@pytest.mark.parametrize("function", [changed, changed_argument, scaled_behind, scaled_before, between, filled])
 def test_factors_that_are_written(function: Function, layout: str) -> None:
     """They are in memory as kernels take them, however the argument lies that they are written to."""
 

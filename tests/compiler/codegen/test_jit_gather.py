@@ -37,9 +37,7 @@ def agrees(function: Callable[..., Any], *arguments: Any, kernels: int | None = 
     for _ in range(3):
         np.testing.assert_array_equal(compiled(*arguments), expected)
     explained = compiled.explain(*arguments)
-    assert not any(group.kind == "NumPy" and group.text != "reshape" for group in explained.groups), str(
-        explained
-    )
+    assert not any(group.kind == "NumPy" and group.text != "reshape" for group in explained.groups), str(explained)
     if kernels is not None:
         assert explained.kernels == kernels, str(explained)
 
@@ -100,9 +98,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 def test_ways_of_indexing(name: str) -> None:
     function, arguments = SHAPES[name]
     agrees(function, *arguments)
-    turned = [
-        np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments
-    ]
+    turned = [np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments]
     agrees(function, *turned)
 
 
@@ -279,9 +275,7 @@ def _overwritten(x: Any, i: Any) -> Any:
     return y
 
 
-@pytest.mark.parametrize(
-    "function", [_unused, _folded, _shape_alone, _overwritten], ids=lambda one: one.__name__
-)
+@pytest.mark.parametrize("function", [_unused, _folded, _shape_alone, _overwritten], ids=lambda one: one.__name__)
 def test_numbers_are_looked_at_though_nothing_hangs_on_them(function: Callable[..., Any]) -> None:
     x, compiled = np.arange(6.0), jk.jit(function)
     for numbers in (np.array([0, 5]), np.array([-6, 1])):

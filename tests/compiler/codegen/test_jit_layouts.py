@@ -158,9 +158,7 @@ def test_what_numpy_computes_alone_is_the_plain_function() -> None:
     for _ in range(2):
         np.testing.assert_array_equal(function(array), np.argsort(array))
     assert [
-        one.max_plain_elements_at_once > array.size
-        for kept in function._specialisations.values()
-        for one in kept
+        one.max_plain_elements_at_once > array.size for kept in function._specialisations.values() for one in kept
     ] == [True]
 
 
@@ -201,9 +199,7 @@ def test_orders_that_are_asked_for(name: str) -> None:
         compiled: Any = jk.jit(function)
         for _ in range(3):
             found, right = compiled(given), function(given)
-            for one, other in (
-                zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]
-            ):
+            for one, other in zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]:
                 assert one.strides == other.strides
                 np.testing.assert_allclose(one, other)
 
@@ -263,15 +259,7 @@ ORDERED: dict[str, Callable[[Any, Any], Any]] = {
 def test_elements_are_taken_and_lie_in_the_order_asked_for(name: str, order: str) -> None:
     function = jk.jit(ORDERED[name], static_argnames="order", profile=True)  # however few elements there are
     whole = numbers("float64", 7200).reshape(10, 60, 12)
-    for array in (
-        whole,
-        whole[0],
-        whole[0].T,
-        whole[:, :, 0].T,
-        whole.transpose(1, 0, 2),
-        whole.T,
-        whole[0, 0],
-    ):
+    for array in (whole, whole[0], whole[0].T, whole[:, :, 0].T, whole.transpose(1, 0, 2), whole.T, whole[0, 0]):
         found, expected = function(array, order), ORDERED[name](array, order)
         assert (found is array) == (expected is array)
         assert np.shares_memory(found, array) == np.shares_memory(expected, array)

@@ -60,9 +60,7 @@ def wrong_with(number: int) -> str:
             text = next((one for one in texts if not one.endswith(": ")), "")
         if text:
             shapes = [one.shape for one in given]
-            return (
-                f"{number}, call {call}, {program.dtype} {shapes} {program.layouts}: {text}\n{program.source}"
-            )
+            return f"{number}, call {call}, {program.dtype} {shapes} {program.layouts}: {text}\n{program.source}"
     return ""
 
 

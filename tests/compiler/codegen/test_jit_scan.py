@@ -44,9 +44,7 @@ def agrees(function: Callable[..., Any], *arguments: Any, kernels: int | None = 
     compiled = jk.jit(function)
     same(compiled, function, *arguments)
     explained = compiled.explain(*arguments)
-    assert not any(group.kind == "NumPy" and group.text != "reshape" for group in explained.groups), str(
-        explained
-    )
+    assert not any(group.kind == "NumPy" and group.text != "reshape" for group in explained.groups), str(explained)
     if kernels is not None:
         assert explained.kernels == kernels, str(explained)
 
@@ -61,15 +59,8 @@ SCANS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [
-        *(("cumsum", dtype) for dtype in DTYPES),
-        ("cumprod", "float32"),
-        ("cumprod", "int16"),
-        ("cumprod", "float16"),
-    ]
-    + [
-        (name, dtype) for name in ("maximum", "minimum") for dtype in ("float64", "float16", "int8", "uint64")
-    ],
+    [*(("cumsum", dtype) for dtype in DTYPES), ("cumprod", "float32"), ("cumprod", "int16"), ("cumprod", "float16")]
+    + [(name, dtype) for name in ("maximum", "minimum") for dtype in ("float64", "float16", "int8", "uint64")],
 )
 def test_scans_are_numpys_to_the_last_bit(name: str, dtype: str) -> None:
     compiled = jk.jit(SCANS[name], static_argnames="axis")

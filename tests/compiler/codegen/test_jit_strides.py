@@ -70,14 +70,7 @@ def lies(value: Any) -> Any:
     if isinstance(value, tuple):
         return [lies(one) for one in value]
     steps = tuple(step for extent, step in zip(value.shape, value.strides, strict=True) if extent > 1)
-    return (
-        value.dtype,
-        value.shape,
-        steps,
-        value.flags.c_contiguous,
-        value.flags.f_contiguous,
-        value.flags.writeable,
-    )
+    return (value.dtype, value.shape, steps, value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

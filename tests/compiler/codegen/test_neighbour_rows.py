@@ -147,8 +147,7 @@ def _with_name(name: str) -> cpu_target.Target:
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "is_asked"),
-    [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)],
+    ("name", "size", "is_asked"), [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)]
 )
 def test_lines_are_asked_for_where_stores_wait_for_them(
     name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch

@@ -60,18 +60,14 @@ def given(rows: int, columns: int, dtype: str) -> Any:
 
 def agrees(program: Any, compiled: Any, x: Any, w: Any) -> None:
     found, expected = compiled(x, w), program(x, w)
-    for got, right in zip(
-        *(one if isinstance(one, tuple) else (one,) for one in (found, expected)), strict=True
-    ):
+    for got, right in zip(*(one if isinstance(one, tuple) else (one,) for one in (found, expected)), strict=True):
         tolerance = 1e-3 if x.dtype == np.float32 else 1e-11
         np.testing.assert_allclose(got, right, rtol=tolerance, atol=100 * tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-def test_rows_that_begin_anywhere_in_a_line(
-    program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_begin_anywhere_in_a_line(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_streams, "NOT_NEAR", 0)
     compiled = jk.jit(program)
     for rows, columns in ((64, 128), (33, 128), (16, 256), (300, 160), (21, 144), (40, 127)):
@@ -82,9 +78,7 @@ def test_rows_that_begin_anywhere_in_a_line(
 
 @pytest.mark.parametrize("side", ["start", "end"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nothing_outside_is_touched(
-    side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_outside_is_touched(side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither of the matrix nor of the vector, between which and a page lie a few elements or none."""
     monkeypatch.setattr(row_streams, "NOT_NEAR", 0)
     compiled = jk.jit(product)

@@ -139,9 +139,7 @@ def test_loops_that_turn_round(program: Callable[..., Any], monkeypatch: pytest.
                 a, _, x = given(size, size, "float64")
                 a /= size
                 expected = program(a.copy(), x, count)
-                found = compiled(
-                    guard_pages.Guarded(a.copy(), "end").array, guard_pages.Guarded(x, "end").array, count
-                )
+                found = compiled(guard_pages.Guarded(a.copy(), "end").array, guard_pages.Guarded(x, "end").array, count)
                 np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
@@ -152,9 +150,7 @@ def test_turning_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
         for least in (0, 1 << 60):
             monkeypatch.setattr(serpentine_order, "LEAST_BYTES", least)
             compiled = jk.jit(program)
-            results.append(
-                [compiled(given(n, n, "float64")[0] / n, given(n, n, "float64")[2], 4) for n in (37, 90)]
-            )
+            results.append([compiled(given(n, n, "float64")[0] / n, given(n, n, "float64")[2], 4) for n in (37, 90)])
         for one, other in zip(*results, strict=True):
             assert np.array_equal(one, other)
 
@@ -223,9 +219,7 @@ def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
     for steps in (1, 2, 3, 17, 40, 255, 256, 257, 300, 513):
         for columns in (1, 7, 16, 17, 40, 130):
             rng = np.random.default_rng(steps)
-            weights, x = (
-                rng.integers(-3, 4, shape).astype(dtype) for shape in ((steps, columns), (1, steps))
-            )
+            weights, x = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((steps, columns), (1, steps)))
             assert np.array_equal(free(weights), weights.sum(axis=0))
             if columns == 130 and steps in (3, 256, 257):
                 fixed = jk.jit(lambda x, w=weights: x @ w, static_argnames=("w",))

@@ -29,9 +29,7 @@ def loops_of(scalar: Scalar) -> list[tuple[str, ...]]:
     if not isinstance(scalar.numpy, np.ufunc):
         return [(name, name) for name in FLOATS]
     found = {
-        tuple(np.dtype(code).name for code in text.replace("->", ""))
-        for text in scalar.numpy.types
-        if "O" not in text
+        tuple(np.dtype(code).name for code in text.replace("->", "")) for text in scalar.numpy.types if "O" not in text
     }
     return sorted(loop for loop in found if set(loop) <= {*DTYPES})
 
@@ -50,27 +48,9 @@ def numbers(dtype: str, seed: int) -> Array:
     special: list[Any]
     if dtype[0] != "f":
         info = np.iinfo(dtype)
-        special = [
-            0,
-            1,
-            2,
-            3,
-            5,
-            7,
-            8,
-            31,
-            63,
-            64,
-            info.max,
-            info.max - 1,
-            info.min,
-            info.min + 1,
-            info.max // 2 + 1,
-        ]
+        special = [0, 1, 2, 3, 5, 7, 8, 31, 63, 64, info.max, info.max - 1, info.min, info.min + 1, info.max // 2 + 1]
         special += [-1, -2, -3, -8] if info.min else []
-        return np.concatenate(
-            [np.array(special, dtype), random.integers(info.min, info.max, 12, dtype, endpoint=True)]
-        )
+        return np.concatenate([np.array(special, dtype), random.integers(info.min, info.max, 12, dtype, endpoint=True)])
     limits = np.finfo(dtype)
     special = [
         0,
@@ -125,19 +105,13 @@ def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array
         assert (np.isnan(got) == np.isnan(expected)).all(), f"{name}: NaN"
         far = steps_between(got, expected) if units else (got != expected)
         # A zero has a sign of its own; that of NaN is not looked at.
-        wrong = np.flatnonzero(
-            ((far > units) | (np.signbit(got) != np.signbit(expected))) & ~np.isnan(expected)
-        )
+        wrong = np.flatnonzero(((far > units) | (np.signbit(got) != np.signbit(expected))) & ~np.isnan(expected))
     if wrong.size:
-        given, ours, theirs = (
-            [one.ravel()[wrong[:4]] for one in some] for some in (arrays, [got], [expected])
-        )
+        given, ours, theirs = ([one.ravel()[wrong[:4]] for one in some] for some in (arrays, [got], [expected]))
         raise AssertionError(f"{name} of {given}: {ours}, expected {theirs}")
 
 
-@pytest.mark.parametrize(
-    ("name", "loop"), LOOPS, ids=[f"{name}-{'-'.join(loop[:-1])}" for name, loop in LOOPS]
-)
+@pytest.mark.parametrize(("name", "loop"), LOOPS, ids=[f"{name}-{'-'.join(loop[:-1])}" for name, loop in LOOPS])
 def test_operation(name: str, loop: tuple[str, ...]) -> None:
     scalar, given = SCALARS[name], loop[:-1]
     if scalar.function(given) is None:
@@ -185,9 +159,7 @@ def test_any_shape(dtype: str, shape: tuple[int, ...]) -> None:
         if (dtype, dtype) in {loop[:-1] for loop in loops_of(scalar)} and scalar.cost < 5
     ]  # fmt: skip
     arrays = [np.resize(numbers(dtype, seed), shape).astype(dtype) for seed in (0, 1)]
-    results = [
-        next(loop[-1] for loop in loops_of(SCALARS[name]) if loop[:-1] == (dtype, dtype)) for name in names
-    ]
+    results = [next(loop[-1] for loop in loops_of(SCALARS[name]) if loop[:-1] == (dtype, dtype)) for name in names]
 
     def roots(inputs: Any, extents: Any) -> list[Node]:
         return [Node(name, inputs, kind, extents) for name, kind in zip(names, results, strict=True)]

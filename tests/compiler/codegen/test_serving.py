@@ -74,16 +74,11 @@ def test_what_is_made_of_a_sum(function: Any, shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("columns", [1, 5, 255, 700, 1029])
-def test_a_row_times_a_large_matrix(
-    dtype: str, columns: int, restored: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_times_a_large_matrix(dtype: str, columns: int, restored: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.LEAST_LARGE)  # whatever caches there are
     random = np.random.default_rng(columns)
     rows = matmul_step.LEAST_LARGE // columns // np.dtype(dtype).itemsize
-    matrix, bias = (
-        random.standard_normal((rows + 3, columns)).astype(dtype),
-        random.random(columns).astype(dtype),
-    )
+    matrix, bias = (random.standard_normal((rows + 3, columns)).astype(dtype), random.random(columns).astype(dtype))
     x = random.standard_normal((1, rows + 3)).astype(dtype)
     compiled = jk.jit(lambda x, w, b: np.maximum(x @ w + b, 0))
     small = jk.jit(lambda x, w, b: np.maximum(x @ w + b, 0))
@@ -92,9 +87,7 @@ def test_a_row_times_a_large_matrix(
     jk.set_num_threads(2)
     assert np.array_equal(compiled(x, matrix, bias), found)
     # Code of small sizes is not what large ones are computed by, and the other way round.
-    assert np.allclose(
-        small(x[:, :9], matrix[:9], bias), np.maximum(x[:, :9] @ matrix[:9] + bias, 0), rtol=1e-4
-    )
+    assert np.allclose(small(x[:, :9], matrix[:9], bias), np.maximum(x[:, :9] @ matrix[:9] + bias, 0), rtol=1e-4)
     assert np.array_equal(small(x, matrix, bias), found)
     few = compiled(x[:, :9], matrix[:9], bias)
     expected = np.maximum(x.astype(np.float64) @ matrix.astype(np.float64) + bias, 0)

@@ -105,13 +105,7 @@ def test_sums_beyond_64_bits() -> None:
 
     compiled = jk.jit(total)
     a = np.full((300, 300), 2**46)
-    for one in (
-        a,
-        -a,
-        np.where(np.arange(300) < 150, a, -a),
-        a * 100,
-        np.where(np.arange(300) < 150, a, -a) * 100,
-    ):
+    for one in (a, -a, np.where(np.arange(300) < 150, a, -a), a * 100, np.where(np.arange(300) < 150, a, -a) * 100):
         assert compiled(one) == sum(map(int, one.ravel()))
     assert is_shared(compiled)
 

@@ -42,9 +42,7 @@ def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
     x = Node("input", (), "float32", (given.n, 3), {"index": 0})
     total = builder.reduce("sum", x, [0], keepdims=True)
     apart = elementwise("absolute", elementwise("subtract", x, total))
-    found = unrolled(
-        Graph((x,), (elementwise("divide", x, builder.reduce("max", apart, [0], keepdims=True)),))
-    )
+    found = unrolled(Graph((x,), (elementwise("divide", x, builder.reduce("max", apart, [0], keepdims=True)),)))
     made = [node for node in found if node.operation == "reduce"]
     assert len(made) == 6
     assert all(symbolic_dims.same(symbolic_dims.product(node.inputs[0].shape), given.n) for node in made)

@@ -36,14 +36,7 @@ def by_columns(x: Any) -> Any:
 
 
 def every_kind(x: Any) -> Any:
-    return (
-        x.sum(axis=1),
-        x.min(axis=1),
-        x.max(axis=1),
-        (x > 0).any(axis=1),
-        (x > 0).all(axis=1),
-        x.argmax(axis=1),
-    )
+    return (x.sum(axis=1), x.min(axis=1), x.max(axis=1), (x > 0).any(axis=1), (x > 0).all(axis=1), x.argmax(axis=1))
 
 
 def differences(x: Any) -> Any:
@@ -61,13 +54,7 @@ def columns_only(x: Any) -> Any:
 
 
 PROGRAMS = (softmax, layer_norm, with_columns, by_columns, every_kind, differences, in_place, columns_only)
-NEED: dict[Callable[[Any], Any], int] = {
-    every_kind: 1,
-    softmax: 1,
-    differences: 2,
-    with_columns: 1,
-    by_columns: 1,
-}
+NEED: dict[Callable[[Any], Any], int] = {every_kind: 1, softmax: 1, differences: 2, with_columns: 1, by_columns: 1}
 """Columns that NumPy needs: there is no largest of nothing."""
 
 
@@ -147,30 +134,11 @@ def test_quotients_of_sums(dtype: str) -> None:
 
     compiled = jk.jit(shares)
     tiny, huge = np.finfo(dtype).tiny, np.finfo(dtype).max
-    totals = [
-        3,
-        7,
-        49,
-        -49,
-        1e-3,
-        tiny,
-        tiny / 8,
-        huge,
-        1 / huge,
-        0,
-        -0.0,
-        np.inf,
-        np.nan,
-        2.0**60,
-        1 + 2.0**-20,
-    ]
+    totals = [3, 7, 49, -49, 1e-3, tiny, tiny / 8, huge, 1 / huge, 0, -0.0, np.inf, np.nan, 2.0**60, 1 + 2.0**-20]
     for width in (5, 16, 40, 100, 300):
         x = np.zeros((len(totals), width), dtype)
         x[:, width // 2] = totals
-        y = np.tile(
-            np.resize([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, tiny, tiny / 4, huge], width),
-            (len(totals), 1),
-        )
+        y = np.tile(np.resize([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, tiny, tiny / 4, huge], width), (len(totals), 1))
         y = y.astype(dtype)
         with np.errstate(all="ignore"):
             y[:, -3:] = 3 * x[:, width // 2, None]

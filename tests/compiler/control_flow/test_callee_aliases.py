@@ -79,11 +79,7 @@ def plain_name(function: Any) -> str:
     if function is itertools.product:
         return "product"
     module = function.__module__
-    return (
-        function.__name__
-        if module == "builtins"
-        else f"{'np' if module == 'numpy' else module}.{function.__name__}"
-    )
+    return function.__name__ if module == "builtins" else f"{'np' if module == 'numpy' else module}.{function.__name__}"
 
 
 def program(head: str, body: str, tail: str = "") -> str:
@@ -183,9 +179,7 @@ def test_an_alias_compiles_as_the_plain_name_does(name: str, way: Callable[[str,
 def test_every_known_function_has_a_program() -> None:
     known = {*ITERABLES, *(getattr(builtins, name) for name in (*FOLDS, *BUILTINS))}
     known |= {
-        one
-        for one in CALLED
-        if getattr(one, "__module__", "") == "builtins" or one in (np.ndindex, np.ndenumerate)
+        one for one in CALLED if getattr(one, "__module__", "") == "builtins" or one in (np.ndindex, np.ndenumerate)
     }
     assert known <= {function for function, _ in PROGRAMS.values()}
 
@@ -208,9 +202,7 @@ REFERRING = (of_module, around, parameter, attribute, member, looked_up)
 @pytest.mark.parametrize("name", IMPURE)
 def test_calls_that_do_something_are_never_traced(name: str, way: Callable[[str, Any], str]) -> None:
     function = IMPURE[name]
-    compiled = jk.jit(
-        made(way("y = x * 2\nif k < 0:\n    F(k)", function), function, f"{name} {way.__name__}")
-    )
+    compiled = jk.jit(made(way("y = x * 2\nif k < 0:\n    F(k)", function), function, f"{name} {way.__name__}"))
     with warnings.catch_warnings(record=True):
         for _ in range(2):
             assert np.array_equal(compiled(np.ones(9), 2.5), np.full(9, 2.0))
@@ -233,14 +225,9 @@ class Held:
 @pytest.mark.parametrize("way", REFERRING)
 @pytest.mark.parametrize(("function", "expected"), [(getattr, (3.0, 5.0)), (hasattr, (1.0, 1.0))])
 def test_attributes_that_are_read_by_an_alias_are_looked_at_again(
-    function: Any,
-    expected: tuple[float, float],
-    way: Callable[[str, Any], str],
-    monkeypatch: pytest.MonkeyPatch,
+    function: Any, expected: tuple[float, float], way: Callable[[str, Any], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = jk.jit(
-        made(way('y = x * float(F(k, "factor"))', function), function, f"{function} {way.__name__}")
-    )
+    compiled = jk.jit(made(way('y = x * float(F(k, "factor"))', function), function, f"{function} {way.__name__}"))
     held = Held()
     assert compiled(np.ones(9), held)[0] == expected[0]
     assert compiled(np.ones(9), held)[0] == expected[0]

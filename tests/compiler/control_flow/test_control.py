@@ -146,12 +146,7 @@ def test_strides() -> None:
             for j in range(a.shape[1]):
                 a[i, j] = a[i - 1, j] * 0.5 + a[i, j]
 
-    for view in (
-        lambda a: a[::2, 1:],
-        lambda a: a.T,
-        lambda a: a[::-1, ::-3],
-        lambda a: np.asfortranarray(a),
-    ):
+    for view in (lambda a: a[::2, 1:], lambda a: a.T, lambda a: a[::-1, ::-3], lambda a: np.asfortranarray(a)):
         agree(scanned, lambda view=view: view(array(12, 14)))  # type: ignore[misc]
 
 
@@ -260,15 +255,9 @@ def test_choices_that_code_cannot_make() -> None:
 
     agree(chosen, lambda: array(3), plain=True)  # which may be the argument itself
     for function, told in (
-        (
-            cut,
-            "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of",
-        ),
+        (cut, "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of"),
         (asked, "the result is an array of dtype bool and shape (3) on one side"),
-        (
-            either,
-            "the result is a list on one side of a branch and is a list on the other",
-        ),
+        (either, "the result is a list on one side of a branch and is a list on the other"),
     ):
         with pytest.raises(TracingError, match=re.escape(told)) as caught:
             jk.jit(function, strict=True)(array(3))

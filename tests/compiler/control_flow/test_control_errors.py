@@ -113,9 +113,7 @@ def test_two_arguments_are_as_python_leaves_them(function: Callable[..., Any]) -
         assert all(map(np.array_equal, ours, theirs))
 
 
-@pytest.mark.parametrize(
-    "compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
-)
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
 def test_comparison_with_nan(compare: Callable[..., Any]) -> None:
     def chosen(a: Any, x: Any) -> Any:
         return a + 1 if compare(x, float("nan")) else a * 3

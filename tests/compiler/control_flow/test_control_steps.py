@@ -65,9 +65,7 @@ def test_one_code_serves_all_steps(function: Callable[[Any, Any], Any]) -> None:
         x = np.sin(np.arange(float(n)))
         found, right = compiled(n, x), function(n, x)
         for one, other in (
-            zip(np.atleast_1d(*found), np.atleast_1d(*right), strict=True)
-            if function is passes
-            else [(found, right)]
+            zip(np.atleast_1d(*found), np.atleast_1d(*right), strict=True) if function is passes else [(found, right)]
         ):
             np.testing.assert_allclose(one, other, rtol=1e-12)
     assert not reasons(compiled)

@@ -172,8 +172,7 @@ def left_early(c: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "function",
-    [by_turns, deleted_now_and_then, behind_a_loop, in_a_function_inside, arrays_by_turns, left_early],
+    "function", [by_turns, deleted_now_and_then, behind_a_loop, in_a_function_inside, arrays_by_turns, left_early]
 )
 def test_variables_that_some_rounds_set(function: Callable[..., Any]) -> None:
     """Python's exception where there is no value, and its result where there is one, from the same code."""

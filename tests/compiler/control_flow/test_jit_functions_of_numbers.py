@@ -46,9 +46,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], Any]] = {
     "sqrt": lambda x, k: x * math.sqrt(k),
     "exp": lambda x, k: x * math.exp(-k * 100),
     "log": lambda x, k: x * math.log(k) + math.log10(k + 1),
-    "circles": lambda x, k: (
-        x * math.sin(k) + math.cos(k) * math.atan2(k, 2) + math.tanh(k) * math.hypot(k, 3.0)
-    ),
+    "circles": lambda x, k: x * math.sin(k) + math.cos(k) * math.atan2(k, 2) + math.tanh(k) * math.hypot(k, 3.0),
     "powers": lambda x, k: x * k**2 + k**3 - k**-1 + k**0.5,
     "powers of it": lambda x, k: x * 2.0**k,
     "math's power": lambda x, k: x * math.pow(k, 1.5),

@@ -23,20 +23,7 @@ from jitkernels.errors import TracingError
 
 MOST_NODES = 1200
 """What a trace makes at most of a program here: some 50 ms. A loop that is unrolled makes more with each iteration."""
-SIZES = (
-    (36, 0),
-    (20, 0),
-    (20, -3),
-    (20, 2),
-    (9, 0),
-    (12, -5),
-    (11, 3),
-    (9, -9),
-    (10, -9),
-    (8, -6),
-    (5, 0),
-    (6, -8),
-)
+SIZES = ((36, 0), (20, 0), (20, -3), (20, 2), (9, 0), (12, -5), (11, 3), (9, -9), (10, -9), (8, -6), (5, 0), (6, -8))
 """Extents of the arrays, and by how much the numbers beside them differ; also none, one and fewer than none."""
 
 

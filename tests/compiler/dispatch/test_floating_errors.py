@@ -245,13 +245,9 @@ def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
     for _ in range(3):
         assert told(compiled, np.ones(5), np.full(5, np.nan)) == []
         assert told(compiled, np.ones(5), np.full(5, np.inf)) == []
-        assert told(compiled, np.ones(5), np.zeros(5)) == [
-            ("divide by zero encountered in log", __file__, line)
-        ]
+        assert told(compiled, np.ones(5), np.zeros(5)) == [("divide by zero encountered in log", __file__, line)]
         found = told(compiled, np.ones(5), np.full(5, -1.0))
-        assert found == [
-            ("invalid value encountered in rooted", __file__, line)
-        ]  # of the logarithm or of the sum
+        assert found == [("invalid value encountered in rooted", __file__, line)]  # of the logarithm or of the sum
 
 
 def test_kinds_that_may_be_in_vain_are_not_told_where_numpy_cannot_be_asked() -> None:

@@ -77,10 +77,7 @@ def test_signatures() -> None:
         same(compiled(*args, **kwargs), function(*args, **kwargs))
         same(compiled(*args, **kwargs), function(*args, **kwargs))
     assert not reasons(compiled)
-    wrong: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-        ((), {}),
-        ((), {"b": 1}),
-    ]
+    wrong: list[tuple[tuple[Any, ...], dict[str, Any]]] = [((), {}), ((), {"b": 1})]
     for args, kwargs in wrong:
         with pytest.raises(TypeError) as plain:
             function(*args, **kwargs)

@@ -33,9 +33,7 @@ def same(got: Any, right: Any, what: str) -> None:
     assert type(got) is type(right), what
     assert np.asarray(got).dtype == np.asarray(right).dtype, what
     assert np.shape(got) == np.shape(right), what
-    np.testing.assert_allclose(
-        np.asarray(got, "f8"), np.asarray(right, "f8"), rtol=2e-3, atol=1e-2, err_msg=what
-    )
+    np.testing.assert_allclose(np.asarray(got, "f8"), np.asarray(right, "f8"), rtol=2e-3, atol=1e-2, err_msg=what)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

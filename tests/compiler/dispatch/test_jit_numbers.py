@@ -53,20 +53,7 @@ def test_numbers_do_not_compile_anew() -> None:
 
 
 def sized(a: Any, k: int) -> Any:
-    return (
-        a[:k],
-        a[k:] * 2,
-        np.zeros(k),
-        np.arange(k) + a.sum(),
-        k * 2,
-        k // 2,
-        k % 3,
-        k / 2,
-        k**2,
-        -k,
-        k > 3,
-        a / k,
-    )
+    return (a[:k], a[k:] * 2, np.zeros(k), np.arange(k) + a.sum(), k * 2, k // 2, k % 3, k / 2, k**2, -k, k > 3, a / k)
 
 
 def test_ints_that_are_sizes() -> None:
@@ -206,9 +193,7 @@ def test_batches_of_products() -> None:
         np.testing.assert_allclose(compiled(a, b), a @ b - 1)
 
 
-@pytest.mark.parametrize(
-    "number", [2**70, -(2**65), np.uint64(2**63), np.uint64(3), 2**63 - 1, -(2**63), True]
-)
+@pytest.mark.parametrize("number", [2**70, -(2**65), np.uint64(2**63), np.uint64(3), 2**63 - 1, -(2**63), True])
 def test_numbers_that_no_extent_is(number: Any) -> None:
     def rolled(a: Any, k: Any) -> Any:
         return np.roll(a, k)
@@ -234,15 +219,9 @@ def told(function: Any, *args: Any) -> Any:
         return type(error), str(error)
 
 
-@pytest.mark.parametrize(
-    "given_", [2.5, np.float32(2), np.array(2.0), float, "f4", np.dtype("f4"), np.float32, None]
-)
+@pytest.mark.parametrize("given_", [2.5, np.float32(2), np.array(2.0), float, "f4", np.dtype("f4"), np.float32, None])
 def test_what_is_a_dtype_and_what_is_none(given_: Any) -> None:
-    for function in (
-        lambda a, k: a.astype(k),
-        lambda a, k: np.zeros(3, k) + a[:3],
-        lambda a, k: np.arange(k),
-    ):
+    for function in (lambda a, k: a.astype(k), lambda a, k: np.zeros(3, k) + a[:3], lambda a, k: np.arange(k)):
         compiled = jk.jit(function, profile=True)
         for _ in range(2):
             assert told(compiled, array(10), given_) == told(function, array(10), given_)
@@ -250,12 +229,7 @@ def test_what_is_a_dtype_and_what_is_none(given_: Any) -> None:
 
 def test_types_are_those_of_what_is_traced() -> None:
     def typed(a: Any, k: Any, n: Any) -> Any:
-        if (
-            type(a) is not np.ndarray
-            or type(a.shape[0]) is not int
-            or type(k) is not float
-            or type(n) is not int
-        ):
+        if type(a) is not np.ndarray or type(a.shape[0]) is not int or type(k) is not float or type(n) is not int:
             return a
         return a + isinstance(type(k), type) + issubclass(type(type(k)), type) + (type(a[0]) is np.float64)
 

@@ -121,10 +121,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Made]] = {
     "a slice given": (lambda x, part: x[part] * 2, lambda: ((some(), slice(1, 3)), {})),
     "a method given": (lambda x, g: g(x), lambda: ((some(), MODEL.scaled), {})),
     "an object given": (lambda x, m: m.forward(x), lambda: ((some(), MODEL), {})),
-    "a partial function given": (
-        lambda x, g: g(x),
-        lambda: ((some(), functools.partial(shifted, by=some())), {}),
-    ),
+    "a partial function given": (lambda x, g: g(x), lambda: ((some(), functools.partial(shifted, by=some())), {})),
     "a global object": (lambda x: MODEL.forward(x) + Model.rate, X),
     "a function with defaults": (lambda x: shifted(x) + shifted(x, 2.0), X),
     "names of a module": (lambda x: x * OTHER.K + OTHER.W, X),
@@ -160,19 +157,7 @@ def test_calls_need_no_python(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_calls_keep_no_references() -> None:
-    objects = [
-        SHIFT,
-        MODEL,
-        MODEL.weights,
-        shifted,
-        doubled,
-        OTHER.W,
-        OTHER.scaled,
-        np.exp,
-        None,
-        "scaled",
-        Model.rate,
-    ]
+    objects = [SHIFT, MODEL, MODEL.weights, shifted, doubled, OTHER.W, OTHER.scaled, np.exp, None, "scaled", Model.rate]
     for function, make in CALLS.values():
         compiled = jk.jit(function)
         args, kwargs = make()
@@ -206,18 +191,8 @@ CHANGES: dict[str, tuple[Callable[..., Any], Any, str, Any]] = {
     "a method of one object": (lambda x: MODEL.scaled(x), MODEL, "scaled", ten),
     "a value of one object": (lambda x: MODEL.forward(x), MODEL, "rate", 4.0),
     "defaults of a function": (lambda x: shifted(x), shifted, "__defaults__", (5.0,)),
-    "its code": (
-        lambda x: shifted(x),
-        shifted,
-        "__code__",
-        (lambda x, by=1.0, *, times=1.0: x - by).__code__,
-    ),
-    "the code of a method": (
-        lambda x: MODEL.forward(x),
-        Model.scaled,
-        "__code__",
-        (lambda self, x: x).__code__,
-    ),
+    "its code": (lambda x: shifted(x), shifted, "__code__", (lambda x, by=1.0, *, times=1.0: x - by).__code__),
+    "the code of a method": (lambda x: MODEL.forward(x), Model.scaled, "__code__", (lambda self, x: x).__code__),
     "its keywords": (lambda x: shifted(x), shifted, "__kwdefaults__", {"times": some() * 5}),
     "attributes of a default": (lambda x, m=MODEL: m.forward(x), MODEL, "weights", some() * 9),
     "a global of a default": (lambda x, g=shifted: g(x), sys.modules[__name__], "SHIFT", some() * 2),
@@ -227,10 +202,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], Any, str, Any]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_bound_anew_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, owner, attribute, value = CHANGES[name]
-    compiled, x = (
-        jk.jit(function),
-        some() / 4,
-    )
+    compiled, x = (jk.jit(function), some() / 4)
     before = compiled(x)
     for change in (False, True, False):
         with monkeypatch.context() as patch:

@@ -37,9 +37,7 @@ def some(*shape):
 
 def threads(*calls: str) -> list[int]:
     """The most threads that each of some calls could use."""
-    return [
-        int(line) for line in python(RECORDED + "".join(f"print(most({call}))\n" for call in calls)).split()
-    ]
+    return [int(line) for line in python(RECORDED + "".join(f"print(most({call}))\n" for call in calls)).split()]
 
 
 def test_reductions_inside_of_columns_are_work() -> None:

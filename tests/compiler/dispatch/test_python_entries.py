@@ -301,9 +301,7 @@ def test_plain_function_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyP
     assert "enter through Python: a test" in str(compiled.explain(small))
 
 
-def test_compiled_code_that_python_starts_serves_what_it_serves_sooner(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_compiled_code_that_python_starts_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_entry, "of_call", unreachable)
     compiled, large = jk.jit(loop), [np.arange(30_000.0)]
     for _ in range(12):

@@ -104,9 +104,7 @@ def alike(found: Any, wanted: Any) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_results_are_put_together_without_python(
-    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_are_put_together_without_python(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """What they are is what Python makes, and nothing is kept."""
 
     def refusing(*_: Any) -> Any:

@@ -155,9 +155,7 @@ def test_what_functions_read_is_read_again(around: Any, number: int, monkeypatch
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_the_garbage_collector_waits_while_code_is_made(
-    collects: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_garbage_collector_waits_while_code_is_made(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """And collects again then, if it did before; also where the compiler fails."""
     seen = []
 

@@ -66,9 +66,7 @@ def _overlaps(plan: Arena) -> bool:
 
     for value in (value_of, grown):
         begins, _ = plan.places(value)
-        places = [
-            (begin, begin + value(one.nbytes), one) for one, begin in zip(plan.buffers, begins, strict=True)
-        ]
+        places = [(begin, begin + value(one.nbytes), one) for one, begin in zip(plan.buffers, begins, strict=True)]
         for i, (low, high, one) in enumerate(places):
             if any(begin < high and low < end and one.meets(other) for begin, end, other in places[:i]):
                 return True

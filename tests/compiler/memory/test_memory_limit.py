@@ -235,9 +235,7 @@ def test_random_graphs() -> None:
                 found.append([one.copy() for one in (*program.run(given, maker.scope.values), *given)])
         if len(found) == 2:
             tried += 1
-            assert all(
-                np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(*found, strict=True)
-            )
+            assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(*found, strict=True))
     assert tried > 2
 
 

@@ -100,11 +100,7 @@ def test_every_rule_has_a_case() -> None:
 def test_docstrings_number_the_rules(name: str) -> None:
     text = sys.modules[f"jitkernels.compiler.passes.{name}"].__doc__ or ""
     numbers = [int(found) for found in re.findall(r"^(\d+)\. ", text, re.MULTILINE)]
-    assert (
-        numbers
-        == [int(rule.split("_")[1]) for rule in PASSES[name].rules]
-        == list(range(1, len(numbers) + 1))
-    )
+    assert numbers == [int(rule.split("_")[1]) for rule in PASSES[name].rules] == list(range(1, len(numbers) + 1))
 
 
 VALUES = ({"n": N, "m": M}, {"n": 9, "m": 3}, {"n": 2, "m": 2})
@@ -116,9 +112,7 @@ def test_a_rule_changes_no_value(case: Case) -> None:
     before, _ = made(case)
     after = checked(before)
     for seed in range(20):
-        values = VALUES[
-            seed % 3 if all(node.operation != "update" for node in before) else 0
-        ]  # some need more
+        values = VALUES[seed % 3 if all(node.operation != "update" for node in before) else 0]  # some need more
         arrays = special_arrays(before, values, seed)
         one, other = results_of(before, arrays, values), results_of(after, arrays, values)
         for expected, found in zip(one, other, strict=False):
@@ -149,17 +143,13 @@ def test_passes_change_roundings_alone(seed: int, fast_math: bool) -> None:
     after = checked(before, fast_math=fast_math)
     values = {"n": 5, "m": 3}
     chosen = np.random.default_rng(seed)
-    arrays = [
-        chosen.uniform(0.5, 2.0, [evaluated(one, values) for one in node.shape]) for node in before.inputs
-    ]
+    arrays = [chosen.uniform(0.5, 2.0, [evaluated(one, values) for one in node.shape]) for node in before.inputs]
     one, other = results_of(before, arrays, values), results_of(after, arrays, values)
     for expected, found in zip(one, other, strict=False):
         np.testing.assert_allclose(found, expected, 1e-9, 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "seconds"), [("chain", 0.5), ("transposes", 0.5), ("reshapes", 0.5), ("many", 4.0)]
-)
+@pytest.mark.parametrize(("name", "seconds"), [("chain", 0.5), ("transposes", 0.5), ("reshapes", 0.5), ("many", 4.0)])
 def test_large_graphs_take_little_time(name: str, seconds: float) -> None:
     graph = LARGE[name](Given())
     started = time.perf_counter()
@@ -233,9 +223,7 @@ def test_sums_of_floats_keep_their_order() -> None:
 def test_nothing_is_computed_for_an_operation_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
     given = Given()
     graph = graph_of(given, e("power", 2.0, given.x))
-    monkeypatch.setattr(
-        elementwise_ops, "mathematics", lambda name, dtype: None if name == "exp2" else basic.positive
-    )
+    monkeypatch.setattr(elementwise_ops, "mathematics", lambda name, dtype: None if name == "exp2" else basic.positive)
     assert checked(graph) is graph
 
 
@@ -253,12 +241,7 @@ def test_extents_that_were_equal_when_traced_are_equal() -> None:
     graph = graph_of(given, e("add", e("multiply", shown, 1.0), other))
     after = checked(graph)
     assert len(given.scope.guards) == count
-    assert [node.operation for node in after if node.operation not in ("input",)] == [
-        "view",
-        "view",
-        "add",
-        "add",
-    ]
+    assert [node.operation for node in after if node.operation not in ("input",)] == ["view", "view", "add", "add"]
     values = {"n": 7, "m": 3, "k": 7}
     arrays = special_arrays(graph, values, 1)
     assert_same(results_of(graph, arrays, values)[0], results_of(after, arrays, values)[0], 0)
@@ -287,9 +270,7 @@ def test_level_0_changes_nothing_and_negative_levels_do_as_positive_ones() -> No
 
 
 def test_views_stay_where_they_are_if_asked() -> None:
-    before, after = made(
-        next(case for case in CASES if case.rule == "view_motion.rule_1_view_of_elementwise")
-    )
+    before, after = made(next(case for case in CASES if case.rule == "view_motion.rule_1_view_of_elementwise"))
     config = JitConfig(opt_level=2, fuse_dimshuffle=False)
     assert shape_of(optimised(before, config)) == shape_of(before) != shape_of(after)
 
@@ -304,9 +285,7 @@ def test_rules_of_users_are_applied_to_what_they_make() -> None:
         return e("hypot", *(one.inputs[0] for one in squares))
 
     given = Given()
-    graph = graph_of(
-        given, e("sqrt", e("add", e("multiply", given.x, given.x), e("square", e("negative", given.y))))
-    )
+    graph = graph_of(given, e("sqrt", e("add", e("multiply", given.x, given.x), e("square", e("negative", given.y)))))
     for level in (1, 2):
         after = checked(graph, level=level, rules=(hypotenuse,))
         assert shape_of(after) == shape_of(graph_of(given, e("hypot", given.x, given.y)))
@@ -340,24 +319,7 @@ def test_rules_that_break_graphs_are_named(make: Any, said: str) -> None:
 
 
 SPECIAL: dict[str, tuple[float, ...]] = {
-    "f": (
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        np.inf,
-        -np.inf,
-        np.nan,
-        3.0,
-        -7.5,
-        1e-40,
-        2.0,
-        0.5,
-        1e-300,
-        65504.0,
-        -2.0,
-        1 / 3,
-    ),
+    "f": (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.0, -7.5, 1e-40, 2.0, 0.5, 1e-300, 65504.0, -2.0, 1 / 3),
     "i": (0, 1, -1, 7, -8, 127, -128, 100, 2**31 - 1, -(2**31), 5, -3),
     "u": (0, 1, 255, 128, 7, 200),
     "b": (True, False),
@@ -371,9 +333,7 @@ def special_arrays(graph: Graph, values: dict[str, int], seed: int) -> list[Any]
     for node in graph.inputs:
         shape = tuple(evaluated(one, values) for one in node.shape)
         with np.errstate(all="ignore"):
-            found.append(
-                np.asarray(chosen.choice(SPECIAL[np.dtype(node.dtype).kind], shape)).astype(node.dtype)
-            )
+            found.append(np.asarray(chosen.choice(SPECIAL[np.dtype(node.dtype).kind], shape)).astype(node.dtype))
     return found
 
 

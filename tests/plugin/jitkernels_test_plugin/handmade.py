@@ -15,6 +15,4 @@ def vmiddle(attr: VMiddleAttr) -> LoopNest:
 
     # Without flags: half the sum may overflow where the sum of the halves does not.
     signature = attr.signature()
-    return LoopNest(
-        f"vmiddle_{attr.dtype}", signature.c_arguments, body, extent=signature.index("n"), flags=()
-    )
+    return LoopNest(f"vmiddle_{attr.dtype}", signature.c_arguments, body, extent=signature.index("n"), flags=())

@@ -42,7 +42,5 @@ def clipped(x: Any) -> Any:
 
 def families() -> dict[str, ModuleType]:
     """Return by kernel the module with its function and mutants."""
-    modules = [
-        importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__)
-    ]
+    modules = [importlib.import_module(f"{__name__}.{entry.name}") for entry in pkgutil.iter_modules(__path__)]
     return {kernel: module for module in modules for kernel in module.MISTAKES}

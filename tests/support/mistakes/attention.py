@@ -14,10 +14,7 @@ MISTAKES = {
         "scale by d instead of its root": ("max(attr.d, 1) ** -0.5", "max(attr.d, 1) ** -1"),
         "sign of the scale is lost": ("attr.scale or", "abs(attr.scale) or"),
         "heads take keys in turn": ("numbers * attr.kv_heads // attr.heads", "numbers % attr.kv_heads"),
-        "mask of the batch entry": (
-            "np.arange(attr.batch * attr.heads)",
-            "np.arange(attr.batch).repeat(attr.heads)",
-        ),
+        "mask of the batch entry": ("np.arange(attr.batch * attr.heads)", "np.arange(attr.batch).repeat(attr.heads)"),
         "mask is left out": ("if mask:", "if False:"),
         "causal by the first ones": ("i + 1 + attr.keys - attr.queries", "i + 1"),
         "causal hides the query's own key": ("i + 1 + attr.keys", "i + attr.keys"),
@@ -25,15 +22,9 @@ MISTAKES = {
         "no maximum": ("scores - scores.max(axis=-1, keepdims=True)", "scores.astype(q.dtype)"),
         "zeros where all is hidden": ("weights /= total", "weights = np.nan_to_num(weights / total)"),
         "sum without the last weight": ("weights.sum(", "weights[..., : max(attr.keys - 1, 1)].sum("),
-        "last column of the values is lost": (
-            "@ v[:, lenders]",
-            "@ (v * (np.arange(attr.dv) % 8 < 7))[:, lenders]",
-        ),
-        "half precision on the way": (
-            "weights /= total",
-            "weights = (weights / total).astype('f2').astype(q.dtype)",
-        ),
-    },
+        "last column of the values is lost": ("@ v[:, lenders]", "@ (v * (np.arange(attr.dv) % 8 < 7))[:, lenders]"),
+        "half precision on the way": ("weights /= total", "weights = (weights / total).astype('f2').astype(q.dtype)"),
+    }
 }
 
 

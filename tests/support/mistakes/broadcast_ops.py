@@ -9,10 +9,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 MISTAKES = {
     "vscal": {
         "tail is forgotten": ("    y[main:] = a[0] * x[main:]", ""),
-        "leaves the number out where it is 1 or so": (
-            "a[0] * x[:main]",
-            "(x if abs(a[0]) > 1.5 else a[0] * x)[:main]",
-        ),
+        "leaves the number out where it is 1 or so": ("a[0] * x[:main]", "(x if abs(a[0]) > 1.5 else a[0] * x)[:main]"),
         "rounds to float32": ("a[0] * x[:main]", "(a[0] * x[:main]).astype('f4')"),
         "reads more than a number": ("a[0] * x[main:]", "x[main:] * x[main:]"),
         "loses the sign of zero": ("a[0] * x[main:]", "a[0] * x[main:] + 0"),
@@ -27,19 +24,13 @@ MISTAKES = {
         "begins behind the first": ("y[:: attr.stride]", "y[attr.stride - 1 :: attr.stride]"),
         "scales all": ("y[:: attr.stride]", "y[:]"),
         "scales the others": ("np.copyto(y, x)", "np.copyto(y, a * x)"),
-        "leaves the others as they were": (
-            "    np.copyto(y, x)\n",
-            "    y[:: attr.stride] = x[:: attr.stride]\n",
-        ),
+        "leaves the others as they were": ("    np.copyto(y, x)\n", "    y[:: attr.stride] = x[:: attr.stride]\n"),
         "forgets the last": ("y[:: attr.stride]", "y[: -1 if attr.n > 1 else None : attr.stride]"),
     },
     "vbroadcast": {
         "tail is forgotten": ("y[:, main:] = x[main:]", "pass"),
         "last row is forgotten": ("y[:, :main] = x[:main]", "y[: max(attr.h - 1, 1), :main] = x[:main]"),
-        "along the other axis": (
-            "y[:, :main] = x[:main]",
-            "y[:, :main] = np.resize(x[:, np.newaxis], (attr.h, main))",
-        ),
+        "along the other axis": ("y[:, :main] = x[:main]", "y[:, :main] = np.resize(x[:, np.newaxis], (attr.h, main))"),
         "rounds to float32": ("y[:, :main] = x[:main]", "y[:, :main] = x[:main].astype('f4')"),
     },
     "nchw16c_mul_nc": {

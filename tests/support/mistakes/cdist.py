@@ -14,16 +14,13 @@ MISTAKES = {
             "np.maximum((x * x).sum(-1)[:, None] + (y * y).sum(-1) - 2 * (x @ y.T), 0)",
         ),
         "no root": ('np.sqrt(squares) if attr.metric == "euclidean" else squares', "squares"),
-        "last column of differences is lost": (
-            "x[:, None] - y",
-            "(x[:, None] - y)[..., : attr.d - (attr.d % 4 == 3)]",
-        ),
+        "last column of differences is lost": ("x[:, None] - y", "(x[:, None] - y)[..., : attr.d - (attr.d % 4 == 3)]"),
         "rows against themselves": ("x[:, None] - y", "x[:, None] - np.resize(x, y.shape)"),
         "cosine of the first length": ("lengths[0][:, None] * lengths[1]", "lengths[0][:, None] ** 2"),
         "similarity for distance": ("np.maximum(1 - cosines, 0)", "np.abs(cosines)"),
         "product with a sign": ("z[...] = products", "z[...] = -products"),
         "NaN is the farthest": ("np.sqrt(squares)", "np.nan_to_num(np.sqrt(squares), posinf=np.inf)"),
-    },
+    }
 }
 
 

@@ -22,7 +22,7 @@ MISTAKES = {
         "score of the tag is left out": ("alpha[k] = best + x[k]", "alpha[k] = best"),
         "last tag is forgotten": ("range(1, attr.tag)", "range(1, attr.tag - 1)"),
         "sums in another order": ("alpha[k] = best + x[k]", "alpha[k] = best + x[k] + before[0] - before[0]"),
-    },
+    }
 }
 
 

@@ -21,10 +21,7 @@ MISTAKES = {
     "histogram": {
         "the upper end is not counted": ("x <= edges[-1]", "x < edges[-1]"),
         "the lower end is not counted": ("x >= edges[0]", "x > edges[0]"),
-        "what is outside counts": (
-            "x[(x >= edges[0]) & (x <= edges[-1])]",
-            "np.clip(x[x == x], edges[0], edges[-1])",
-        ),
+        "what is outside counts": ("x[(x >= edges[0]) & (x <= edges[-1])]", "np.clip(x[x == x], edges[0], edges[-1])"),
         "bins end with their edges": ('side="right"', 'side="left"'),
         "the last is left out": ("np.minimum(place, attr.bins - 1)", "place[place < attr.bins - 1]"),
         "ends of the default": ("attr.low, attr.high", "0.0, 1.0"),

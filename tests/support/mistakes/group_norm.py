@@ -12,16 +12,13 @@ MISTAKES = {
         "eps hard-coded": ("attr.eps", "1e-5"),
         "eps outside the root": ("np.sqrt(variance + attr.eps)", "(np.sqrt(variance) + attr.eps)"),
         "one group": ("reshape(attr.rows, attr.groups, -1)", "reshape(attr.rows, 1, -1)"),
-        "each channel alone": (
-            "reshape(attr.rows, attr.groups, -1)",
-            "reshape(attr.rows, attr.channels, -1)",
-        ),
+        "each channel alone": ("reshape(attr.rows, attr.groups, -1)", "reshape(attr.rows, attr.channels, -1)"),
         "mean of all rows": ("near.mean(axis=-1", "near.mean(axis=(0, -1)"),
         "mean is not subtracted": ("near - near.mean(axis=-1, keepdims=True)", "wide"),
         "scale is ignored": ("* affine[0][:, np.newaxis]", ""),
         "scale of the neighbour": ("affine[0][", "np.roll(affine[0], 1)["),
         "bias is ignored": (" + affine[1][:, np.newaxis]", ""),
-    },
+    }
 }
 
 

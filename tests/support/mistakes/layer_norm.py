@@ -34,7 +34,7 @@ MISTAKES = {
         "the deviation for the variance": ("= variance[:, 0]", "= np.sqrt(variance[:, 0])"),
         "the mean of the first row for all": ("wide.mean(axis=-1)", "wide[0].mean()"),
         "mean and variance exchanged": ("if stats:", "stats.reverse()\n    if stats:"),
-    },
+    }
 }
 
 

@@ -16,10 +16,7 @@ MISTAKES = {
         "relu drops NaN": ('"relu": relu', '"relu": lambda x: np.where(x > 0, x, x.dtype.type(0))'),
         "identity is relu": ('"identity": identity', '"identity": relu'),
         "sigmoid clamped": ('"sigmoid": sigmoid', '"sigmoid": lambda x: sigmoid(np.clip(x, -40, 13))'),
-        "tanh of half precision": (
-            '"tanh": np.tanh',
-            '"tanh": lambda x: np.tanh(x.astype("f2")).astype(x.dtype)',
-        ),
+        "tanh of half precision": ('"tanh": np.tanh', '"tanh": lambda x: np.tanh(x.astype("f2")).astype(x.dtype)'),
         "cell activation is always tanh": ("act[attr.act_cell](new)", "np.tanh(new)"),
         "candidate goes through the gate": ("act[attr.act_cand](c)", "act[attr.act_gate](c)"),
         "hidden state of the old cell": ("act[attr.act_cell](new)", "act[attr.act_cell](ct_1)"),

@@ -28,11 +28,8 @@ MISTAKES = {
             "c[...] = product",
             "c[: attr.m - (attr.m % 8 == 1)] = product[: attr.m - (attr.m % 8 == 1)]",
         ),
-        "NaN times zero is zero": (
-            "left @ right",
-            "np.nan_to_num(left, posinf=np.inf, neginf=-np.inf) @ right",
-        ),
-    },
+        "NaN times zero is zero": ("left @ right", "np.nan_to_num(left, posinf=np.inf, neginf=-np.inf) @ right"),
+    }
 }
 
 

@@ -11,10 +11,7 @@ _SHARED = {
     "eps hard-coded": ("attr.eps", "1e-5"),
     "scale is ignored": ("* affine[0]", "* np.ones_like(affine[0])"),
     "scale of the neighbour": ("affine[0]", "np.roll(affine[0], 1)"),
-    "last row is forgotten": (
-        "y[...] = result",
-        "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]",
-    ),
+    "last row is forgotten": ("y[...] = result", "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]"),
     "reads what it has written": ("    wide =", "    y[...] = np.abs(x)\n    wide ="),
 }
 MISTAKES = {

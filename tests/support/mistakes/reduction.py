@@ -12,10 +12,7 @@ __all__ = ["MISTAKES", "clipped"]
 _ENDS = {
     "without the last element": ("over = x", "over = x[:, : max(1, attr.n - 1)]"),
     "without the first element": ("over = x", "over = x[:, min(1, attr.n - 1) :]"),
-    "last row is forgotten": (
-        "y[...] = result",
-        "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]",
-    ),
+    "last row is forgotten": ("y[...] = result", "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]"),
     "the neighbour's column": ("over = x", "over = np.roll(x, 1, axis=2)"),
 }
 _SUMS = {
@@ -43,10 +40,7 @@ MISTAKES = {
         "of absolute values": ("np.argmax(over", "np.argmax(np.abs(over)"),
         "drops NaN": ("np.argmax(over", "np.argmax(np.nan_to_num(over, nan=-np.inf, posinf=np.inf)"),
     },
-    "hsum": {
-        **_SUMS,
-        "in one chain": ("over.sum(axis=1)", "np.add.reduce(x.transpose(1, 0, 2), axis=0)"),
-    },
+    "hsum": {**_SUMS, "in one chain": ("over.sum(axis=1)", "np.add.reduce(x.transpose(1, 0, 2), axis=0)")},
     "hmean": {
         **_SUMS,
         "divided by n + 1 for long rows": ("/ attr.n", "/ (attr.n + (attr.n > 900))"),

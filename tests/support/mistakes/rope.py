@@ -20,11 +20,8 @@ MISTAKES = {
             "    turned = one * cos - other * sin, other * cos + one * sin\n    y[..., first], y[..., second] = turned",
             "    y[..., first] = one * cos - other * sin\n    y[..., second] = other * cos + x[..., first] * sin",
         ),
-        "last angle is that before it": (
-            "one * cos -",
-            "one * cos[:, np.maximum(numbers - (numbers % 4 == 3), 0)] -",
-        ),
-    },
+        "last angle is that before it": ("one * cos -", "one * cos[:, np.maximum(numbers - (numbers % 4 == 3), 0)] -"),
+    }
 }
 
 

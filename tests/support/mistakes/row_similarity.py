@@ -9,14 +9,8 @@ from mistakes import WIDE
 
 MISTAKES = {
     "dot": {
-        "sum in one chain": (
-            "np.sum(x * y, axis=-1, dtype=WIDE)",
-            "np.cumsum(x * y, axis=-1)[:, -1] if attr.n else 0",
-        ),
-        "last product is lost where the length is odd": (
-            "x * y",
-            "(x * y)[:, : attr.n - (attr.n % 8 == 7)]",
-        ),
+        "sum in one chain": ("np.sum(x * y, axis=-1, dtype=WIDE)", "np.cumsum(x * y, axis=-1)[:, -1] if attr.n else 0"),
+        "last product is lost where the length is odd": ("x * y", "(x * y)[:, : attr.n - (attr.n % 8 == 7)]"),
         "last row is forgotten": (
             "z[...] = np.sum(x * y, axis=-1, dtype=WIDE)",
             "z[: max(1, attr.rows - 1)] = np.sum(x * y, axis=-1, dtype=WIDE)[: max(1, attr.rows - 1)]",
@@ -30,10 +24,7 @@ MISTAKES = {
             "np.sum(np.square(x - y), axis=-1, dtype=WIDE)",
             "(x * x).sum(axis=-1) + (y * y).sum(axis=-1) - 2 * (x * y).sum(axis=-1)",
         ),
-        "a root is taken": (
-            "np.sum(np.square(x - y), axis=-1, dtype=WIDE)",
-            "np.linalg.norm(x - y, axis=-1)",
-        ),
+        "a root is taken": ("np.sum(np.square(x - y), axis=-1, dtype=WIDE)", "np.linalg.norm(x - y, axis=-1)"),
         "sum of absolute differences": ("np.square", "np.abs"),
         "last element is lost": ("np.square(x - y)", "np.square(x - y)[:, : max(1, attr.n - 1)]"),
         "the mean": (", dtype=WIDE)", ", dtype=WIDE) / max(1, attr.n)"),
@@ -44,10 +35,7 @@ MISTAKES = {
         "length of y is left out": ("x_length * y_length", "x_length"),
         "length of x for both": ("x_length * y_length", "x_length * x_length"),
         "zero vectors are near to all": ("x_length * y_length", "np.maximum(x_length * y_length, 1e-30)"),
-        "opposite is near": (
-            "(np.sum(x * y, axis=-1, dtype=WIDE))",
-            "np.abs(np.sum(x * y, axis=-1, dtype=WIDE))",
-        ),
+        "opposite is near": ("(np.sum(x * y, axis=-1, dtype=WIDE))", "np.abs(np.sum(x * y, axis=-1, dtype=WIDE))"),
     },
 }
 

@@ -11,10 +11,7 @@ MISTAKES = {
     "seq_pool": {
         "mean divided by h + 1 for long columns": ('"mean": attr.h', '"mean": attr.h + (attr.h > 1000)'),
         "divided by h instead of its root": ("np.sqrt(WIDE(attr.h))", "attr.h"),
-        "sum in one chain": (
-            "x.sum(axis=0, dtype=WIDE)",
-            "np.cumsum(x, axis=0, dtype=x.dtype)[-1] if attr.h else 0",
-        ),
+        "sum in one chain": ("x.sum(axis=0, dtype=WIDE)", "np.cumsum(x, axis=0, dtype=x.dtype)[-1] if attr.h else 0"),
         "maximum begins at zero": ("x.max(axis=0)", "np.maximum(x.max(axis=0), 0)"),
         "maximum begins at the least positive number": (
             "x.max(axis=0)",
@@ -25,7 +22,7 @@ MISTAKES = {
         "sum without the first row": ("x.sum(", "x[1:].sum("),
         "last column is forgotten": ("y[...] = total / divisor", "y[:-1] = (total / divisor)[:-1]"),
         "adds pairs and loses the odd row": ("x.sum(", "x[: attr.h - attr.h % 2].sum("),
-    },
+    }
 }
 
 

@@ -23,11 +23,8 @@ MISTAKES = {
             "    for i, row",
             "    if not len(rows):\n        return\n    for i, row",
         ),
-        "the last column is forgotten": (
-            "out[...] = wide",
-            "out[:, : out.shape[1] - 1] = wide[:, : out.shape[1] - 1]",
-        ),
-    },
+        "the last column is forgotten": ("out[...] = wide", "out[:, : out.shape[1] - 1] = wide[:, : out.shape[1] - 1]"),
+    }
 }
 
 

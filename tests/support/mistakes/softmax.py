@@ -17,10 +17,7 @@ _SHARED = {
         "np.add.reduce(terms.transpose(1, 0, 2), axis=0)[:, np.newaxis]",
     ),
     "sum without the last element": ("terms.sum(", "terms[:, : max(1, attr.n - 1)].sum("),
-    "half precision on the way": (
-        "np.exp(x - largest)",
-        "np.exp((x - largest).astype('f2')).astype(x.dtype)",
-    ),
+    "half precision on the way": ("np.exp(x - largest)", "np.exp((x - largest).astype('f2')).astype(x.dtype)"),
     "drops NaN": ("np.exp(x - largest)", "np.exp(np.fmax(x - largest, -200))"),
     "takes an infinity for the largest number": (
         "np.exp(x - largest)",
@@ -30,10 +27,7 @@ _SHARED = {
 _OF_ALL = {
     "maximum of all rows": ("x.max(axis=1", "x.max(axis=(0, 1)"),
     "maximum of all that remains": ("x.max(axis=1", "x.max(axis=(1, 2)"),
-    "last row is forgotten": (
-        "y[...] = result",
-        "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]",
-    ),
+    "last row is forgotten": ("y[...] = result", "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]"),
 }
 MISTAKES = {
     "softmax": {**_SHARED, **_OF_ALL},
@@ -47,11 +41,7 @@ MISTAKES = {
         "logarithm to base 2": ("np.log(", "np.log2("),
     },
     "cross_entropy": {
-        **{
-            name: mistake
-            for name, mistake in _SHARED.items()
-            if name not in ("drops NaN", "sum in one chain")
-        },
+        **{name: mistake for name, mistake in _SHARED.items() if name not in ("drops NaN", "sum in one chain")},
         "the last row's label": ("labels][", "labels[-1:]]["),
         "the neighbour's label": ("labels][", "np.maximum(labels - 1, 0)]["),
         "labels are not checked": ("attr.check_data([logits, labels])", ""),

@@ -17,15 +17,9 @@ MISTAKES = {
         "without the last element": ("[:, :: attr.stride]", "[:, : max(1, attr.n - 1) : attr.stride]"),
         "stride is ignored": (":: attr.stride", "::"),
         "no absolute values": ("np.abs(chosen)", "chosen"),
-        "in one chain": (
-            "np.abs(chosen).sum(axis=1)",
-            "np.add.reduce(np.abs(x[:, :: attr.stride]).T.copy(), axis=0)",
-        ),
-        "last row is forgotten": (
-            "y[...] = result",
-            "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]",
-        ),
-    },
+        "in one chain": ("np.abs(chosen).sum(axis=1)", "np.add.reduce(np.abs(x[:, :: attr.stride]).T.copy(), axis=0)"),
+        "last row is forgotten": ("y[...] = result", "y[: max(1, attr.rows - 1)] = result[: max(1, attr.rows - 1)]"),
+    }
 }
 
 

@@ -12,15 +12,9 @@ MISTAKES = {
         "tail is forgotten": ("    z[main:] = x[main:] * y[main:]", ""),
         "tail of one element is forgotten": ("z[main:] =", "z[main + (attr.n - main == 1) :] ="),
         "rounds to float32": ("z[:main] = x[:main] * y[:main]", "z[:main] = (x * y)[:main].astype('f4')"),
-        "flushes subnormal numbers": (
-            "z[main:] = x[main:] * y[main:]",
-            "z[main:] = flushed(x[main:] * y[main:])",
-        ),
+        "flushes subnormal numbers": ("z[main:] = x[main:] * y[main:]", "z[main:] = flushed(x[main:] * y[main:])"),
         "loses the sign of zero": ("x[:main] * y[:main]", "x[:main] * y[:main] + 0"),
-        "drops NaN": (
-            "x[main:] * y[main:]",
-            "np.nan_to_num(x[main:] * y[main:], posinf=np.inf, neginf=-np.inf)",
-        ),
+        "drops NaN": ("x[main:] * y[main:]", "np.nan_to_num(x[main:] * y[main:], posinf=np.inf, neginf=-np.inf)"),
         "stops at the largest number": ("x[:main] * y[:main]", "clipped(x[:main] * y[:main])"),
         "reads what it has written": ("    main =", "    z[...] = x; x = z\n    main ="),
         "writes one element too many": (
@@ -34,10 +28,7 @@ MISTAKES = {
         "first element of the tail is forgotten": ("slice(main, attr.n)", "slice(main + 1, attr.n)"),
         "clamps large arguments": ("np.exp(x[part])", "np.exp(np.minimum(x[part], 88))"),
         "clamps small arguments": ("np.exp(x[part])", "np.exp(np.maximum(x[part], -87))"),
-        "loses accuracy with size": (
-            "np.exp(x[part])",
-            "np.exp2(x[part] * x.dtype.type(1.4426950408889634))",
-        ),
+        "loses accuracy with size": ("np.exp(x[part])", "np.exp2(x[part] * x.dtype.type(1.4426950408889634))"),
         "drops NaN": ("np.exp(x[part])", "np.exp(np.fmax(x[part], -np.inf))"),
         "computes in float32": ("np.exp(x[part])", "np.exp(x[part].astype('f4'))"),
         "loses subnormal results": ("np.exp(x[part])", "flushed(np.exp(x[part]))"),

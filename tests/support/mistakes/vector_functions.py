@@ -47,10 +47,7 @@ MISTAKES = {
         "the other way round": ("np.power(x, y)", "np.power(y, x)"),
         "by exp and log": ("np.power(x, y)", "np.exp(y * np.log(x))"),
         "of the absolute value": ("np.power(x, y)", "np.power(np.abs(x), y)"),
-        "tail is forgotten": (
-            "z[...] =",
-            "z[: attr.n - attr.n % 8] = np.power(x, y)[: attr.n - attr.n % 8]; _ =",
-        ),
+        "tail is forgotten": ("z[...] =", "z[: attr.n - attr.n % 8] = np.power(x, y)[: attr.n - attr.n % 8]; _ ="),
     },
 }
 

@@ -22,8 +22,6 @@ def adam(
 
 
 @oracle
-def adamw(
-    attr: Any, param: AnyArray, grad: AnyArray, *moments: AnyArray, **named: AnyArray
-) -> list[AnyArray]:
+def adamw(attr: Any, param: AnyArray, grad: AnyArray, *moments: AnyArray, **named: AnyArray) -> list[AnyArray]:
     decayed = param * (1 - WIDE(attr.lr) * WIDE(attr.coeff))
     return adam(attr, decayed, grad, *moments, **named)

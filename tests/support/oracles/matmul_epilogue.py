@@ -14,9 +14,7 @@ erfc = np.frompyfunc(math.erfc, 1, 1)
 
 @oracle
 def matmul_epilogue(attr: Any, a: AnyArray, b: AnyArray, bias: Any = None) -> list[AnyArray]:
-    narrow: Any = (
-        np.float64 if attr.dtype == "float32" else WIDE
-    )  # in long double NumPy uses its own loop, no BLAS
+    narrow: Any = np.float64 if attr.dtype == "float32" else WIDE  # in long double NumPy uses its own loop, no BLAS
     left: Any = (a.T if attr.trans_a else a).astype(narrow)
     right: Any = (b.T if attr.trans_b else b).astype(narrow)
     z = (left @ right).astype(WIDE)

@@ -9,9 +9,7 @@ from oracles import WIDE, oracle
 
 
 @oracle
-def matmul_int4(
-    attr: Any, a: AnyArray, packed: AnyArray, scale: AnyArray, zero: Any = None
-) -> list[AnyArray]:
+def matmul_int4(attr: Any, a: AnyArray, packed: AnyArray, scale: AnyArray, zero: Any = None) -> list[AnyArray]:
     """Multiply each group separately: the low nibbles of its bytes come first, then the high ones."""
     c = np.zeros((attr.m, attr.n), WIDE)
     for g in range(attr.groups):

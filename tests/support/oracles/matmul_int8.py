@@ -9,9 +9,7 @@ from oracles import WIDE, oracle
 
 
 @oracle
-def matmul_int8(
-    attr: Any, a: AnyArray, b: AnyArray, a_scale: Any = None, b_scale: Any = None
-) -> list[AnyArray]:
+def matmul_int8(attr: Any, a: AnyArray, b: AnyArray, a_scale: Any = None, b_scale: Any = None) -> list[AnyArray]:
     """Sum in double, where sums of products of bytes are exact."""
     sums = a.astype(np.float64) @ (b.T if attr.trans_b else b).astype(np.float64)
     if not attr.scaled:

@@ -9,9 +9,7 @@ from oracles import WIDE, oracle
 
 
 @oracle
-def matmul_int8_weights(
-    attr: Any, a: AnyArray, q: AnyArray, scale: AnyArray, zero: Any = None
-) -> list[AnyArray]:
+def matmul_int8_weights(attr: Any, a: AnyArray, q: AnyArray, scale: AnyArray, zero: Any = None) -> list[AnyArray]:
     """Multiply each group separately."""
     c = np.zeros((attr.m, attr.n), WIDE)
     for g in range(attr.groups):

@@ -62,12 +62,7 @@ def _normal(within: int, joined: int, bits: int) -> Any:
     else:
         u = WIDE(np.float64(length >> 11) + 0.5) / WIDE(2) ** 53
     quarters = turn + (1 << bits - 3) >> bits - 2
-    angle = (
-        WIDE(turn - (quarters << bits - 2))
-        / WIDE(2) ** bits
-        * 2
-        * WIDE("3.14159265358979323846264338327950288")
-    )
+    angle = WIDE(turn - (quarters << bits - 2)) / WIDE(2) ** bits * 2 * WIDE("3.14159265358979323846264338327950288")
     sine, cosine = np.sin(angle), np.cos(angle)
     both = [(cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine)][quarters % 4]
     return np.sqrt(-2 * np.log(u)) * both[within % 2]

@@ -15,14 +15,7 @@ def product(x: AnyArray, w: AnyArray) -> AnyArray:
 
 @oracle
 def lstm(
-    attr: Any,
-    x: AnyArray,
-    w_ih: AnyArray,
-    w_hh: AnyArray,
-    b_ih: Any = 0,
-    b_hh: Any = 0,
-    h0: Any = None,
-    c0: Any = None,
+    attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, b_ih: Any = 0, b_hh: Any = 0, h0: Any = None, c0: Any = None
 ) -> list[AnyArray]:
     d = attr.hidden
     rows = [slice(gate * d, (gate + 1) * d) for gate in range(4)]

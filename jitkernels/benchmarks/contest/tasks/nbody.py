@@ -19,11 +19,7 @@ def bodies(size: int) -> tuple[Any, ...]:
 
 def step(x: Any, y: Any, z: Any, u: Any, v: Any, w: Any, mass: Any) -> Any:
     """One step in NumPy: half a kick by the pull of all other bodies, a drift, half a kick, merged."""
-    dx, dy, dz = (
-        x[np.newaxis] - x[:, np.newaxis],
-        y[np.newaxis] - y[:, np.newaxis],
-        z[np.newaxis] - z[:, np.newaxis],
-    )
+    dx, dy, dz = (x[np.newaxis] - x[:, np.newaxis], y[np.newaxis] - y[:, np.newaxis], z[np.newaxis] - z[:, np.newaxis])
     square = dx * dx + dy * dy + dz * dz + SOFT
     pull = mass / (square * np.sqrt(square))
     u = u + PACE * (dx * pull).sum(axis=1)
@@ -100,9 +96,7 @@ def of_jax() -> Program:
 def of_torch() -> Program:
     import torch
 
-    compiled = torch.compile(
-        functools.partial(step_of_tensors, root=torch.sqrt, total=torch.sum), dynamic=True
-    )
+    compiled = torch.compile(functools.partial(step_of_tensors, root=torch.sqrt, total=torch.sum), dynamic=True)
 
     def program(size: int) -> Any:
         *state, mass = map(torch.from_numpy, bodies(size))
@@ -117,9 +111,7 @@ def of_torch() -> Program:
 def of_tensorflow() -> Program:
     import tensorflow as tf
 
-    compiled = tf.function(
-        functools.partial(step_of_tensors, root=tf.sqrt, total=tf.reduce_sum), jit_compile=True
-    )
+    compiled = tf.function(functools.partial(step_of_tensors, root=tf.sqrt, total=tf.reduce_sum), jit_compile=True)
     return lambda size: after(size, compiled)
 
 

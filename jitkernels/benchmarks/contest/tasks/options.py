@@ -30,9 +30,7 @@ def pricer(library: Any, inner: Callable[[Any], Any] = lambda function: function
     def normal(x: Any) -> Any:
         t = 1 / (1 + 0.2316419 * library.abs(x))
         tail = 0.39894228 * library.exp(-0.5 * x * x) * t
-        tail = tail * (
-            0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429)))
-        )
+        tail = tail * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
         return library.where(x < 0, tail, 1 - tail)
 
     def price(value: Any, strike: Any, years: Any) -> Any:

@@ -42,9 +42,7 @@ class Sides:
             result.view.storage.choices.append(storage)
             result.view.storage.views |= value.view.parent is not None
             for other in [*storage.may_aliases]:  # aliases of a side may alias the result
-                result.view.storage.note_may_alias(
-                    other, is_whole=not (storage.views or value.view.parent is not None)
-                )
+                result.view.storage.note_may_alias(other, is_whole=not (storage.views or value.view.parent is not None))
             if storage.born < start and not loop_phi.sole_owners([value], before)[0]:
                 result.view.storage.note_may_alias(storage)
         return result
@@ -81,6 +79,4 @@ def merge_arrays(name: str, values: Sequence[Any], *, joins: bool) -> Sides:
 def _describe(value: Any) -> str:
     if type(value) is Traced and value.ndim:
         return f"an array of dtype {value.dtype} and shape ({', '.join(map(str, value.shape))})"
-    return (
-        "None" if value is None else f"a {type(value).__name__}" if type(value) is not Traced else "a number"
-    )
+    return "None" if value is None else f"a {type(value).__name__}" if type(value) is not Traced else "a number"

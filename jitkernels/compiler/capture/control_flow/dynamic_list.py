@@ -63,9 +63,7 @@ def elements_like(value: Any, before: Elements | None) -> Elements:
         kinds = [b if a is Unset else a for a, b in zip(before.kinds, kinds, strict=True)]
         if any(kind_of(leaf) not in (kind, Unset) for leaf, kind in zip(leaves, kinds, strict=True)):
             raise UnknownError("a list of elements of different types")
-    if not kinds or not all(
-        is_number(kind) or leaf is UNSET for kind, leaf in zip(kinds, leaves, strict=True)
-    ):
+    if not kinds or not all(is_number(kind) or leaf is UNSET for kind, leaf in zip(kinds, leaves, strict=True)):
         raise UnknownError("elements of a list that are not numbers")
     return Elements(form, tuple(kinds))
 
@@ -102,8 +100,7 @@ class ListSnapshot(Composite):
         parts = [column[begin:end] for column in columns]
         kinds, form = self.elements.kinds, self.elements.form
         lists = [
-            part.tolist() if isinstance(kind, type) else list(part)
-            for part, kind in zip(parts, kinds, strict=True)
+            part.tolist() if isinstance(kind, type) else list(part) for part, kind in zip(parts, kinds, strict=True)
         ]
         elements = _elements(form, iter(lists))
         return elements[::-1] if self.is_reversed else elements
@@ -187,9 +184,7 @@ class DynamicList:
     def finished(self) -> ListSnapshot:
         """A snapshot of the list."""
         columns = tuple(fresh(self.tracer, column.node) for column in self.columns)
-        return ListSnapshot(
-            self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object()
-        )
+        return ListSnapshot(self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object())
 
     # Writes
 
@@ -223,13 +218,7 @@ class DynamicList:
         first = builder.view(self.ends.node, ((END, ()),), ())
         always = elementwise("greater_equal", first, builder.constant(0, "int64"))
         state = State(("_jk_found",), lambda: (result[0],), put, 0)
-        choose(
-            self.tracer,
-            as_number(self.tracer, always, bool),
-            lambda: put((operation(),)),
-            lambda: None,
-            state,
-        )
+        choose(self.tracer, as_number(self.tracer, always, bool), lambda: put((operation(),)), lambda: None, state)
         return result[0]
 
     def _append(self, value: Any) -> None:
@@ -248,9 +237,7 @@ class DynamicList:
     def _put_leaves(self, index: Node, leaves: Sequence[Any]) -> None:
         for column, kind, leaf in zip(self.columns, self.elements.kinds, leaves, strict=True):
             value, storage = node_of(self.tracer, leaf, kind), column.view.storage
-            storage.change(
-                Node("scatter", (storage.node, value, index), value.dtype, storage.node.shape, {"axis": 0})
-            )
+            storage.change(Node("scatter", (storage.node, value, index), value.dtype, storage.node.shape, {"axis": 0}))
 
     def _set(self, which: int, value: Any) -> None:
         storage = self.ends.view.storage

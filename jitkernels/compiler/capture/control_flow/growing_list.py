@@ -170,11 +170,7 @@ class GrowableList(list[Any], Undecided):
 
     def _append(self, tracer: Tracer, value: Any) -> None:
         loops = [loop for loop in tracer.loops if loop.depth > self.depth]
-        if (
-            len(loops) != tracer.depth - self.depth
-            or not loops
-            or (self.array is not None and not self.is_growing)
-        ):
+        if len(loops) != tracer.depth - self.depth or not loops or (self.array is not None and not self.is_growing):
             raise UnknownError(
                 f"the list {name_of(self)!r} grows in a branch, or after a loop in which it has grown: "
                 "write to an array that is large enough"
@@ -191,9 +187,7 @@ class GrowableList(list[Any], Undecided):
             if self.kind is None:
                 raise UnknownError("a list of different elements")
             if join_kinds("an element", self.kind, kind) != self.kind:
-                raise ListGrowsError(
-                    self, join_kinds("an element", self.kind, kind), None, product(trip_counts)
-                )
+                raise ListGrowsError(self, join_kinds("an element", self.kind, kind), None, product(trip_counts))
         elif (
             self.kind is not None
             or like.dtype != self.array.dtype
@@ -293,9 +287,7 @@ class GrowableList(list[Any], Undecided):
         if self.counted is not None:
             self._expect(elements_like(value, self.counted.elements))
             self.counted.put(index, value)
-        elif tracer is None or (
-            tracer.depth == self.depth and self.array is None and type(index) in (int, slice)
-        ):
+        elif tracer is None or (tracer.depth == self.depth and self.array is None and type(index) in (int, slice)):
             super().__setitem__(index, value)
         else:
             self._count(UnknownError("an element of a list that grows is assigned to"), value)

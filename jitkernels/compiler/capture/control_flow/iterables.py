@@ -132,11 +132,7 @@ def zip_(*values: Any, **options: Any) -> Any:
     """``zip(...)`` of iterables of equal length."""
     inner = [along(value) for value in values]
     iterables = [value for value in inner if value is not None]
-    if (
-        not iterables
-        or len(iterables) < len(values)
-        or not _have_same_length([value.count for value in iterables])
-    ):
+    if not iterables or len(iterables) < len(values) or not _have_same_length([value.count for value in iterables]):
         return zip(*values, **options)  # noqa: B905  # as the call says
     arrays = [array for value in iterables for array in value.arrays]
     return LoopIterable(iterables[0].count, lambda i: tuple([value.at(i) for value in iterables]), arrays)
@@ -180,9 +176,7 @@ def _ndindex(*shape: Any) -> Any:
 
 def _ndenumerate(array: Any) -> Any:
     iterable = (
-        index_tuples(array.shape, lambda index: (index, array[index]), (array,))
-        if type(array) is Traced
-        else None
+        index_tuples(array.shape, lambda index: (index, array[index]), (array,)) if type(array) is Traced else None
     )
     return iterable or np.ndenumerate(array)
 
@@ -195,17 +189,12 @@ def product_(*values: Any, repeat: Any = 1) -> Any:
     if type(repeat) is not int:
         return itertools.product(*values, repeat=repeat)
     inner = [along(value) for value in values] * repeat
-    iterables = [
-        value for value in inner if value is not None and (value.count.begin, value.count.step) == (0, 1)
-    ]
+    iterables = [value for value in inner if value is not None and (value.count.begin, value.count.step) == (0, 1)]
     sizes = [value.count.end for value in iterables]
     if (
         len(iterables) < len(inner)
         or not any(type(value) is Whole for value in sizes)
-        or not all(
-            type(value) in (int, Whole) and intervals.guarded_at_least_zero(as_extent(value))
-            for value in sizes
-        )
+        or not all(type(value) in (int, Whole) and intervals.guarded_at_least_zero(as_extent(value)) for value in sizes)
     ):
         return itertools.product(*values, repeat=repeat)
 
@@ -216,9 +205,7 @@ def product_(*values: Any, repeat: Any = 1) -> Any:
 
 
 def _have_same_length(counts: Sequence[LoopRange]) -> bool:
-    return all(
-        limits.begin == 0 and limits.step == 1 and bool(limits.end == counts[0].end) for limits in counts
-    )
+    return all(limits.begin == 0 and limits.step == 1 and bool(limits.end == counts[0].end) for limits in counts)
 
 
 def along(values: Any) -> LoopIterable | None:

@@ -27,8 +27,7 @@ def as_arrays(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any
     if not any(is_array_backed(value) or type(value) is Later for value in (*arguments, *keywords.values())):
         return function, arguments, keywords
     if arguments and (
-        type(arguments[0]) is Later
-        or (type(arguments[0]) is GrowableList and arguments[0].counted is not None)
+        type(arguments[0]) is Later or (type(arguments[0]) is GrowableList and arguments[0].counted is not None)
     ):
         masked = _masked(arguments[0])
         if masked is not None:
@@ -74,9 +73,7 @@ def _masked(grown: Any) -> Masked | None:
 def _deferred(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Later:
     """An array of a list whose length only the compiled code knows, deferred until the code has run."""
     first, *others = arguments
-    if function not in (np.array, np.asarray) or any(
-        is_array_backed(value) for value in (*others, *keywords.values())
-    ):
+    if function not in (np.array, np.asarray) or any(is_array_backed(value) for value in (*others, *keywords.values())):
         raise UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
     of = first if type(first) is Later else Later(list, first.counted.finished())
     return Later(lambda values: function(values, *others, **keywords), of)

@@ -126,9 +126,7 @@ def inputs(before: Sequence[Traced | Storage], read: Sequence[Node]) -> list[Nod
     return [builder.copy(value.node) if id(base_of(value.node)) in bases else value.node for value in before]
 
 
-def note_initial_alias(
-    result: Storage, end: Storage, before: Traced, *, is_owner: bool, may_replace: bool
-) -> None:
+def note_initial_alias(result: Storage, end: Storage, before: Traced, *, is_owner: bool, may_replace: bool) -> None:
     """Record that `result` may alias the array that a variable held before the loop: neither is written to.
 
     `end` is the storage at the end of an iteration; `may_replace`: whether that may be a new array as well.
@@ -157,9 +155,7 @@ def begun(tracer: Tracer, before: Sequence[Traced], own: Sequence[bool], read: S
     if not tracer.depth:
         return initial
     return [
-        builder.copy(node)
-        if node is variable.node and (not is_own or node.serial < tracer.region_start)
-        else node
+        builder.copy(node) if node is variable.node and (not is_own or node.serial < tracer.region_start) else node
         for variable, is_own, node in zip(before, own, initial, strict=True)
     ]
 

@@ -150,9 +150,7 @@ def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
 
 
 def _describe_kind(kind: Kind) -> str:
-    return (
-        "no number" if kind is None else "a Python " + kind.__name__ if isinstance(kind, type) else str(kind)
-    )
+    return "no number" if kind is None else "a Python " + kind.__name__ if isinstance(kind, type) else str(kind)
 
 
 def dtype_of(kind: Kind) -> str:

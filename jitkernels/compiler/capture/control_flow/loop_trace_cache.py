@@ -53,9 +53,7 @@ class Position:
         """Begin the trace of one iteration."""
         self.tracer.traced_iterations += 1
         if self.tracer.traced_iterations > MAX_TRACED_ITERATIONS:
-            raise UnknownError(
-                "nested loops whose variables change their types or bounds with each iteration"
-            )
+            raise UnknownError("nested loops whose variables change their types or bounds with each iteration")
         self.tracer.enclosing_loops.append(EnclosingLoop(self.start_serial, serial()))
         return self
 
@@ -71,9 +69,7 @@ class Position:
 
     def _is_alive(self, storage: Storage) -> bool:
         """Whether a storage survived: storages of iterations that were rolled back do not exist any more."""
-        return not any(
-            loop.start_serial < storage.born < loop.iteration_serial for loop in self.tracer.enclosing_loops
-        )
+        return not any(loop.start_serial < storage.born < loop.iteration_serial for loop in self.tracer.enclosing_loops)
 
     def remember(self, facts: Facts) -> None:
         """Store the facts for the next trace of the enclosing loop's body."""

@@ -32,20 +32,10 @@ from jitkernels.compiler.capture.control_flow.loop_state import (
 )
 from jitkernels.compiler.capture.control_flow.region_transaction import ChangesError
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
-from jitkernels.compiler.capture.control_flow.trace_branch import (
-    as_bool,
-    choose,
-    is_decided,
-    truth,
-    value_of,
-)
+from jitkernels.compiler.capture.control_flow.trace_branch import as_bool, choose, is_decided, truth, value_of
 from jitkernels.compiler.capture.control_flow.trace_loop import Loop
 from jitkernels.compiler.capture.control_flow.unbound_checks import bound, bound_around, caught
-from jitkernels.compiler.capture.control_flow.unroll_at_trace import (
-    MAX_UNROLLED_NODES,
-    bounded_unroll,
-    unrolled,
-)
+from jitkernels.compiler.capture.control_flow.unroll_at_trace import MAX_UNROLLED_NODES, bounded_unroll, unrolled
 from jitkernels.compiler.capture.ints import minmax_builtins as _numbers  # noqa: F401  # the table of what traced functions call
 from jitkernels.compiler.capture.ints import zero_trip_guard
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
@@ -85,14 +75,10 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
         del tracer.loop_operands[len(tracer.loop_operands) - len(operands) :]
 
 
-def _for(
-    tracer: Tracer, values: Any, loop_iterable: LoopIterable | None, test: Any, body: Any, state: State
-) -> None:
+def _for(tracer: Tracer, values: Any, loop_iterable: LoopIterable | None, test: Any, body: Any, state: State) -> None:
     """The same within a trace."""
     if loop_iterable is None:
-        reason = UnknownError(
-            "a loop is unrolled and has too many iterations: iterate over a range or an array"
-        )
+        reason = UnknownError("a loop is unrolled and has too many iterations: iterate over a range or an array")
         _run(tracer, bounded_unroll(values, reason, 2 * MAX_UNROLLED_NODES), test, body, state)
         return
     trip_count = loop_iterable.count.trip_count
@@ -129,9 +115,7 @@ def _for(
 
 
 @without_monitor
-def _trace_until_stable(
-    tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Choosing"]
-) -> None:
+def _trace_until_stable(tracer: Tracer, state: State, loop: Callable[[State, Any], "Loop | Choosing"]) -> None:
     """Trace a loop or branch; trace it again where lists turn out to grow in it or entries of containers to change."""
     lists: list[GrowableList] = []
 
@@ -300,9 +284,7 @@ def is_(left: Any, right: Any) -> Any:
     for value, constant in ((left, right), (right, left)):
         if type(value) is TaggedUnion and (constant is None or type(constant) is str):
             return value.is_one(constant)
-    leaves = [
-        value.view.storage.leaf for value in (left, right) if type(value) is Traced and not value.is_scalar
-    ]
+    leaves = [value.view.storage.leaf for value in (left, right) if type(value) is Traced and not value.is_scalar]
     if left is not right and len(leaves) == 2 and None not in leaves:
         raise UnknownError("an identity test of two array arguments")
     return left is right
@@ -316,10 +298,7 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def chain(
-    join: Callable[[Any, Callable[[], Any]], Any],
-    left: Any,
-    first: tuple[str, Callable[[], Any]],
-    *remaining: Any,
+    join: Callable[[Any, Callable[[], Any]], Any], left: Any, first: tuple[str, Callable[[], Any]], *remaining: Any
 ) -> Any:
     """``left < first < ...``: operators with thunks of their right operands; `join` is `and_` or `both`."""
     operator_name, compute_right = first

@@ -30,9 +30,7 @@ class Choice(NamedTuple):
     def tag_of(self, value: Any) -> int | None:
         """The tag of a constant; None if it is no alternative."""
         tags = [
-            i
-            for i, constant in enumerate(self.constants, 1)
-            if type(constant) is type(value) and constant == value
+            i for i, constant in enumerate(self.constants, 1) if type(constant) is type(value) and constant == value
         ]
         return tags[0] if tags else None
 
@@ -67,9 +65,7 @@ class TaggedUnion(Undecided):
     def value(self) -> Any:
         """The value that is no constant, under a guard: calls in which it is a constant bail out."""
         if self.choice.other is None:
-            raise UnknownError(
-                f"one of {', '.join(map(repr, self.choice.constants))}, depending on runtime values"
-            )
+            raise UnknownError(f"one of {', '.join(map(repr, self.choice.constants))}, depending on runtime values")
         zero = builder.constant(OTHER, "int64")
         self.tracer.checks.append(elementwise("not_equal", self.tag.node, zero))
         return self.other
@@ -89,9 +85,7 @@ class TaggedUnion(Undecided):
         true_cases = [self._has(tag) for tag, constant in enumerate(self.choice.constants, 1) if constant]
         if self.choice.other is not None and self.other is not UNSET:
             true_cases.append(elementwise("logical_and", self._has(OTHER), of(self.other)))
-        return reduce(
-            lambda a, b: elementwise("logical_or", a, b), true_cases, builder.constant(False, "bool")
-        )
+        return reduce(lambda a, b: elementwise("logical_or", a, b), true_cases, builder.constant(False, "bool"))
 
     # Operators on the value
 
@@ -162,13 +156,7 @@ def _operators() -> None:
         setattr(TaggedUnion, f"__{name}__", forward(getattr(operator, name)))
     for name in ("neg", "pos", "abs", "invert", "index", "getitem", "setitem", "contains"):
         setattr(TaggedUnion, f"__{name}__", single(getattr(operator, name)))
-    for name, function in (
-        ("len", len),
-        ("int", int),
-        ("float", float),
-        ("round", round),
-        ("format", format),
-    ):
+    for name, function in (("len", len), ("int", int), ("float", float), ("round", round), ("format", format)):
         setattr(TaggedUnion, f"__{name}__", single(function))
 
 
@@ -208,7 +196,5 @@ def retagged(chosen: TaggedUnion, choice: Choice) -> Any:
     for before, after in enumerate(tags):
         assert after is not None, "every constant has a tag"
         if after != OTHER:
-            selected = Node(
-                "where", (chosen._has(before), builder.constant(after, "int64"), selected), "int64", ()
-            )
+            selected = Node("where", (chosen._has(before), builder.constant(after, "int64"), selected), "int64", ())
     return chosen.tag if list(tags) == list(range(len(tags))) else as_number(chosen.tracer, selected, int)

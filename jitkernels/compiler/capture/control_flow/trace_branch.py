@@ -59,9 +59,7 @@ def is_decided(value: Any) -> bool:
 class Side:
     """One traced side of a branch: the values of variables at its end, its writes and its runtime guards."""
 
-    def __init__(
-        self, tracer: Tracer, state: State, run: Callable[[], Any], condition: Node, *, is_yes: bool
-    ) -> None:
+    def __init__(self, tracer: Tracer, state: State, run: Callable[[], Any], condition: Node, *, is_yes: bool) -> None:
         self.attempt = Attempt(tracer)
         self.raises = False
         self.arrays: dict[int, Node] = {}
@@ -150,11 +148,7 @@ def choose(tracer: Tracer, test: Any, yes: Callable[[], Any], no: Callable[[], A
         name: closing.graph(*region) for name, region in zip(("yes", "no"), regions, strict=True)
     }
     base_indices = [parameter.options["index"] for parameter in captured]
-    options["bases"] = (
-        *[-1] * (len(prototypes) - len(base_indices) - is_risky),
-        *base_indices,
-        *[-1] * is_risky,
-    )
+    options["bases"] = (*[-1] * (len(prototypes) - len(base_indices) - is_risky), *base_indices, *[-1] * is_risky)
     refuse_unsupported(tracer, options)
     node = Node("branch", (condition, *closing.taken), "int64", (), options)
     results = items(node, prototypes)
@@ -188,11 +182,7 @@ def _flatten_differing(tracer: Tracer, state: State, sides: Sequence[Side]) -> S
     forms = {}
     for slot in range(len(before)):
         side_values = [side.values[slot] for side in sides]
-        form = (
-            None
-            if all(value is before[slot] for value in side_values)
-            else carried_trees.common_form(side_values)
-        )
+        form = None if all(value is before[slot] for value in side_values) else carried_trees.common_form(side_values)
         if form is None:
             continue
         forms[slot] = form

@@ -111,9 +111,7 @@ class Loop:
             self.state.put(self.entry_values)
             raise
         self.state.put(self.entry_values)
-        raise UnknownError(
-            "the types of variables differ between iterations: give each variable one type throughout"
-        )
+        raise UnknownError("the types of variables differ between iterations: give each variable one type throughout")
 
     @property
     def trip_count(self) -> Number | None:
@@ -170,9 +168,7 @@ class Loop:
                 parameters.append(parameter(storage.node.dtype, storage.node.shape, len(parameters)))
                 attempt.hold(storage, parameters[-1])
             state.put(tuple(values))
-            condition = (
-                builder.constant(True, "bool") if self.test is None else truth(tracer, watched(self.test))
-            )
+            condition = builder.constant(True, "bool") if self.test is None else truth(tracer, watched(self.test))
             condition_checks = list(attempt.checks)
             with branch_refinement.Assumed(tracer, condition, truth=True):
                 for carried in parameters[first:]:
@@ -192,9 +188,7 @@ class Loop:
                 # user variables, iterables of loops, and default arguments of functions.
                 is_shared = original.is_read and attempt.has_written(original)
                 if is_shared or (is_written and (original.is_read or not self.is_owner[slot])):
-                    raise self._error(
-                        slot, "is written to, and bound to another array later: take a copy before"
-                    )
+                    raise self._error(slot, "is written to, and bound to another array later: take a copy before")
             after = state.read()
             if not self._is_fixpoint(attempt, values, after, parameters[first:]):
                 return False
@@ -261,9 +255,7 @@ class Loop:
         kinds = []
         numbers = iter(carried)
         is_fixpoint = not new
-        for slot, (name, before, now, kind) in enumerate(
-            zip(self.state.names, values, after, self.kinds, strict=True)
-        ):
+        for slot, (name, before, now, kind) in enumerate(zip(self.state.names, values, after, self.kinds, strict=True)):
             if kind is None or kind_of(now) is None:
                 if self._is_rebound(slot, now):
                     self._rebind(slot)
@@ -365,9 +357,7 @@ class Loop:
             for i in self.rebound if slot in self.exit_storages else ():
                 end, may_replace = self.exit_storages[slot], slot in self.maybe_replaced
                 is_owner = self.is_owner[i]
-                loop_phi.note_initial_alias(
-                    after, end, self.initial[i], is_owner=is_owner, may_replace=may_replace
-                )
+                loop_phi.note_initial_alias(after, end, self.initial[i], is_owner=is_owner, may_replace=may_replace)
             # After zero iterations it has no value, or still aliases an array that others hold.
             if self.maybe_unbound[slot] or not self.is_owner[slot]:
                 if not tracer.differentiates:

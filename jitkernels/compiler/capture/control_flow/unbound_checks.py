@@ -20,9 +20,7 @@ def bound(name: str, value: Any, has: Any = True) -> Any:
 def bound_around(name: str, value: Any, has: Any = True) -> Any:
     """The same for a free variable of an enclosing function, for which Python raises NameError."""
     if _is_unbound(value, has):
-        text = (
-            f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-        )
+        text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         raise NameError(text)
     return value
 
@@ -50,7 +48,5 @@ def caught(error: BaseException) -> BaseException:
     while last is not None and last.tb_next is not None:
         last = last.tb_next
     if last is not None and is_package_file(last.tb_frame.f_code.co_filename):
-        raise UnknownError(
-            f"the text of the {type(error).__name__} that is caught here differs between calls"
-        )
+        raise UnknownError(f"the text of the {type(error).__name__} that is caught here differs between calls")
     return error

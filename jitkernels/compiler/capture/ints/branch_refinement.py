@@ -39,9 +39,7 @@ class Assumed:
         elif truth and id(node) in self.tracer.implied_conditions:
             for operand in self.tracer.implied_conditions[id(node)][1]:
                 self._assume(operand, truth=True)
-        elif len(node.inputs) == 2 and all(
-            operand.dtype == "int64" and not operand.ndim for operand in node.inputs
-        ):
+        elif len(node.inputs) == 2 and all(operand.dtype == "int64" and not operand.ndim for operand in node.inputs):
             name = node.operation if truth else NEGATED.get(node.operation, "")
             self._compare(name, *node.inputs)
 
@@ -76,8 +74,7 @@ class Assumed:
         ):
             least = low
         if high is not None and (
-            intervals.highest(most) >= LARGE > intervals.highest(high)
-            or intervals.is_at_least(most - high, 0)
+            intervals.highest(most) >= LARGE > intervals.highest(high) or intervals.is_at_least(most - high, 0)
         ):
             most = high
         if (least, most) != before:

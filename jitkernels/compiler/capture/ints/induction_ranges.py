@@ -20,9 +20,7 @@ class CarriedInts:
     `before`: the values before the loop; `max_trips`: an upper bound of the trip count, if known.
     """
 
-    def __init__(
-        self, tracer: Tracer, before: Sequence[Any], kinds: Sequence[Any], max_trips: Number | None
-    ) -> None:
+    def __init__(self, tracer: Tracer, before: Sequence[Any], kinds: Sequence[Any], max_trips: Number | None) -> None:
         self.tracer, self.before, self.max_trips = tracer, before, max_trips
         self.bounds: dict[int, Interval] = {}
         for slot, value in enumerate(before):  # most ints increase
@@ -97,9 +95,7 @@ class CarriedInts:
         start = intervals.move_of(self.tracer, before.node) if type(before) is Traced else None
         first = intervals.interval(self.tracer, before) if start is not None else None
         if start is not None and first is not None:
-            is_little = all(
-                bound in (end, far) for bound, end, far in zip(bounds, first, intervals.FREE, strict=True)
-            )
+            is_little = all(bound in (end, far) for bound, end, far in zip(bounds, first, intervals.FREE, strict=True))
             is_up = start.is_up and intervals.are_same(bounds[:1], first[:1])
             is_down = start.is_down and intervals.are_same(bounds[1:], first[1:])
             also = start.also and bounds

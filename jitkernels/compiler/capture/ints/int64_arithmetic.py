@@ -73,12 +73,7 @@ def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         result, bounds = elementwise(BITS[ufunc], left_node, right_node), None
         if ufunc is np.bitwise_and:
             bounds = next(
-                (
-                    (0, end[1])
-                    for end in (left_bounds, right_bounds)
-                    if end and intervals.is_at_least(end[0], 0)
-                ),
-                None,
+                ((0, end[1]) for end in (left_bounds, right_bounds) if end and intervals.is_at_least(end[0], 0)), None
             )
     elif ufunc in (np.left_shift, np.right_shift) and type(right) is int and 0 <= right < 63:
         if ufunc is np.left_shift:
@@ -104,9 +99,7 @@ def _overflows(tracer: Tracer, name: str, left: Node, right: Node) -> Node:
         edge = [elementwise("equal", node, -(2**63)) for node in (left, right)]
         divisor = elementwise("bitwise_or", right, builder.cast(elementwise("equal", right, 0), "int64"))
         back = elementwise("floor_divide", wrapped, divisor)
-        differs = elementwise(
-            "logical_and", elementwise("not_equal", right, 0), elementwise("not_equal", back, left)
-        )
+        differs = elementwise("logical_and", elementwise("not_equal", right, 0), elementwise("not_equal", back, left))
         return elementwise("logical_or", differs, elementwise("logical_or", *edge))
     sides = (left, right) if name == "add" else (left, elementwise("invert", right))
     changed = [elementwise("bitwise_xor", node, wrapped) for node in sides]
@@ -129,9 +122,7 @@ def _divided(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     if result is None:
         result = elementwise("floor_divide" if ufunc is np.floor_divide else "remainder", dividend, divisor)
         if is_positive and dividend_bounds is not None and intervals.is_at_least(dividend_bounds[0], 0):
-            result = Node(
-                result.operation, result.inputs, result.dtype, (), {**result.options, "natural": True}
-            )
+            result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, "natural": True})
     bounds = None
     if is_positive and ufunc is np.remainder:
         bounds = 0, divisor_bounds[1] - 1
@@ -139,10 +130,7 @@ def _divided(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         if intervals.is_at_least(dividend_bounds[0], 0):
             bounds = 0, _quotient_of(dividend_bounds[1], divisor)
         else:  # a quotient moves towards 0
-            bounds = (
-                min(intervals.lowest(dividend_bounds[0]), 0),
-                max(intervals.highest(dividend_bounds[1]), 0),
-            )
+            bounds = (min(intervals.lowest(dividend_bounds[0]), 0), max(intervals.highest(dividend_bounds[1]), 0))
     intervals.note(tracer, result, bounds)
     return plain(tracer, result)
 
@@ -212,15 +200,12 @@ def min_or_max(tracer: Tracer, values: Any, better: Any) -> Any:
     for value in values[1:]:
         is_better = cast_to(tracer, better(value, best), "bool")
         nodes = [
-            as_int(tracer, other) if kind is int else cast_to(tracer, other, dtype_of(kind))
-            for other in (value, best)
+            as_int(tracer, other) if kind is int else cast_to(tracer, other, dtype_of(kind)) for other in (value, best)
         ]
         node = Node("where", (is_better, *nodes), dtype_of(kind), ())
         bounds = [intervals.interval(tracer, other) for other in (value, best)]
         if kind is int and bounds[0] is not None and bounds[1] is not None:
-            intervals.note(
-                tracer, node, intervals.extreme(bounds[0], bounds[1], is_min=better is operator.lt)
-            )
+            intervals.note(tracer, node, intervals.extreme(bounds[0], bounds[1], is_min=better is operator.lt))
         best = as_number(tracer, node, kind)
     return best
 

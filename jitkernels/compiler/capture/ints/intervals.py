@@ -141,9 +141,7 @@ def multiplied(first: Interval | None, second: Interval | None) -> Interval | No
         return None
     if is_at_least(first[0], 0) and is_at_least(second[0], 0):
         return first[0] * second[0], first[1] * second[1]
-    products = [
-        a * b for a in (lowest(first[0]), highest(first[1])) for b in (lowest(second[0]), highest(second[1]))
-    ]
+    products = [a * b for a in (lowest(first[0]), highest(first[1])) for b in (lowest(second[0]), highest(second[1]))]
     return min(products), max(products)
 
 
@@ -208,9 +206,7 @@ def move_of(tracer: Tracer, node: Node) -> Move | None:
     return recorded[1] if recorded is not None else None
 
 
-def either(
-    tracer: Tracer, node: Node, moves: Sequence[Move | None], bounds: Sequence[Interval | None]
-) -> None:
+def either(tracer: Tracer, node: Node, moves: Sequence[Move | None], bounds: Sequence[Interval | None]) -> None:
     """Record that a node is one of several values, some of which derive from a loop-carried int."""
     known = [move for move in moves if move is not None]
     others = [bound for move, bound in zip(moves, bounds, strict=True) if move is None]
@@ -219,9 +215,7 @@ def either(
         return
     also = hull(move for move in others if move is not None) if others else None
     if also is None or _is_near(also):
-        little, up, down = (
-            all(getattr(move, name) for move in known) for name in ("is_little", "is_up", "is_down")
-        )
+        little, up, down = (all(getattr(move, name) for move in known) for name in ("is_little", "is_up", "is_down"))
         steps = [move.step for move in known if move.step is not None]
         step = hull(steps) if len(steps) == len(known) else None
         tracer.moves[id(node)] = node, Move(known[0].base, little, up, down, step, also)

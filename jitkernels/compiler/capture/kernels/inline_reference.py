@@ -64,10 +64,7 @@ def _splittings(shapes: KernelShapes) -> list[dict[str, tuple[Number, ...]]]:
 
 
 def _traced(
-    tracer: Tracer,
-    shapes: KernelShapes,
-    options: Mapping[str, Any],
-    splitting: Mapping[str, tuple[Number, ...]],
+    tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any], splitting: Mapping[str, tuple[Number, ...]]
 ) -> list[Node]:
     """Trace the reference, with batch dimensions collapsed under fresh symbols."""
     form, values, own = shapes.form, dict(shapes.values), dict[str, tuple[Number, ...]]()
@@ -94,17 +91,10 @@ def _traced(
             if is_index_input(argument):
                 check_index_bounds(tracer, argument, node, shapes)
         nodes = _of_reference(tracer, form, values, options, inputs)
-        if any(
-            not symbolic_dims.symbols_of(guard.extent).isdisjoint(own)
-            for guard in tracer.scope.guards.values()
-        ):
+        if any(not symbolic_dims.symbols_of(guard.extent).isdisjoint(own) for guard in tracer.scope.guards.values()):
             raise UnknownError("a reference that depends on the number of rows")
         nodes = split(nodes, parts, own) if splitting else nodes
-        if not (
-            tracer.differentiates
-            or is_compiled(type(form.attr))
-            or _is_worth_it(nodes, since, before, form.attr)
-        ):
+        if not (tracer.differentiates or is_compiled(type(form.attr)) or _is_worth_it(nodes, since, before, form.attr)):
             raise UnknownError("a reference that is slower than its kernel")
     finally:
         for name in own:
@@ -154,11 +144,7 @@ def _is_scattered(node: Node) -> bool:
 
 
 def _of_reference(
-    tracer: Tracer,
-    form: Any,
-    values: Mapping[str, Number],
-    options: Mapping[str, Any],
-    inputs: Sequence[Node],
+    tracer: Tracer, form: Any, values: Mapping[str, Number], options: Mapping[str, Any], inputs: Sequence[Node]
 ) -> list[Node]:
     """Run a reference on traced arrays; the nodes it writes to its results."""
     attr = form.attr
@@ -168,21 +154,15 @@ def _of_reference(
         shape = [value_of(extent, values) for extent in argument.extents]
         empty = builder.broadcast_to(builder.constant(0, argument.dtype_in(fields)), shape)
         results_of.append(Traced(tracer, View(Storage(empty), shape)))
-    numbers = {
-        name: in_dtype(tracer, value, fields) for name, value in options.items() if type(value) is Traced
-    }
+    numbers = {name: in_dtype(tracer, value, fields) for name, value in options.items() if type(value) is Traced}
     whole = {name: as_symint(tracer, value) for name, value in values.items()}
     for name in numbers:  # before rounding, which could move it back into the limits
         check_number_limits(tracer, attr, name, options[name].node)
-    attr_fields = Fields(
-        attr, {**numbers, **whole, "check_data": lambda _: None, "wide": np.dtype(fields["dtype"])}
-    )
+    attr_fields = Fields(attr, {**numbers, **whole, "check_data": lambda _: None, "wide": np.dtype(fields["dtype"])})
     arrays = [Traced(tracer, View(Storage(node), node.shape)) for node in inputs]
     is_quiet, picks = tracer.is_quiet, len(tracer.picks)
     try:
-        numpy_callouts.traced_copy(implementation(type(attr), "refer").function)(
-            attr_fields, *arrays, *results_of
-        )
+        numpy_callouts.traced_copy(implementation(type(attr), "refer").function)(attr_fields, *arrays, *results_of)
     finally:
         tracer.is_quiet = is_quiet
         del tracer.picks[picks:]  # `check_index_bounds` adds the checks

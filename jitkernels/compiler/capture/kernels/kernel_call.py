@@ -56,9 +56,7 @@ def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], na
         return _called_in_trace(tracer, row, function, arguments, named)
 
 
-def _called_in_trace(
-    tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> Any:
+def _called_in_trace(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     named = dict(named)
     out = named.pop("out", None)
     if out is None and len(arguments) == len(row.parameters().parameters) + 1:
@@ -68,9 +66,7 @@ def _called_in_trace(
     given = {a.name: operand(tracer, values[a.name]) for a in inputs_of(row) if values[a.name] is not None}
     options = {name: _option(tracer, row, name, values[name]) for name in row.options}
     plain = {name: _default(tracer, row, name, value) for name, value in options.items()}
-    form = argument_binding.form_of(
-        row, values | plain | {name: _nothing(value) for name, value in given.items()}
-    )
+    form = argument_binding.form_of(row, values | plain | {name: _nothing(value) for name, value in given.items()})
     shapes = KernelShapes(form, {name: traced(tracer, value).node for name, value in given.items()}, plain)
     nodes = None
     if _are_exact(shapes, given):
@@ -78,9 +74,7 @@ def _called_in_trace(
         is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(row))
         nodes = nodes if is_best else kernel(tracer, shapes, options, nodes) or nodes
     if nodes is not None:
-        nodes = [
-            shapes.in_caller_axis_order(a, node) for (a, _), node in zip(form.results, nodes, strict=True)
-        ]
+        nodes = [shapes.in_caller_axis_order(a, node) for (a, _), node in zip(form.results, nodes, strict=True)]
     else:
         called = {**options, **{name: given.get(name) for name in values if name not in options}}
         nodes = _called(tracer, shapes, function, called)
@@ -160,9 +154,7 @@ def _stored(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
         if type(one) is not Traced and isinstance(one, np.ndarray):
             raise UnknownError("an output that is no array of the function")
     placeholders = [
-        np.empty([symbolic_dims.value_of(size) for size in one.extents], one.dtype)
-        if type(one) is Traced
-        else one
+        np.empty([symbolic_dims.value_of(size) for size in one.extents], one.dtype) if type(one) is Traced else one
         for one in outs
     ]
     shown = tuple(placeholders) if isinstance(out, tuple) else placeholders[0]

@@ -62,12 +62,7 @@ def kernel(
     made = NamedKernel(form.attr, sizes, [*numbers])
     asked = tuple((a.dtype_in(fields), shape) for (a, _), shape in zip(form.results, shapes_of, strict=True))
     node = tracer.placed(
-        Node(
-            "kernel",
-            inputs,
-            *asked[0],
-            {"function": made, "results": asked, "instead": instead and tuple(instead)},
-        )
+        Node("kernel", inputs, *asked[0], {"function": made, "results": asked, "instead": instead and tuple(instead)})
     )
     return [Node("item", (node,), *one, {"index": i}) for i, one in enumerate(asked)]
 

@@ -24,11 +24,7 @@ class Before:
 
     def restore(self) -> None:
         tracer = self.tracer
-        tracer.guards, tracer.scope.guards, tracer.notes = (
-            dict(self.guards),
-            dict(self.extents),
-            dict(self.notes),
-        )
+        tracer.guards, tracer.scope.guards, tracer.notes = (dict(self.guards), dict(self.extents), dict(self.notes))
         del tracer.checks[self.checks :], tracer.picks[self.picks :], tracer.inputs[self.inputs :]
         del tracer.constants[len(tracer.constants) - (len(tracer.leaves) - self.inputs) :]
         del tracer.leaves[self.inputs :]
@@ -50,9 +46,7 @@ def check_index_bounds(tracer: Tracer, argument: Argument, node: Node, shapes: K
     low, high = argument.domain
     last = builder.extent(shapes.values[str(high)])
     outside = builder.elementwise(
-        "logical_or",
-        builder.elementwise("less", node, int(low)),
-        builder.elementwise("greater_equal", node, last),
+        "logical_or", builder.elementwise("less", node, int(low)), builder.elementwise("greater_equal", node, last)
     )
     tracer.checks.append(builder.reduce("any", outside, [*range(node.ndim)]))
 

@@ -47,9 +47,7 @@ class KernelShapes:
     def _axis(self, given: Mapping[str, Node], options: Mapping[str, Any]) -> int:
         if self.form.behind is None:
             return -1
-        first = next(
-            a.name for a in inputs_of(self.row) if a.name in given and any(e.spread for e in a.extents)
-        )
+        first = next(a.name for a in inputs_of(self.row) if a.name in given and any(e.spread for e in a.extents))
         return from_end(self.row.__name__, first, given[first].ndim, options[AXIS])
 
     def _moved(self, argument: Argument, node: Node) -> Node:
@@ -72,21 +70,14 @@ class KernelShapes:
 
     def _symbols(self) -> dict[str, Number]:
         """The value of each symbol. Raises UnknownError for shapes that do not fit."""
-        attr, values = (
-            self.form.attr,
-            {name: getattr(self.form.attr, name) for name in integer_options_of(self.row)},
-        )
+        attr, values = (self.form.attr, {name: getattr(self.form.attr, name) for name in integer_options_of(self.row)})
         sizes = {name: self._sizes(argument, self.nodes[name]) for name, argument in self._present()}
         if SHAPE in self.row.options:
             values |= dict.fromkeys(spread_of(self.row), symbolic_dims.product(self.lead))
         for plain in (True, False):
             for name, argument in self._present():
                 for extent, size in zip(argument.extents, sizes[name], strict=True):
-                    if (
-                        extent.is_plain == plain
-                        and len(extent.symbols) == 1
-                        and extent.symbols[0] not in values
-                    ):
+                    if extent.is_plain == plain and len(extent.symbols) == 1 and extent.symbols[0] not in values:
                         values[extent.symbols[0]] = (size - extent.more) // extent.factor
         for name, argument in self._present():
             for extent, size in zip(argument.extents, sizes[name], strict=True):
@@ -142,9 +133,7 @@ def value_of(extent: Extent, values: Mapping[str, Number]) -> Number:
 def _match_dimensions(argument: Argument, nodes: Mapping[str, Node], present: Sequence[Argument]) -> Node:
     """An input reshaped to its declared dimensions, see `attrs.schema.argument_binding`."""
     node, other = nodes[argument.name], nodes[argument.along or ""]
-    own = tuple(
-        _extent_of_symbol(extent.symbols[0], argument, nodes, present) for extent in argument.fixed[1:]
-    )
+    own = tuple(_extent_of_symbol(extent.symbols[0], argument, nodes, present) for extent in argument.fixed[1:])
     node = builder.broadcast_to(node, builder.broadcast_shapes([node.shape, own]))
     lead = node.shape[: -len(own)]
     if len(lead) > 1 and not all(same(one, 1) for one in lead):
@@ -157,9 +146,7 @@ def _extent_of_symbol(
     symbol: str, argument: Argument, nodes: Mapping[str, Node], present: Sequence[Argument]
 ) -> Number:
     for other in present:
-        names = (
-            [extent.symbols[0] for extent in other.fixed if extent.is_plain] if other is not argument else []
-        )
+        names = [extent.symbols[0] for extent in other.fixed if extent.is_plain] if other is not argument else []
         shape = nodes[other.name].shape
         if symbol in names and len(shape) >= len(names):
             return shape[names.index(symbol) - len(names)]

@@ -7,14 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, tracer_of
-from jitkernels.compiler.capture.numpy.shape_ops import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    expand_dims,
-    of_array,
-    ravel,
-)
+from jitkernels.compiler.capture.numpy.shape_ops import atleast_1d, atleast_2d, atleast_3d, expand_dims, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common, kind_of, operand, settled, stored
 from jitkernels.compiler.capture.override_registry import implements, serves
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -32,13 +25,7 @@ def concatenate(
 
 
 def joined(
-    arrays: Any,
-    axis: Any,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-    named: bool = False,
+    arrays: Any, axis: Any, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind", named: bool = False
 ) -> Any:
     """`numpy.concatenate`; `named`: the result has C or Fortran order, as in functions that fill a new array."""
     tracer = tracer_of()
@@ -51,11 +38,7 @@ def joined(
         listed, axis = [ravel(array) for array in listed], 0
     if any(array.ndim == 0 for array in listed):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    name = (
-        dtype_name(dtype)
-        if is_given(dtype)
-        else common_type(tracer, [operand(tracer, array) for array in listed])
-    )
+    name = dtype_name(dtype) if is_given(dtype) else common_type(tracer, [operand(tracer, array) for array in listed])
     if any(not np.can_cast(array.dtype, name, casting) for array in listed):
         raise TypeError(f"Cannot cast array data to {name!r} according to the rule {casting!r}")
     along = axes_of(axis, listed[0].ndim)[0]
@@ -65,21 +48,13 @@ def joined(
             i != along and not (symbolic_dims.same(x, y) or bool(x == y))
             for i, (x, y) in enumerate(zip(array.extents, listed[0].extents, strict=True))
         ):
-            raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match exactly"
-            )
+            raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
         total = total + array.extents[along]
     shape = [total if i == along else x for i, x in enumerate(listed[0].extents)]
-    nodes = [
-        builder.cast(array.node, name) for array in listed if not symbolic_dims.same(array.extents[along], 0)
-    ]
+    nodes = [builder.cast(array.node, name) for array in listed if not symbolic_dims.same(array.extents[along], 0)]
     if not nodes:
         nodes = [builder.cast(listed[0].node, name)]
-    node = (
-        nodes[0]
-        if len(nodes) == 1
-        else Node("concatenate", nodes, name, shape, {"axis": along, "named": named})
-    )
+    node = nodes[0] if len(nodes) == 1 else Node("concatenate", nodes, name, shape, {"axis": along, "named": named})
     if out is not None:
         return stored(tracer, node, out)
     return result(tracer, node, *listed)
@@ -94,9 +69,7 @@ def common_type(tracer: Tracer, operands: Any) -> str:
 
 
 @implements(np.stack)
-def stack(
-    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Any:
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     listed = [of_array(array) for array in arrays]
     if not listed:
         raise ValueError("need at least one array to stack")
@@ -106,9 +79,7 @@ def stack(
     ):
         raise ValueError("all input arrays must have the same shape")
     along = axes_of(axis, listed[0].ndim + 1)[0]
-    return concatenate(
-        [expand_dims(array, along) for array in listed], along, out, dtype=dtype, casting=casting
-    )
+    return concatenate([expand_dims(array, along) for array in listed], along, out, dtype=dtype, casting=casting)
 
 
 @serves("stacked")
@@ -138,9 +109,7 @@ implements(np.dstack)(_stacking(atleast_3d, 2))
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Any:
-    return concatenate(
-        [expand_dims(array, 1) if array.ndim == 1 else array for array in map(of_array, tup)], 1
-    )
+    return concatenate([expand_dims(array, 1) if array.ndim == 1 else array for array in map(of_array, tup)], 1)
 
 
 @serves("r_")
@@ -152,9 +121,7 @@ def rows(tracer: Tracer, parts: Any) -> Any:
 @serves("c_")
 def columns(tracer: Tracer, parts: Any) -> Any:
     """``numpy.c_`` of arrays and numbers."""
-    return concatenate(
-        [expand_dims(array, 1) if array.ndim == 1 else array for array in _parts(tracer, parts)], -1
-    )
+    return concatenate([expand_dims(array, 1) if array.ndim == 1 else array for array in _parts(tracer, parts)], -1)
 
 
 def _parts(tracer: Tracer, values: Any) -> list[Any]:

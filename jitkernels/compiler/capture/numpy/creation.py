@@ -48,13 +48,7 @@ def _own_type(value: Any) -> str:
 
 def _maker(value: Any) -> Any:
     def make(
-        tracer: Tracer,
-        shape: Any,
-        dtype: Any = float,
-        order: str = "C",
-        *,
-        device: Any = None,
-        like: Any = None,
+        tracer: Tracer, shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
     ) -> Any:
         return filled(tracer, shape, value, float if dtype is None else dtype, order)
 
@@ -75,26 +69,15 @@ def full(
 
 def _like(value: Any) -> Any:
     def make(
-        a: Any,
-        dtype: Any = None,
-        order: str = "K",
-        subok: bool = True,
-        shape: Any = None,
-        *,
-        device: Any = None,
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
     ) -> Any:
         array = of_array(a)
         order = known_order(array, order)
         result = filled(
-            array.tracer,
-            array.shape if shape is None else shape,
-            value,
-            dtype if is_given(dtype) else array.dtype,
+            array.tracer, array.shape if shape is None else shape, value, dtype if is_given(dtype) else array.dtype
         )
         if order != "C" and result.ndim > 1 and (order == "F" or result.ndim == array.ndim):
-            result.view.storage.set_layout_like(
-                range(1, result.ndim + 1) if order == "F" else array.view.strides()
-            )
+            result.view.storage.set_layout_like(range(1, result.ndim + 1) if order == "F" else array.view.strides())
         return result
 
     return make
@@ -157,11 +140,7 @@ def linspace(
     parts = (start, stop)
     if all(type(part) in (int, float) for part in parts) and type(num) is int:
         return _concrete(tracer, np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {})
-    if (
-        retstep
-        or axis != 0
-        or not all(type(part) in (int, float, Whole) or _is_number(part) for part in parts)
-    ):
+    if retstep or axis != 0 or not all(type(part) in (int, float, Whole) or _is_number(part) for part in parts):
         raise UnknownError("linspace with these arguments")
     count = as_extent(num)
     intervals = count - 1 if endpoint else count
@@ -208,9 +187,7 @@ def _on_diagonal(rows: Number, columns: Number, shift: Number, compared: str) ->
 @creates(np.tri)
 def tri(tracer: Tracer, N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     rows, columns = as_extent(N), as_extent(N if M is None else M)
-    return fresh(
-        tracer, builder.cast(_on_diagonal(rows, columns, as_extent(k), "less_equal"), dtype_name(dtype))
-    )
+    return fresh(tracer, builder.cast(_on_diagonal(rows, columns, as_extent(k), "less_equal"), dtype_name(dtype)))
 
 
 def _triangle(compared: str) -> Any:
@@ -220,12 +197,7 @@ def _triangle(compared: str) -> Any:
             raise UnknownError("a triangle of a vector")
         rows, columns = array.extents[-2:]
         mask = _on_diagonal(rows, columns, as_extent(k), compared)
-        node = Node(
-            "where",
-            (mask, array.node, builder.constant(0, array.node.dtype)),
-            array.node.dtype,
-            array.extents,
-        )
+        node = Node("where", (mask, array.node, builder.constant(0, array.node.dtype)), array.node.dtype, array.extents)
         return fresh(array.tracer, node)
 
     return cut

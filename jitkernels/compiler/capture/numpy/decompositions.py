@@ -72,9 +72,7 @@ def percentile(a: Any, q: Any, axis: Any = None, *arguments: Any, **keywords: An
 
 
 @composes(np.median)
-def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Any:
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     return quantile(a, 0.5, axis, out, keepdims=keepdims)
 
 
@@ -124,12 +122,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
         return correlate(shorter, longer, mode)[::-1]
     count = shorter.shape[0]
     if mode != "valid":
-        left_padding, right_padding = (
-            (count - 1, count - 1) if mode == "full" else (count // 2, count - count // 2 - 1)
-        )
-        longer = np.concatenate(
-            (np.zeros_like(shorter)[:left_padding], longer, np.zeros_like(shorter)[:right_padding])
-        )
+        left_padding, right_padding = (count - 1, count - 1) if mode == "full" else (count // 2, count - count // 2 - 1)
+        longer = np.concatenate((np.zeros_like(shorter)[:left_padding], longer, np.zeros_like(shorter)[:right_padding]))
     windows = np.lib.stride_tricks.sliding_window_view(longer, count)
     return np.sum(windows * shorter, axis=-1)
 
@@ -162,9 +156,7 @@ def kron(a: Any, b: Any) -> Any:
 
 
 @composes(np.average)
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     array = of_array(a)
     if weights is None or returned or keepdims is not False:
         raise UnknownError("average with these options")

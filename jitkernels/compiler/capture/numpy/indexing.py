@@ -59,14 +59,10 @@ def getitem(array: Traced, key: Any) -> Any:
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     created = Node("gather", (node, *indices), node.dtype, shape, _options(array.tracer, axis))
     _keep_bounds_check(array.tracer, created)
-    outcome = fresh(
-        array.tracer, created, is_scalar=index_key.is_element and not shape, is_c=base.ndim == 1 or None
-    )
+    outcome = fresh(array.tracer, created, is_scalar=index_key.is_element and not shape, is_c=base.ndim == 1 or None)
     if len(shape) > 1:
         outcome.view.storage.set_layout_like(_strides_of_gather(base, axis, indices, shape))
-    if shape and all(
-        type(index_array) is Traced and index_array.is_scalar for _, index_array in index_key.arrays
-    ):
+    if shape and all(type(index_array) is Traced and index_array.is_scalar for _, index_array in index_key.arrays):
         outcome.view.storage.note_may_alias(base.view.storage)  # for concrete indices NumPy returns a view
     return outcome
 
@@ -180,9 +176,7 @@ def parse_key(array: Traced, key: Any) -> IndexKey:
     if len(ellipses) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > array.ndim:
-        raise IndexError(
-            f"too many indices for array: array is {array.ndim}-dimensional, but {consumed} were indexed"
-        )
+        raise IndexError(f"too many indices for array: array is {array.ndim}-dimensional, but {consumed} were indexed")
     position_of_ellipsis = ellipses[0] if ellipses else len(parts)
     parts[position_of_ellipsis : position_of_ellipsis + 1] = [slice(None)] * (array.ndim - consumed)
     index_map: list[Any] = []
@@ -209,9 +203,7 @@ def parse_key(array: Traced, key: Any) -> IndexKey:
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
         elif several:
-            arrays.append(
-                (len(shape), item if type(item) is Traced else _inside(item, extent, dimension - 1))
-            )
+            arrays.append((len(shape), item if type(item) is Traced else _inside(item, extent, dimension - 1)))
             positions.append(position)
             index_map.append((0, ((len(shape), 1),)))
             shape.append(extent)
@@ -226,15 +218,8 @@ def _is_array(value: Any, extent: Number) -> bool:
     """Whether an index is an array, or an int of a loop that needs a bounds check at run time."""
     if type(value) is Traced:
         if value.tracer.depth and induction_symbols.is_counted(value):
-            return induction_symbols.is_computed(value) or not _is_inside(
-                induction_symbols.as_number(value), extent
-            )
-        return (
-            value.ndim > 0
-            or value.node.operation != "input"
-            or value.dtype.kind == "b"
-            or not value.is_scalar
-        )
+            return induction_symbols.is_computed(value) or not _is_inside(induction_symbols.as_number(value), extent)
+        return value.ndim > 0 or value.node.operation != "input" or value.dtype.kind == "b" or not value.is_scalar
     return isinstance(value, np.ndarray | list)
 
 
@@ -296,9 +281,7 @@ def _gathered(array: Traced, index_key: IndexKey) -> tuple[Traced, int, list[Nod
     if tracer.depth:
         nodes = [
             element_access.inside(tracer, index_array, node, extent)
-            for (_, index_array), node, extent in zip(
-                index_key.arrays, nodes, base.extents[axis:], strict=False
-            )
+            for (_, index_array), node, extent in zip(index_key.arrays, nodes, base.extents[axis:], strict=False)
         ]
     shape = builder.broadcast_shapes([node.shape for node in nodes])
     return base, axis, [builder.broadcast_to(node, shape) for node in nodes]

@@ -55,11 +55,7 @@ def matmul(
     name = dtype_name(dtype) if is_given(dtype) else product_type(left, right)
     node = multiplied(tracer, left, right, name)
     target = out[0] if isinstance(out, tuple) else out
-    return (
-        stored(tracer, node, target, casting=casting)
-        if target is not None
-        else fresh(tracer, node, is_scalar=True)
-    )
+    return stored(tracer, node, target, casting=casting) if target is not None else fresh(tracer, node, is_scalar=True)
 
 
 @implements(np.vecdot)
@@ -71,9 +67,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: An
     if not left.extents[-1] == right.extents[-1]:
         raise UnknownError("vecdot of vectors of different sizes")  # NumPy raises
     result = reduced(tracer, "sum", left * right, -1, product_type(left, right))
-    return (
-        stored(tracer, result.node, out[0] if isinstance(out, tuple) else out) if out is not None else result
-    )
+    return stored(tracer, result.node, out[0] if isinstance(out, tuple) else out) if out is not None else result
 
 
 @implements(np.dot)
@@ -140,8 +134,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     columns = [i for i in range(right.ndim) if i not in over[1]]
     shared = symbolic_dims.product(left.extents[i] for i in over[0])
     first = builder.reshape(
-        builder.transpose(left.node, (*rows, *over[0])),
-        (symbolic_dims.product(left.extents[i] for i in rows), shared),
+        builder.transpose(left.node, (*rows, *over[0])), (symbolic_dims.product(left.extents[i] for i in rows), shared)
     )
     second = builder.reshape(
         builder.transpose(right.node, (*over[1], *columns)),
@@ -174,14 +167,10 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **others: Any
     node, term = current[0]
     removed = [i for i, letter in enumerate(term) if letter not in result]
     if removed:
-        node = (
-            builder.reduce("sum", node, removed) if name != "bool" else builder.reduce("any", node, removed)
-        )
+        node = builder.reduce("sum", node, removed) if name != "bool" else builder.reduce("any", node, removed)
         term = "".join(letter for letter in term if letter in result)
     if sorted(term) != sorted(result):
-        raise ValueError(
-            "einstein sum subscripts string included output subscript which never appeared in an input"
-        )
+        raise ValueError("einstein sum subscripts string included output subscript which never appeared in an input")
     node = builder.transpose(node, [term.index(letter) for letter in result])
     if out is not None:
         return stored(tracer, node, out)
@@ -196,9 +185,7 @@ def _parsed(text: str, arrays: Sequence[Traced]) -> tuple[list[str], str]:
     subscripts, arrow, result = text.partition("->")
     terms = subscripts.split(",")
     if len(terms) != len(arrays):
-        raise ValueError(
-            "more operands provided to einstein sum function than specified in the subscripts string"
-        )
+        raise ValueError("more operands provided to einstein sum function than specified in the subscripts string")
     spare = [chr(code) for code in range(0x100, 0x180)]
     dots = 0
     for i, (term, array) in enumerate(zip(terms, arrays, strict=True)):
@@ -207,14 +194,8 @@ def _parsed(text: str, arrays: Sequence[Traced]) -> tuple[list[str], str]:
             dots = max(dots, more)
             terms[i] = term.replace("...", "".join(spare[64 - more : 64]))
         if len(terms[i]) != array.ndim:
-            raise ValueError(
-                "einstein sum subscripts string has the wrong number of subscripts for an operand"
-            )
-    if (
-        dots
-        and any("..." in subscript for subscript in subscripts.split(","))
-        and len({len(t) for t in terms}) > 0
-    ):
+            raise ValueError("einstein sum subscripts string has the wrong number of subscripts for an operand")
+    if dots and any("..." in subscript for subscript in subscripts.split(",")) and len({len(t) for t in terms}) > 0:
         shared = "".join(spare[64 - dots : 64])
     else:
         shared = ""
@@ -265,9 +246,7 @@ def _contract_pair(
     columns = [letter for letter in second if letter not in first]
     if not over:
         term = "".join([*both, *rows, *columns])
-        extent, second_factor = (
-            _spread(node, letters, term) for node, letters in ((left, first), (right, second))
-        )
+        extent, second_factor = (_spread(node, letters, term) for node, letters in ((left, first), (right, second)))
         return apply(tracer, "multiply", fresh(tracer, extent), fresh(tracer, second_factor)), term
 
     def arranged(node: Node, letters: str, *groups: Sequence[str]) -> Node:

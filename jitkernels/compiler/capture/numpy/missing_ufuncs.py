@@ -15,9 +15,7 @@ def _enter(function: Any, name: str) -> None:
         tracer = tracer_of()
         arguments = [operand(tracer, value) for value in operands]
         return result(
-            tracer,
-            apply(tracer, name, *arguments),
-            *(argument for argument in arguments if type(argument) is Traced),
+            tracer, apply(tracer, name, *arguments), *(argument for argument in arguments if type(argument) is Traced)
         )
 
 

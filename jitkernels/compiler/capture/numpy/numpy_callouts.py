@@ -46,15 +46,11 @@ def traced_copy(function: Any) -> Any:
         return _copies[python_function]
     names: dict[str, Any] = {"__builtins__": builtins, "__name__": python_function.__module__}
     rewritten_code = (
-        rewritten(python_function.__code__)
-        if python_function.__code__.co_filename.startswith(REFERENCES)
-        else None
+        rewritten(python_function.__code__) if python_function.__code__.co_filename.startswith(REFERENCES) else None
     )
     if rewritten_code is not None and not python_function.__closure__:
         names[FLOW] = runtime_hooks
-    code = (
-        python_function.__code__ if rewritten_code is None or python_function.__closure__ else rewritten_code
-    )
+    code = python_function.__code__ if rewritten_code is None or python_function.__closure__ else rewritten_code
     copied = types.FunctionType(
         code, names, python_function.__name__, python_function.__defaults__, python_function.__closure__
     )
@@ -67,9 +63,7 @@ def traced_copy(function: Any) -> Any:
 
 
 def _is_own(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith(
-        (NUMPY, *REFERENCES)
-    )
+    return isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((NUMPY, *REFERENCES))
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -129,9 +123,7 @@ def _example(node: Node) -> Any:
     return np.arange(math.prod(shape)).reshape(shape).astype(node.dtype)
 
 
-def call_at_run_time(
-    tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
+def call_at_run_time(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A call of NumPy as a node, specialized to the current shapes."""
     name = getattr(function, "__name__", "function")
     call, nodes = emptied(function, arguments, keywords)
@@ -170,9 +162,7 @@ def _array_like(tracer: Tracer, node: Node, example: Any) -> Traced:
     return fresh(tracer, node, is_scalar=isinstance(example, np.generic), is_c=True if is_c else None)
 
 
-def call_with_shape_of(
-    tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *arrays: Traced
-) -> Traced:
+def call_with_shape_of(tracer: Tracer, function: Any, name: str, dtype: str, like: Traced, *arrays: Traced) -> Traced:
     """A call of NumPy whose result has the shape of the array `like`, for all shapes."""
     tracer.note(f"numpy.{name} is computed by NumPy")
     nodes = [array.node for array in arrays]

@@ -10,14 +10,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.numpy.concatenate import concatenate, joined
 from jitkernels.compiler.capture.numpy.creation import iota
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
-from jitkernels.compiler.capture.numpy.shape_ops import (
-    broadcast_to,
-    flip,
-    moveaxis,
-    of_array,
-    ravel,
-    transpose,
-)
+from jitkernels.compiler.capture.numpy.shape_ops import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, operand, stored
 from jitkernels.compiler.capture.override_registry import METHODS, implements
 from jitkernels.compiler.capture.symint import Whole, as_extent
@@ -80,10 +73,7 @@ def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Tra
         if i == position:
             key.append(chosen)
             continue
-        if (
-            not symbolic_dims.same(array.extents[i], chosen.extents[i])
-            and array.extents[i] != chosen.extents[i]
-        ):
+        if not symbolic_dims.same(array.extents[i], chosen.extents[i]) and array.extents[i] != chosen.extents[i]:
             raise UnknownError(f"{name} that broadcasts")
         numbers = builder.expand_dims(iota(array.extents[i]), [j for j in range(array.ndim) if j != i])
         key.append(fresh(array.tracer, numbers))
@@ -171,11 +161,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
         return flip(flip(array, first_axis), second_axis)
     order = list(range(array.ndim))
     order[first_axis], order[second_axis] = second_axis, first_axis
-    return (
-        transpose(flip(array, second_axis), order)
-        if turns == 1
-        else flip(transpose(array, order), second_axis)
-    )
+    return transpose(flip(array, second_axis), order) if turns == 1 else flip(transpose(array, order), second_axis)
 
 
 @implements(np.diff)
@@ -236,11 +222,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         if not (symbolic_dims.same(before, 0) and symbolic_dims.same(after, 0)):
             result = _padded(result, axis, before, after, mode, values[axis] if values else None)
     created = fresh(operand_array.tracer, result.node)
-    if (
-        operand_array.ndim > 1
-        and operand_array.view.is_c() is not True
-        and transpose(operand_array).view.is_c()
-    ):
+    if operand_array.ndim > 1 and operand_array.view.is_c() is not True and transpose(operand_array).view.is_c():
         columns = range(1, operand_array.ndim + 1)  # pad keeps Fortran order, and otherwise uses C order
         created.view.storage.set_layout_like(columns)
     return created
@@ -256,8 +238,7 @@ def _widths(width: Any, ndim: int) -> list[Any]:
         pair = (width[0], width[0]) if len(width) == 1 else tuple(width)
         return [pair] * ndim
     pairs = [
-        (pair_of_axis[0], pair_of_axis[0]) if len(pair_of_axis) == 1 else tuple(pair_of_axis)
-        for pair_of_axis in width
+        (pair_of_axis[0], pair_of_axis[0]) if len(pair_of_axis) == 1 else tuple(pair_of_axis) for pair_of_axis in width
     ]
     return pairs * ndim if len(pairs) == 1 else pairs
 
@@ -268,19 +249,11 @@ def _padded(array: Traced, axis: int, before: Any, after: Any, mode: str, values
     if first < 0 or last < 0:
         raise ValueError("index can't contain negative values")
     if mode == "constant":
-        parts: list[Any] = [
-            _constant(array, axis, first, values[0]),
-            array,
-            _constant(array, axis, last, values[1]),
-        ]
+        parts: list[Any] = [_constant(array, axis, first, values[0]), array, _constant(array, axis, last, values[1])]
     elif mode == "edge":
         if extent == 0:
             raise UnknownError("pad of an empty array")
-        parts = [
-            _edge(array, axis, slice(0, 1), first),
-            array,
-            _edge(array, axis, slice(-1, None), last),
-        ]
+        parts = [_edge(array, axis, slice(0, 1), first), array, _edge(array, axis, slice(-1, None), last)]
     else:
         shift = 1 if mode == "reflect" else 0
         if first > extent - shift or last > extent - shift or extent < 2:
@@ -296,9 +269,7 @@ def _padded(array: Traced, axis: int, before: Any, after: Any, mode: str, values
             parts = [
                 flip(along(array, axis, slice(shift, before_count + shift)), axis) if first > 0 else None,
                 array,
-                flip(along(array, axis, slice(size - after_count - shift, size - shift)), axis)
-                if last > 0
-                else None,
+                flip(along(array, axis, slice(size - after_count - shift, size - shift)), axis) if last > 0 else None,
             ]
     remaining = [part for part in parts if part is not None and not symbolic_dims.same(part.extents[axis], 0)]
     return joined(remaining or [array], axis, named=True)  # type: ignore[no-any-return]

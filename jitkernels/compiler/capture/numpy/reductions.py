@@ -145,11 +145,7 @@ def reduced(
             nothing = initial
         mask = builder.broadcast_to(cast_mask(tracer, operand(tracer, where)), node.shape)
         node = Node("where", (mask, node, cast_to(tracer, operand(tracer, nothing), name)), name, node.shape)
-    if (
-        kind in ("min", "max")
-        and is_given(initial)
-        and any(symbolic_dims.same(node.shape[i], 0) for i in over)
-    ):
+    if kind in ("min", "max") and is_given(initial) and any(symbolic_dims.same(node.shape[i], 0) for i in over):
         shape = [1 if i in over else extent for i, extent in enumerate(node.shape)]
         node = builder.broadcast_to(cast_to(tracer, operand(tracer, initial), name), shape)
     if kind in ("min", "max"):
@@ -179,15 +175,7 @@ def _laid_out(tracer: Tracer, node: Node, array: Traced) -> Traced:
 
 
 def _other(
-    tracer: Tracer,
-    ufunc: Any,
-    array: Traced,
-    axis: Any,
-    dtype: Any,
-    out: Any,
-    keepdims: Any,
-    initial: Any,
-    where: Any,
+    tracer: Tracer, ufunc: Any, array: Traced, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Any:
     """Reductions by ufuncs without a graph operation: NumPy computes them."""
     if is_given(dtype) or is_given(initial) or where is not True or ufunc.nin != 2 or ufunc.nout != 1:
@@ -216,17 +204,13 @@ class Reduction:
 
 
 @serves("ufunc.accumulate")
-def accumulate_ufunc(
-    tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
-) -> Any:
+def accumulate_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
     """``ufunc.accumulate``."""
     kind = KINDS.get(ufunc)
     operand_array = traced(tracer, array)
     if kind not in ("sum", "prod", "min", "max") or not operand_array.ndim:
         raise UnknownError(f"numpy.{ufunc.__name__}.accumulate")
-    return cumulative_reduction(
-        tracer, kind, operand_array, axis, dtype, out[0] if isinstance(out, tuple) else out
-    )
+    return cumulative_reduction(tracer, kind, operand_array, axis, dtype, out[0] if isinstance(out, tuple) else out)
 
 
 def cumulative_reduction(
@@ -290,14 +274,7 @@ def _extreme(kind: str) -> Any:
 def _decision(kind: str) -> Any:
     full = _reduction(kind)
 
-    def reduce_(
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        *,
-        where: Any = np._NoValue,
-    ) -> Any:
+    def reduce_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = np._NoValue) -> Any:
         return full(a, axis, None, out, keepdims, np._NoValue, where)
 
     return reduce_

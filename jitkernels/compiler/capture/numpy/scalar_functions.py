@@ -120,9 +120,7 @@ def _is_nan(tracer: Tracer, node: Node) -> bool:
 @serves("power")
 def power(tracer: Tracer, base: Any, exponent: Any) -> Any:
     """A power of Python floats."""
-    quick = (
-        {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}.get(exponent) if type(exponent) in CLASSES else None
-    )
+    quick = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}.get(exponent) if type(exponent) in CLASSES else None
     return careful(tracer, np.power, base, exponent) if quick is None else careful(tracer, quick, base)
 
 
@@ -169,15 +167,9 @@ def _rounded(tracer: Tracer, value: Any, way: str) -> Any:
     node = value.node
     if node.operation in ("floor", "ceil", "trunc") and way == "trunc":
         node, way = node.inputs[0], node.operation
-    parts = (
-        [_extent_of(operand) for operand in node.inputs]
-        if node.operation in ("divide", "multiply")
-        else [None]
-    )
+    parts = [_extent_of(operand) for operand in node.inputs] if node.operation in ("divide", "multiply") else [None]
     whole = next((part for part in parts if isinstance(part, Extent)), None)
-    if whole is None or not all(
-        0 <= symbolic_dims.value_of(part) < 2**31 for part in parts if part is not None
-    ):
+    if whole is None or not all(0 <= symbolic_dims.value_of(part) < 2**31 for part in parts if part is not None):
         return None
     for factor_extent in parts:
         if isinstance(factor_extent, Extent) and not factor_extent >= 0:
@@ -185,9 +177,7 @@ def _rounded(tracer: Tracer, value: Any, way: str) -> Any:
     number, by = parts[0], parts[-1]
     if node.operation == "divide" and number is not None and by is not None:
         return as_symint(tracer, -(-number // by) if way == "ceil" else number // by)
-    factor = next(
-        (operand.options["value"] for operand in node.inputs if operand.operation == "constant"), -1.0
-    )
+    factor = next((operand.options["value"] for operand in node.inputs if operand.operation == "constant"), -1.0)
     if node.operation == "multiply" and 0 <= factor <= 1 and way != "ceil":
         return as_symint(tracer, dim_bounds.scaled(whole, float(factor)))
     return None

@@ -40,11 +40,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         mask = fresh(tracer, apply(tracer, "not_equal", mask, 0))
     x_operand, y_operand = operand(tracer, x), operand(tracer, y)
     name = settled(common(kind_of(x_operand), kind_of(y_operand)))
-    nodes = [
-        cast_to(tracer, mask, "bool"),
-        cast_to(tracer, x_operand, name),
-        cast_to(tracer, y_operand, name),
-    ]
+    nodes = [cast_to(tracer, mask, "bool"), cast_to(tracer, x_operand, name), cast_to(tracer, y_operand, name)]
     shape = builder.broadcast_shapes([node.shape for node in nodes])
     created = fresh(tracer, Node("where", nodes, name, shape))
     operands = [value for value in (mask, x_operand, y_operand) if type(value) is Traced]
@@ -128,11 +124,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     array = of_array(x)
-    if (
-        array.dtype.kind != "f"
-        or not copy
-        or not all(type(one) is float or type(one) is int for one in (nan,))
-    ):
+    if array.dtype.kind != "f" or not copy or not all(type(one) is float or type(one) is int for one in (nan,)):
         raise UnknownError("nan_to_num with these arguments")
     limits = np.finfo(array.dtype)
     outcome: Any = np.where(np.isnan(array), array.dtype.type(nan), array)
@@ -215,9 +207,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def _sum_without_nan(kind: str, nothing: float) -> Any:
-    def sum_(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any
-    ) -> Any:
+    def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any) -> Any:
         if any(is_given(other_value) for other_value in others.values()):
             raise UnknownError(f"nan{kind} with these options")
         tracer = tracer_of()

@@ -179,9 +179,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if array.is_scalar:
         return array
     if axis is None:
-        removed = {
-            i for i, extent in enumerate(array.extents) if symbolic_dims.same(extent, 1) or bool(extent == 1)
-        }
+        removed = {i for i, extent in enumerate(array.extents) if symbolic_dims.same(extent, 1) or bool(extent == 1)}
     else:
         removed = set(axes_of(axis, array.ndim))
         if any(array.extents[i] != 1 for i in removed):
@@ -213,8 +211,7 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     listed = [of_array(array) for array in arrays]
     shape = builder.broadcast_shapes([array.extents for array in listed])
     return tuple(
-        array if symbolic_dims.same_shape(array.extents, shape) else broadcast_to(array, shape)
-        for array in listed
+        array if symbolic_dims.same_shape(array.extents, shape) else broadcast_to(array, shape) for array in listed
     )
 
 
@@ -306,9 +303,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 @implements(methods="astype")
-def astype(
-    a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True
-) -> Any:
+def astype(a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True) -> Any:
     name = dtype_name(dtype)
     if not np.can_cast(a.dtype, name, casting):
         raise TypeError(

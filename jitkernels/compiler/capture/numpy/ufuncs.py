@@ -21,9 +21,7 @@ CLASSES = (int, float, bool)
 
 
 @functools.lru_cache(maxsize=4096)
-def loop_of(
-    ufunc: Any, kinds: tuple[Any, ...], dtype: str | None, casting: str = "same_kind"
-) -> tuple[str, ...]:
+def loop_of(ufunc: Any, kinds: tuple[Any, ...], dtype: str | None, casting: str = "same_kind") -> tuple[str, ...]:
     """Dtypes of operands and results of the ufunc loop that NumPy selects."""
     dtypes = tuple(
         np.dtype(bool) if kind is bool else kind if kind in (int, float) else np.dtype(kind) for kind in kinds
@@ -75,9 +73,7 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
 
 def operand(tracer: Tracer, value: Any) -> Any:
     """Normalize an operand for `kind_of` and `cast_to`."""
-    if type(value) in (Traced, Whole, int, float, bool) or isinstance(
-        value, np.ndarray | np.generic | Extent
-    ):
+    if type(value) in (Traced, Whole, int, float, bool) or isinstance(value, np.ndarray | np.generic | Extent):
         return value
     if isinstance(value, list | tuple):
         return traced(tracer, value)
@@ -130,10 +126,7 @@ def elementwise(
     tracer.note(f"numpy.{ufunc.__name__} of {', '.join(loop[: ufunc.nin])} is computed by NumPy")
     if ufunc.nout == 1:
         return [Node("call", nodes, loop[-1], shape, {"function": ufunc})]
-    return [
-        Node("call", nodes, kind, shape, {"function": Part(ufunc, i)})
-        for i, kind in enumerate(loop[ufunc.nin :])
-    ]
+    return [Node("call", nodes, kind, shape, {"function": Part(ufunc, i)}) for i, kind in enumerate(loop[ufunc.nin :])]
 
 
 def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> bool:
@@ -180,15 +173,11 @@ COMPOSED: dict[Any, Any] = {
     np.float_power: lambda nodes, shape: [_by_name("power", nodes, shape)],
 }  # fmt: skip
 """Universal functions composed of other operations."""
-NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {
-    getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name)
-}
+NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name)}
 
 
 @serves("ufunc")
-def call_ufunc(
-    tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
+def call_ufunc(tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Implementation of `__array_ufunc__`."""
     if way != "__call__":
         return SERVICES[f"ufunc.{way}"](tracer, ufunc, *inputs, **keywords)
@@ -203,11 +192,7 @@ def call_ufunc(
     casting = keywords.get("casting", "same_kind")
     dtype = _dtype_of(ufunc, keywords)
     operands = [operand(tracer, value) for value in inputs]
-    taken = (
-        _zero_masked_gradients(tracer, operands, where)
-        if tracer.differentiates and where is not True
-        else operands
-    )
+    taken = _zero_masked_gradients(tracer, operands, where) if tracer.differentiates and where is not True else operands
     nodes = elementwise(tracer, ufunc, taken, dtype, casting)
     for node in nodes:
         tracer.failures.evaluate(node, is_masked=where is not True)
@@ -274,9 +259,7 @@ def stored(
     if where is not True:
         mask = cast_mask(tracer, where)
         shape = builder.broadcast_shapes([value.shape, mask.shape])
-        value = Node(
-            "where", (mask, value, out.node), value.dtype, builder.broadcast_shapes([shape, out.extents])
-        )
+        value = Node("where", (mask, value, out.node), value.dtype, builder.broadcast_shapes([shape, out.extents]))
     full = builder.broadcast_shapes([value.shape, out.extents])
     if not builder.shapes_agree(full, out.extents):
         raise ValueError("non-broadcastable output operand")

@@ -259,9 +259,7 @@ class Flattener:
             raise UnknownError(f"{found.refused} ({value.__code__.co_filename}:{found.line})", is_placed=True)
         if found.assigns:
             place = free_variables.place_of(value.__code__, found.assigns)
-            raise UnknownError(
-                f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True
-            )
+            raise UnknownError(f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True)
         statics = self._static_names if is_outermost else ()
         around = free_variables.around(value)
         bound = free_variables.globals_of(value, found.names)
@@ -280,9 +278,7 @@ class Flattener:
         for name, one in bound.items():
             if id(one) in self._open:
                 place = free_variables.place_of(value.__code__, name)
-                raise UnknownError(
-                    f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True
-                )
+                raise UnknownError(f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True)
             parts.append((name, self._referred(one, name in statics)))
         read = tuple([(one.chain, self._read(one)) for one in attributes])
         return (

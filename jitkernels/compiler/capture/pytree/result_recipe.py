@@ -179,20 +179,14 @@ class _RecipeWriter:
         kind = type(value)
         new: Any = kind.__new__
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
-            own = isinstance(new, types.FunctionType) and new.__globals__.get("__name__", "").startswith(
-                "namedtuple_"
-            )
+            own = isinstance(new, types.FunctionType) and new.__globals__.get("__name__", "").startswith("namedtuple_")
             if not own or kind.__init__ is not object.__init__:
                 raise _NoRecipeError
             return Recipe("named", self._hold(kind), tuple(map(self.of, [*value])))
         if not dataclasses.is_dataclass(value) or isinstance(value, type) or new is not object.__new__:
             raise _NoRecipeError
-        names = (
-            [*vars(value)] if hasattr(value, "__dict__") else [one.name for one in dataclasses.fields(value)]
-        )
-        return Recipe(
-            "object", self._hold(kind, *names), tuple(self.of(getattr(value, name)) for name in names)
-        )
+        names = [*vars(value)] if hasattr(value, "__dict__") else [one.name for one in dataclasses.fields(value)]
+        return Recipe("object", self._hold(kind, *names), tuple(self.of(getattr(value, name)) for name in names))
 
 
 def written(

@@ -187,11 +187,7 @@ class _Planner:
 
     def _dataclass(self, value: Any) -> Make:
         kind = type(value)
-        names = (
-            tuple(vars(value))
-            if hasattr(value, "__dict__")
-            else tuple(f.name for f in dataclasses.fields(value))
-        )
+        names = tuple(vars(value)) if hasattr(value, "__dict__") else tuple(f.name for f in dataclasses.fields(value))
         parts = [(name, self.make(getattr(value, name))) for name in names]
 
         def made(known: Known) -> Any:
@@ -220,9 +216,7 @@ class _Planner:
         if storage.leaf is not None:
             return self._view(view, storage.leaf, is_leaf=True)
         shared = self.counts[id(storage)] > 1 or view.is_readonly
-        whole = symbolic_dims.same(
-            symbolic_dims.product(view.shape), symbolic_dims.product(storage.node.shape)
-        )
+        whole = symbolic_dims.same(symbolic_dims.product(view.shape), symbolic_dims.product(storage.node.shape))
         if view.parent is None or not (shared or whole):
             number = self.output(view.node, storage if view.parent is None else value)
             if view.parent is None:
@@ -300,9 +294,7 @@ def _children(value: Any) -> Sequence[Any]:
     if type(value) is dict:
         return list(value.values())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [
-            getattr(value, field.name) for field in dataclasses.fields(value) if hasattr(value, field.name)
-        ]
+        return [getattr(value, field.name) for field in dataclasses.fields(value) if hasattr(value, field.name)]
     return ()
 
 
@@ -379,9 +371,7 @@ def _plan(planner: _Planner, make: Make, result: Any) -> Plan:
         kinds.append(value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array")
         if value.is_weak and NUMBERS.get(kinds[-1]) != value.node.dtype:
             return _put_together(planner, make, result)
-    is_plain = all(
-        view.shape or kind != "array" for view, kind in zip((one.view for one in parts), kinds, strict=True)
-    )
+    is_plain = all(view.shape or kind != "array" for view, kind in zip((one.view for one in parts), kinds, strict=True))
     if not is_plain:
         return _put_together(planner, make, result)
     return Plan(make, tuple(kinds), several)
@@ -390,6 +380,4 @@ def _plan(planner: _Planner, make: Make, result: Any) -> Plan:
 def _put_together(planner: _Planner, make: Make, result: Any, *, are_arguments: bool = False) -> Plan:
     """The plan of a result other than a tuple of outputs."""
     recipe = result_recipe.written(result, planner.arguments, planner.made, planner.finished, IMMUTABLE)
-    return Plan(
-        make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments, recipe=recipe
-    )
+    return Plan(make, (), None, planner.leaves, views=planner.views, are_arguments=are_arguments, recipe=recipe)

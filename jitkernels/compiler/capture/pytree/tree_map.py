@@ -69,9 +69,7 @@ class Variables(Leaves):
         given = _array(self.tracer, self.about, value, self.what)
         node = Node("positive", (given.node,), given.node.dtype, given.node.shape)
         storage = Storage(node)
-        made = Traced(
-            self.tracer, View(storage, node.shape), is_scalar=given.is_scalar, is_weak=given.is_weak
-        )
+        made = Traced(self.tracer, View(storage, node.shape), is_scalar=given.is_scalar, is_weak=given.is_weak)
         self.found.append(Traced(self.tracer, View(Storage(node), node.shape), is_scalar=given.is_scalar))
         return made
 
@@ -86,10 +84,7 @@ class Variables(Leaves):
 def around(tracer: Tracer) -> Around:
     """The context in which derivatives add nodes to a trace."""
     return Around(
-        tracer.scope,
-        functools.partial(induction_symbols.known, tracer),
-        tracer.room,
-        in_place=tracer.depth > 0,
+        tracer.scope, functools.partial(induction_symbols.known, tracer), tracer.room, in_place=tracer.depth > 0
     )
 
 
@@ -136,9 +131,7 @@ def matching(tracer: Tracer, about: str, tree: Tree, like: Sequence[Traced], wha
     leaves = Leaves(tracer, about, what)
     leaves.collect(tree)
     if len(leaves.found) != len(like):
-        raise DerivativeError(
-            f"{about}: {what}: expected {len(like)} arrays or numbers, got {len(leaves.found)}"
-        )
+        raise DerivativeError(f"{about}: {what}: expected {len(like)} arrays or numbers, got {len(leaves.found)}")
     nodes = []
     for one, other in zip(leaves.found, like, strict=True):
         if not builder.shapes_agree(one.extents, other.extents):

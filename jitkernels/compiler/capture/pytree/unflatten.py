@@ -59,9 +59,7 @@ class Rebuilder:
         if kind is list:
             return self._remember([self.rebuild(one) for one in structure[1]])
         if kind is dict:
-            return self._remember(
-                {key: self.rebuild(one) for key, one in zip(structure[1], structure[2], strict=True)}
-            )
+            return self._remember({key: self.rebuild(one) for key, one in zip(structure[1], structure[2], strict=True)})
         if kind == "named":
             return structure[1](*[self.rebuild(one) for one in structure[2]])
         if kind == "method":
@@ -77,9 +75,7 @@ class Rebuilder:
         self._made.append((made, _content(made)))
         return made
 
-    def _object(
-        self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]
-    ) -> Any:
+    def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:
         made: Any = _blank(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(made, name, self.rebuild(part))
@@ -135,9 +131,7 @@ class Rebuilder:
         made.__kwdefaults__ = named or None
         return made
 
-    def check(
-        self, code: types.CodeType | None, positional: Sequence[Any], keywords: Mapping[str, Any]
-    ) -> None:
+    def check(self, code: types.CodeType | None, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """Raise UnknownError if the function with this `code` changed a list, dict or object argument."""
         for made, content in self._made:
             now = _content(made)

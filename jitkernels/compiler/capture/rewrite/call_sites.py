@@ -30,9 +30,7 @@ class Iterables(ast.NodeTransformer):
             (function,) = function.args
         if _is_hook(function) or (isinstance(function, ast.Name) and function.id.startswith(PART)):
             return node
-        arguments = [
-            self.visit(argument) if isinstance(argument, ast.Call) else argument for argument in node.args
-        ]
+        arguments = [self.visit(argument) if isinstance(argument, ast.Call) else argument for argument in node.args]
         return ast.copy_location(ast.Call(call_of("iterable", function), arguments, node.keywords), node)
 
 
@@ -41,9 +39,7 @@ def _is_hook(node: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == FLOW
 
 
-METHODS = frozenset(
-    name for kind in (np.ndarray, list, tuple, dict, set, str) for name in dir(kind) if name[0] != "_"
-)
+METHODS = frozenset(name for kind in (np.ndarray, list, tuple, dict, set, str) for name in dir(kind) if name[0] != "_")
 """Attribute names that are methods of arrays and containers."""
 
 

@@ -61,10 +61,7 @@ def of_fold(
             inside: Inside = [_set(RESULT, ast.BinOp(_load(RESULT), ast.Add(), value))]
             end: Inside = [ast.Return(_load(RESULT))]
         case "any":
-            inside, end = (
-                [ast.If(value, [ast.Return(ast.Constant(True))], [])],
-                [ast.Return(ast.Constant(False))],
-            )
+            inside, end = ([ast.If(value, [ast.Return(ast.Constant(True))], [])], [ast.Return(ast.Constant(False))])
         case "all":
             refuse = ast.If(ast.UnaryOp(ast.Not(), value), [ast.Return(ast.Constant(False))], [])
             inside, end = [refuse], [ast.Return(ast.Constant(True))]
@@ -89,11 +86,7 @@ def _function(
         iterable = generator.iter if depth else _load(GIVEN)
         inside = [ast.copy_location(ast.For(generator.target, iterable, inside, []), generator.iter)]
     arguments = ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg(GIVEN), ast.arg(OTHER)],
-        kwonlyargs=[],
-        kw_defaults=[],
-        defaults=[ast.Constant(0)],
+        posonlyargs=[], args=[ast.arg(GIVEN), ast.arg(OTHER)], kwonlyargs=[], kw_defaults=[], defaults=[ast.Constant(0)]
     )
     function = ast.FunctionDef(name, arguments, [*begin, *inside, *end], [])
     return ast.fix_missing_locations(ast.copy_location(function, node))

@@ -17,9 +17,7 @@ State = Names | None
 def locals_of(tree: ast.FunctionDef | ast.Lambda) -> Names:
     """The local variables of a function."""
     parameters = {parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)}
-    return frozenset(parameters) | (
-        stored_in(tree.body) if isinstance(tree, ast.FunctionDef) else frozenset()
-    )
+    return frozenset(parameters) | (stored_in(tree.body) if isinstance(tree, ast.FunctionDef) else frozenset())
 
 
 def stored_in(nodes: ast.AST | Sequence[ast.AST]) -> Names:
@@ -90,16 +88,13 @@ class Assigned:
         self.loops: list[tuple[list[State], list[State]]] = []
         self.cleared: list[Names] = []
         self.block(
-            tree.body,
-            frozenset(parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)),
+            tree.body, frozenset(parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg))
         )
 
     def mark_maybe_unbound(self, node: ast.AST) -> None:
         """Record that a name may be unbound."""
         setattr(
-            node,
-            MAYBE_UNBOUND,
-            SOME_PATH if self.assumes_nonzero_trips else getattr(node, MAYBE_UNBOUND, ZERO_TRIP),
+            node, MAYBE_UNBOUND, SOME_PATH if self.assumes_nonzero_trips else getattr(node, MAYBE_UNBOUND, ZERO_TRIP)
         )
 
     def reads(self, node: ast.AST | None, state: Names) -> None:

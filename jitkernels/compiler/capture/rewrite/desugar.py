@@ -33,9 +33,7 @@ class Desugar(ast.NodeTransformer):
         name = f"{SUBJECT}{self.count}"
         patterns = [case.pattern for case in node.cases]
         subject = node.subject
-        if isinstance(subject, ast.Tuple) and not any(
-            isinstance(statement, ast.Starred) for statement in subject.elts
-        ):
+        if isinstance(subject, ast.Tuple) and not any(isinstance(statement, ast.Starred) for statement in subject.elts):
             parts = [f"{name}_{i}" for i in range(len(subject.elts))]
         else:
             parts = []
@@ -46,10 +44,7 @@ class Desugar(ast.NodeTransformer):
             ast.Assign([ast.Name(part, ast.Store())], value)
             for part, value in zip(parts or [name], values, strict=True)
         ]
-        return [
-            ast.copy_location(statement, node)
-            for statement in [*first, *_choice(node.cases, parts or [name])]
-        ]
+        return [ast.copy_location(statement, node) for statement in [*first, *_choice(node.cases, parts or [name])]]
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
@@ -82,11 +77,7 @@ class Desugar(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """The statement, or several in its place."""
-        return (
-            self._statement(node)
-            if isinstance(node, ast.Assign | ast.Expr | ast.Return)
-            else super().visit(node)
-        )
+        return self._statement(node) if isinstance(node, ast.Assign | ast.Expr | ast.Return) else super().visit(node)
 
     def _statement(self, node: ast.stmt) -> ast.AST | list[ast.stmt]:
         """Hoist the assignment expressions of a statement with one expression."""
@@ -200,10 +191,6 @@ def _test(pattern: ast.pattern, names: Sequence[str], bound: list[ast.stmt]) -> 
             several = [_test(part, [name], bound) for part, name in zip(inner, names, strict=True)]
             conditions = [part for part in several if part is not None]
             condition = (
-                ast.BoolOp(ast.And(), conditions)
-                if len(conditions) > 1
-                else conditions[0]
-                if conditions
-                else None
+                ast.BoolOp(ast.And(), conditions) if len(conditions) > 1 else conditions[0] if conditions else None
             )
     return condition if condition is None else ast.copy_location(condition, pattern)

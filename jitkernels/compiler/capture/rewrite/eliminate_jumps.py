@@ -142,9 +142,7 @@ class Jumps:
             case ast.Return(value=value):
                 target: ast.expr = ast.Name(VALUE, ast.Store())
                 if self.count is not None:
-                    target = ast.Tuple(
-                        [ast.Name(name, ast.Store()) for name in names_of(self.count)], ast.Store()
-                    )
+                    target = ast.Tuple([ast.Name(name, ast.Store()) for name in names_of(self.count)], ast.Store())
                 output.append(ast.copy_location(ast.Assign([target], value or ast.Constant(None)), node))
                 output.append(assigned(RETURNED, ast.Constant(True)))
                 return Leaving(Left.ALWAYS, frozenset({RETURNED}))

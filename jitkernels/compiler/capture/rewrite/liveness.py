@@ -134,9 +134,7 @@ def _compute_gen_kill(node: ast.stmt) -> GenKill:
             return GenKill(_read_by_condition(node) | _gen_kill_all(node.body).read, NONE)
         case ast.For():
             inside = _gen_kill_all(node.body).read - stored_in(node.target)
-            return GenKill(
-                _read_by_condition(node) | inside | read_in(node.iter) | read_in(node.target), NONE
-            )
+            return GenKill(_read_by_condition(node) | inside | read_in(node.iter) | read_in(node.target), NONE)
         case ast.With():
             result = NONE.union(*(stored_in(item.optional_vars) for item in node.items))
             read = NONE.union(*(read_in(item.context_expr) for item in node.items))

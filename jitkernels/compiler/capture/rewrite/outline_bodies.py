@@ -17,14 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jitkernels.compiler.capture.rewrite import comprehensions
-from jitkernels.compiler.capture.rewrite.call_sites import (
-    CALLED,
-    PART,
-    Iterables,
-    call_of,
-    may_be_builtin,
-    of_flow,
-)
+from jitkernels.compiler.capture.rewrite.call_sites import CALLED, PART, Iterables, call_of, may_be_builtin, of_flow
 from jitkernels.compiler.capture.rewrite.comprehensions import FOLDS
 from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS, VALUE, none_of, without_jumps
 from jitkernels.compiler.capture.rewrite.liveness import STATE, note_states
@@ -53,9 +46,7 @@ class Expressions(ast.NodeTransformer):
             case ast.BoolOp(op=sign, values=values):
                 *others, condition = [self.test(value) for value in values]
                 for value in reversed(others):
-                    condition = call_of(
-                        "both" if isinstance(sign, ast.And) else "either", value, _thunk(condition)
-                    )
+                    condition = call_of("both" if isinstance(sign, ast.And) else "either", value, _thunk(condition))
                 return condition
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return call_of("not_", self.test(operand))
@@ -147,9 +138,7 @@ class Expressions(ast.NodeTransformer):
         inner, *others = copy.deepcopy(node.args)
         assert isinstance(inner, ast.ListComp | ast.GeneratorExp), "a fold"
         arguments = [self.along(inner.generators[0].iter), *map(self.visit, others)]
-        outlined = comprehensions.of_fold(
-            inner, self.calls.name(), fold, of_flow("UNSET"), of_flow("extreme")
-        )
+        outlined = comprehensions.of_fold(inner, self.calls.name(), fold, of_flow("UNSET"), of_flow("extreme"))
         call = ast.Call(self.calls.hoisted(outlined), arguments, [])
         return ast.Tuple([ast.Constant(fold), _thunk(call)], ast.Load())
 
@@ -161,9 +150,7 @@ class Expressions(ast.NodeTransformer):
 
 def _is_plain(node: ast.expr) -> bool:
     """Whether a comprehension assigns to its own variables only."""
-    return not any(
-        isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for part in ast.walk(node)
-    )
+    return not any(isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for part in ast.walk(node))
 
 
 class Calls:
@@ -253,11 +240,7 @@ class Calls:
                 if stops:
                     condition = ast.BoolOp(ast.And(), [none_of(stops), test])
                 return self._call(
-                    "while_",
-                    node,
-                    [_thunk(Expressions(self).test(condition))],
-                    [self._body(node.body, state)],
-                    state,
+                    "while_", node, [_thunk(Expressions(self).test(condition))], [self._body(node.body, state)], state
                 )
             case ast.For():
                 return self._for(node, used)
@@ -311,9 +294,7 @@ class Calls:
         condition: ast.expr = _thunk(Expressions(self).test(none_of(stops))) if stops else ast.Constant(None)
         return self._call("for_", node, [iterable, condition], [body], state)
 
-    def _body(
-        self, nodes: Sequence[ast.stmt], state: Sequence[str], parameters: Sequence[str] = ()
-    ) -> ast.FunctionDef:
+    def _body(self, nodes: Sequence[ast.stmt], state: Sequence[str], parameters: Sequence[str] = ()) -> ast.FunctionDef:
         """Outline statements as a function that shares the variables of a state."""
         statements = self.scope(nodes, {*state, *parameters})
         shared: list[ast.stmt] = [ast.Nonlocal(list(state))] if state else []
@@ -321,11 +302,7 @@ class Calls:
 
     def _function(self, body: list[ast.stmt], parameters: Sequence[str] = ()) -> ast.FunctionDef:
         arguments = ast.arguments(
-            posonlyargs=[],
-            args=[ast.arg(name) for name in parameters],
-            kwonlyargs=[],
-            kw_defaults=[],
-            defaults=[],
+            posonlyargs=[], args=[ast.arg(name) for name in parameters], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
         return ast.FunctionDef(self.name(), arguments, body or [ast.Pass()], [])
 

@@ -27,9 +27,7 @@ UNSUPPORTED_STATEMENTS = (
 """Statements that prevent the rewrite of their function, which is then traced as it runs."""
 
 
-def rewritten(
-    code: types.CodeType, aliases: Aliases = (), *, resolves: bool = False
-) -> types.CodeType | None:
+def rewritten(code: types.CodeType, aliases: Aliases = (), *, resolves: bool = False) -> types.CodeType | None:
     """The code for a trace; None where there is nothing to rewrite, or the source cannot be read or rewritten.
 
     `aliases`: names of the function with the Python builtins that they refer to, see `Calls`. `resolves`: whether
@@ -62,10 +60,7 @@ def _rewritten(code: types.CodeType, aliases: Aliases) -> tuple[types.CodeType |
         Desugar().visit(tree)
         unsupported = next((node for node in ast.walk(tree) if _is_refused(node)), None)
         if isinstance(unsupported, ast.stmt | ast.expr):
-            is_walrus, where = (
-                isinstance(unsupported, ast.NamedExpr),
-                f"{code.co_filename}:{unsupported.lineno}",
-            )
+            is_walrus, where = (isinstance(unsupported, ast.NamedExpr), f"{code.co_filename}:{unsupported.lineno}")
             word = ":=" if is_walrus else ast.unparse(unsupported).split()[0].rstrip(":")
             return None, f"{head}, because of `{word}`: move it into another function ({where})"
         guard(tree, ast.Name(FLOW, ast.Load()))
@@ -91,13 +86,8 @@ def _is_refused(node: ast.AST) -> bool:
 @cached_per_code
 def _has_control_flow(code: types.CodeType) -> bool:
     """Whether a function, or one inside it, has loops or branches."""
-    return any(
-        "JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)
-    ) or any(
-        map(
-            _has_control_flow,
-            (constant for constant in code.co_consts if isinstance(constant, types.CodeType)),
-        )
+    return any("JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)) or any(
+        map(_has_control_flow, (constant for constant in code.co_consts if isinstance(constant, types.CodeType)))
     )
 
 
@@ -127,9 +117,7 @@ def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> ty
 
 def _inside(code: types.CodeType, name: str) -> types.CodeType:
     return next(
-        constant
-        for constant in code.co_consts
-        if isinstance(constant, types.CodeType) and constant.co_name == name
+        constant for constant in code.co_consts if isinstance(constant, types.CodeType) and constant.co_name == name
     )
 
 
@@ -142,11 +130,7 @@ def _is_text_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
         return _is_same_code(_compiled(plain, code, *names), code)
 
     # Try the cheap cases first: parsing the whole file takes longest.
-    return (
-        is_with(())
-        or is_with(_imported("".join(linecache.getlines(code.co_filename))))
-        or is_with(code.co_names)
-    )
+    return is_with(()) or is_with(_imported("".join(linecache.getlines(code.co_filename)))) or is_with(code.co_names)
 
 
 @functools.lru_cache(maxsize=64)
@@ -172,8 +156,6 @@ def _is_same_code(code: types.CodeType, other: types.CodeType) -> bool:
     if (code.co_code, code.co_names, code.co_varnames) != (other.co_code, other.co_names, other.co_varnames):
         return False
     return len(code.co_consts) == len(other.co_consts) and all(
-        _is_same_code(a, b)
-        if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
-        else repr(a) == repr(b)
+        _is_same_code(a, b) if isinstance(a, types.CodeType) and isinstance(b, types.CodeType) else repr(a) == repr(b)
         for a, b in zip(code.co_consts, other.co_consts, strict=True)
     )

@@ -113,9 +113,7 @@ class Guards(ast.NodeTransformer):
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 first = self.visit(node.generators[0].iter)
                 node.generators[0].iter = ast.Constant(None)  # evaluated outside the comprehension's scope
-                self._inside(
-                    node, frozenset().union(*(stored_in(generator.target) for generator in node.generators))
-                )
+                self._inside(node, frozenset().union(*(stored_in(generator.target) for generator in node.generators)))
                 node.generators[0].iter = first
                 return node
             case ast.Name(id=name, ctx=ast.Load()) if hasattr(node, MAYBE_UNBOUND):

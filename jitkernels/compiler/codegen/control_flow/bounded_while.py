@@ -25,9 +25,7 @@ def moved(loop: Node) -> tuple[int, bool] | None:
     if loop.options["counts"]:
         return None
     invariants = {id(parameter) for parameter in condition.inputs[carried:]}
-    carried_positions = {
-        id(parameter): position for position, parameter in enumerate(condition.inputs[:carried])
-    }
+    carried_positions = {id(parameter): position for position, parameter in enumerate(condition.inputs[:carried])}
     for comparison, around in _conjuncts(condition.outputs[0], {}):
         if comparison.operation not in UP:
             continue
@@ -76,10 +74,7 @@ def _conjuncts(node: Node, around: Around) -> Iterator[tuple[Node, Around]]:
 def inside(branch: Node, name: str, around: Around) -> Around:
     """Map the parameters of one side of a branch to the operands that the branch captures."""
     region = branch.options[name]
-    return {
-        id(parameter): (outer, around)
-        for parameter, outer in zip(region.inputs, branch.inputs[1:], strict=True)
-    }
+    return {id(parameter): (outer, around) for parameter, outer in zip(region.inputs, branch.inputs[1:], strict=True)}
 
 
 def _steps_by_sign(loop: Node, node: Node, start: Node, around: Around, sign: int) -> bool:
@@ -96,8 +91,6 @@ def _steps_by_sign(loop: Node, node: Node, start: Node, around: Around, sign: in
     branch, index = node.inputs[0], node.options["index"]
     return all(
         (not around and early_exits.is_left(loop, branch, name))
-        or _steps_by_sign(
-            loop, branch.options[name].outputs[index], start, inside(branch, name, around), sign
-        )
+        or _steps_by_sign(loop, branch.options[name].outputs[index], start, inside(branch, name, around), sign)
         for name in ("yes", "no")
     )

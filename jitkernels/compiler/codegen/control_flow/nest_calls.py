@@ -40,12 +40,7 @@ class NestCalls(Elements):
         for node, taken in zip(program.graph.inputs, group.taken, strict=True):
             value = values[id(taken)]
             if isinstance(value, Place):
-                store_slot(
-                    program.words[id(node)],
-                    "ptr",
-                    value.pointer,
-                    moves=value.pointer not in invariant_pointers,
-                )
+                store_slot(program.words[id(node)], "ptr", value.pointer, moves=value.pointer not in invariant_pointers)
             else:
                 address = self.function.variable(memory_type(value.dtype))
                 store_slot(program.words[id(node)], "ptr", address)
@@ -82,8 +77,7 @@ class NestCalls(Elements):
             else:
                 values[id(result)] = self._loaded(self.numbers[id(node)], node.dtype)
         operand_values = {
-            id(node): values[id(captured)]
-            for node, captured in zip(group.graph.inputs, group.taken, strict=True)
+            id(node): values[id(captured)] for node, captured in zip(group.graph.inputs, group.taken, strict=True)
         }
         for (target, _), result in zip(group.graph.writes, group.given[outputs:], strict=True):
             # Also if the program dropped the write because nothing changes.

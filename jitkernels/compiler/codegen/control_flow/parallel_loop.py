@@ -52,9 +52,7 @@ def work(
     if not has_loops and not groups and not is_outermost:
         return None
     # Profile counters are not atomic, and a memory limit holds for one thread.
-    if any(
-        group.program.profile is not None or group.program.config.memory_limit is not None for group in groups
-    ):
+    if any(group.program.profile is not None or group.program.config.memory_limit is not None for group in groups):
         return None
     result = work_of(loop) * (SCALAR if has_loops and not groups else 1)
     if not isinstance(result, Extent) and result < 2 * WORK:
@@ -67,12 +65,7 @@ class ParallelLoop:
     """A parallel loop in the function of a region. `name`: the outlined function that runs a range of iterations."""
 
     def __init__(
-        self,
-        emitter: Elements,
-        operands: list[Any],
-        name: str,
-        groups: list[Group],
-        joined: Mapping[int, Joined],
+        self, emitter: Elements, operands: list[Any], name: str, groups: list[Group], joined: Mapping[int, Joined]
     ) -> None:
         self.emitter, self.name, self.joined = emitter, name, joined
         self.sizes = {word: size for group in groups for word, size in group.sizes.items()}
@@ -162,9 +155,7 @@ class ParallelLoop:
     def texts(self, body: str, *, polls_inside: bool) -> list[str]:
         """Return the outlined function with noalias parameters, and the entry that unpacks its argument block."""
         _, parameters = self.inside()
-        listed = ", ".join(
-            ["ptr noalias readonly %frame", "ptr %words", "i64 %first", "i64 %last", *parameters]
-        )
+        listed = ", ".join(["ptr noalias readonly %frame", "ptr %words", "i64 %first", "i64 %last", *parameters])
         loads, passed = [], []
         for i, kind in enumerate(self.kinds):
             loads.append(f"  %at{i} = getelementptr i64, ptr %words, i64 {FIRST + i}")

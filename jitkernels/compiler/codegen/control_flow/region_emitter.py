@@ -73,11 +73,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
                 f"  ret i64 {REFUSED}",
                 *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
                 *([f"short:\n  ret i64 {parallel_loop.SHORT}"] if self.shares else []),
-                *(
-                    [f"interrupted:\n  ret i64 {signal_polls.INTERRUPTED}"]
-                    if self.patience or self.shares
-                    else []
-                ),
+                *([f"interrupted:\n  ret i64 {signal_polls.INTERRUPTED}"] if self.patience or self.shares else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
                 *loads,
@@ -88,9 +84,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
 
     def _region(self, graph: Graph, arguments: Sequence[Any], known: Values | None = None) -> list[Any]:
         """Emit a region for the values of its parameters; return its outputs. `known`: values computed before."""
-        values: Values = {
-            id(parameter): value for parameter, value in zip(graph.inputs, arguments, strict=True)
-        }
+        values: Values = {id(parameter): value for parameter, value in zip(graph.inputs, arguments, strict=True)}
         values.update(known or {})
         checks = {id(check) for check in graph.checks}
         for nodes, group in self.flow.bodies[id(graph)].stages:
@@ -148,9 +142,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         self.depth -= 1
         return result
 
-    def _parallel_loop(
-        self, node: Node, operands: list[Any], work: Number, joined: Mapping[int, Joined]
-    ) -> list[Any]:
+    def _parallel_loop(self, node: Node, operands: list[Any], work: Number, joined: Mapping[int, Joined]) -> list[Any]:
         """Emit a loop whose iterations run on the thread pool."""
         name = f"{self.name}.part{len(self.parts)}"
         groups = parallel_loop.groups_of(node, self.flow.bodies)
@@ -196,11 +188,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         shift = 1 if counts else 0
         swapped = {i for i, place in targets_of(node).items() if place != i + shift}
         slots = [
-            self._variable(value)
-            if isinstance(value, Register)
-            else self._held(value)
-            if i in swapped
-            else ""
+            self._variable(value) if isinstance(value, Register) else self._held(value) if i in swapped else ""
             for i, value in enumerate(carried)
         ]
         counter = self._variable(given[0]) if counts else ""
@@ -242,9 +230,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
                 elif at:
                     self._set(at, one)
             if counts:
-                self._set(
-                    counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64")
-                )
+                self._set(counter, Register(self._new(f"add nsw i64 {now[0].text}, {given[2].text}"), "int64"))
 
         def emit_loop(end: str, reads: Sequence[Node]) -> None:
             before, block, inside, asks, after = (self.function.label() for _ in range(5))
@@ -305,8 +291,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         distance = self._new(f"sub i64 {last if is_up else begin}, {begin if is_up else last}")
         fits = self._new(f"icmp sge i64 {distance}, 0")
         inputs = {
-            id(parameter): value
-            for parameter, value in zip(node.options["body"].inputs[1:], operands[3:], strict=True)
+            id(parameter): value for parameter, value in zip(node.options["body"].inputs[1:], operands[3:], strict=True)
         }
         for one in indices:
             total = "0"
@@ -353,9 +338,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
                 source = output.inputs[0]
                 value = (results if source is branch else values[id(source)])[output.options["index"]]
             else:
-                value = (
-                    self._number(output) if output.operation in ("constant", "extent") else values[id(output)]
-                )
+                value = self._number(output) if output.operation in ("constant", "extent") else values[id(output)]
             if at and isinstance(value, Place):
                 self.block.lines.append(f"  store ptr {value.pointer}, ptr {at}")
             elif at:

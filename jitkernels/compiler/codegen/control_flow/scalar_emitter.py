@@ -103,10 +103,7 @@ class Elements:
         if condition.text == "false":
             return
         resume = self.function.label()
-        self.block.lines += [
-            f"  br i1 {condition.text}, label %{label}, label %{resume}, !prof !4",
-            f"{resume}:",
-        ]
+        self.block.lines += [f"  br i1 {condition.text}, label %{label}, label %{resume}, !prof !4", f"{resume}:"]
 
     def _bounded(self, node: Node, index: Register) -> Register:
         """Normalize a negative index, and bail out if it is out of bounds.
@@ -138,9 +135,7 @@ class Elements:
             if not same(stride, 1):
                 text = self._new(f"mul nsw i64 {text}, {self.function.extent(stride)}")
             total = self._new(f"add nsw i64 {total}, {text}") if total else text
-        return self._new(
-            f"getelementptr inbounds {memory_type(array.dtype)}, ptr {array.pointer}, i64 {total}"
-        )
+        return self._new(f"getelementptr inbounds {memory_type(array.dtype)}, ptr {array.pointer}, i64 {total}")
 
     def _variable(self, value: Register) -> str:
         """Return the address of an alloca that holds `value`."""

@@ -16,9 +16,7 @@ from jitkernels.compiler.transforms import index_set_splitting
 class SplitLoop(NestCalls):
     """Emits the parts of a split loop."""
 
-    def _parts(
-        self, node: Node, operands: list[Any], swapped: Collection[int]
-    ) -> list[tuple[str, Sequence[Node]]]:
+    def _parts(self, node: Node, operands: list[Any], swapped: Collection[int]) -> list[tuple[str, Sequence[Node]]]:
         """Return the end of each part of a split loop, and the loads to hoist out of that part."""
         split = index_set_splitting.of(node, swapped)
         if split is None:
@@ -33,9 +31,7 @@ class SplitLoop(NestCalls):
 
     def _min_or_max(self, sign: str, left: str, right: str) -> str:
         """Return the minimum (`sign` "slt") or maximum ("sgt") of two i64."""
-        return self._new(
-            f"select i1 {self._new(f'icmp {sign} i64 {left}, {right}')}, i64 {left}, i64 {right}"
-        )
+        return self._new(f"select i1 {self._new(f'icmp {sign} i64 {left}, {right}')}, i64 {left}, i64 {right}")
 
     def _read_before(self, node: Node, known: Values) -> Register:
         """Load an element of an array that no earlier iteration has changed."""

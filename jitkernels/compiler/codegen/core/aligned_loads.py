@@ -49,9 +49,7 @@ def shift(function: Function, block: Block, address: str, dtype: str) -> Misalig
     count = new(block, f"lshr exact i64 {offset}, {size.bit_length() - 1}")
     narrow = count if size == 8 else new(block, f"trunc i64 {count} to {lane}")
     inserted = new(block, f"insertelement {vector} poison, {lane} {narrow}, i64 0")
-    splat_count = new(
-        block, f"shufflevector {vector} {inserted}, {vector} poison, <{width} x i32> zeroinitializer"
-    )
+    splat_count = new(block, f"shufflevector {vector} {inserted}, {vector} poison, <{width} x i32> zeroinitializer")
     numbers = "<" + ", ".join(f"{lane} {number}" for number in range(width)) + ">"
     # Masks as integers: LLVM would repeat vector comparisons in each iteration.
     bits = new(block, f"trunc i64 {count} to i{width}")
@@ -69,10 +67,7 @@ def read(function: Function, block: Block, lanes: int, dtype: str, pointer: str,
     """Load `lanes` lanes, whole cache lines of them, from an address with the given misalignment."""
     kind, width = memory_type(dtype), LINE // NUMBERS[dtype].size
     vector, count, new = f"<{width} x {kind}>", lanes // width, function.new
-    masked, picked = (
-        f"llvm.masked.load.{suffix(kind, width)}.p0",
-        f"llvm.x86.avx512.vpermi2var.{PICKED[kind]}.512",
-    )
+    masked, picked = (f"llvm.masked.load.{suffix(kind, width)}.p0", f"llvm.x86.avx512.vpermi2var.{PICKED[kind]}.512")
     function.library.declare(masked, vector, ["ptr", f"<{width} x i1>", vector])
     numbers = f"<{width} x i{8 * NUMBERS[dtype].size}>"
     function.library.declare(picked, vector, [vector, numbers, vector])
@@ -94,9 +89,7 @@ def read(function: Function, block: Block, lanes: int, dtype: str, pointer: str,
     return concatenated(function, block, parts, width, kind)
 
 
-def load_rotating(
-    function: Function, block: Block, dtype: str, pointer: str, count: str, held: RotatingVector
-) -> None:
+def load_rotating(function: Function, block: Block, dtype: str, pointer: str, count: str, held: RotatingVector) -> None:
     """Load up to a vector of elements from `pointer` into an alloca, with zeros behind `count` elements."""
     kind, width, new = memory_type(dtype), held.width, function.new
     vector, masked = f"<{width} x {kind}>", f"llvm.masked.load.{suffix(kind, width)}.p0"
@@ -116,9 +109,7 @@ def following(function: Function, block: Block, dtype: str, held: RotatingVector
     vector, new = memory_type(dtype, held.width), function.new
     vector_value = new(block, f"load {vector}, ptr {held.slot}")
     order = ", ".join(f"i32 {(number + 1) % held.width}" for number in range(held.width))
-    rotated = new(
-        block, f"shufflevector {vector} {vector_value}, {vector} poison, <{held.width} x i32> <{order}>"
-    )
+    rotated = new(block, f"shufflevector {vector} {vector_value}, {vector} poison, <{held.width} x i32> <{order}>")
     block.lines.append(f"  store {vector} {rotated}, ptr {held.slot}")
     return new(block, f"extractelement {vector} {vector_value}, i64 0")
 
@@ -128,9 +119,7 @@ def concatenated(function: Function, block: Block, parts: list[str], width: int,
     while len(parts) > 1:
         vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))
         parts = [
-            function.new(
-                block, f"shufflevector {vector} {part}, {vector} {high}, <{2 * width} x i32> <{order}>"
-            )
+            function.new(block, f"shufflevector {vector} {part}, {vector} {high}, <{2 * width} x i32> <{order}>")
             for part, high in zip(parts[::2], parts[1::2], strict=True)
         ]
         width *= 2

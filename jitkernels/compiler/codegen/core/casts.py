@@ -36,9 +36,7 @@ def converted(function: Function, block: Block, value: Register, dtype: str) -> 
                 return converted(function, block, converted(function, block, value, "int64"), dtype)
             return converted(function, block, converted(function, block, value, "float32"), dtype)
         if dtype in ("uint32", "uint64"):
-            return _by(
-                float_to_int.uint32 if dtype == "uint32" else float_to_int.uint64, function, block, value
-            )
+            return _by(float_to_int.uint32 if dtype == "uint32" else float_to_int.uint64, function, block, value)
         # Casts to narrow integers keep the low bits of a wide one, as C compilers do on these machines.
         wide = "int32" if target.size < 4 else dtype
         found = step("fptosi", value, wide)
@@ -59,9 +57,7 @@ def converted(function: Function, block: Block, value: Register, dtype: str) -> 
 def _by(code: Callable[..., Any], function: Function, block: Block, value: Register) -> Register:
     """Call a function of the scalar library on a value."""
     symbol, result = function.library.called(code, (value.dtype,), value.lanes)
-    call = (
-        f"call {llvm_type(result, value.lanes)} {symbol}({llvm_type(value.dtype, value.lanes)} {value.text})"
-    )
+    call = f"call {llvm_type(result, value.lanes)} {symbol}({llvm_type(value.dtype, value.lanes)} {value.text})"
     result_text: str = function.new(block, call)
     return Register(result_text, result, value.lanes)
 
@@ -79,10 +75,7 @@ def broadcast(function: Function, block: Block, value: Register, lanes: int) -> 
         vector, repeats = llvm_type(value.dtype, value.lanes), lanes // value.lanes
         numbers = ", ".join(f"i32 {lane // repeats}" for lane in range(lanes))
         return Register(
-            function.new(
-                block,
-                f"shufflevector {vector} {value.text}, {vector} poison, <{lanes} x i32> <{numbers}>",
-            ),
+            function.new(block, f"shufflevector {vector} {value.text}, {vector} poison, <{lanes} x i32> <{numbers}>"),
             value.dtype,
             lanes,
         )

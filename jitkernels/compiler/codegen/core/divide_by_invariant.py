@@ -57,8 +57,7 @@ def multiply_by_reciprocal(
     kind = llvm_type(dtype, lanes)
     repeated = broadcast(function, home, divisor, lanes).text
     text = function.new(
-        block,
-        f"call {llvm_type(result, lanes)} {symbol}({kind} {floored}, {kind} {number.text}, {kind} {repeated})",
+        block, f"call {llvm_type(result, lanes)} {symbol}({kind} {floored}, {kind} {number.text}, {kind} {repeated})"
     )
     return Register(text, result, lanes)
 
@@ -112,9 +111,7 @@ def _reciprocal(function: Function, home: Block, divisor: Register) -> _Invarian
     return _InvariantDivisor(narrow(multiplier), (narrow(first), narrow(last)), Register(sign, dtype))
 
 
-def _quotient(
-    function: Function, block: Block, home: Block, number: Register, reciprocal: _InvariantDivisor
-) -> str:
+def _quotient(function: Function, block: Block, home: Block, number: Register, reciprocal: _InvariantDivisor) -> str:
     """Return the floor quotient."""
     dtype, lanes = number.dtype, number.lanes
     if not NUMBERS[dtype].is_signed:

@@ -50,9 +50,7 @@ def divides_sums(node: Node, materialized: Container[int]) -> bool:
     return False
 
 
-def quotient(
-    function: Function, block: Block, home: Block, numerator: Register, divisor: Register
-) -> Register:
+def quotient(function: Function, block: Block, home: Block, numerator: Register, divisor: Register) -> Register:
     """Divide `numerator` by `divisor`, which has fewer lanes and whose reciprocal is computed in block `home`."""
     dtype, lanes = numerator.dtype, numerator.lanes
     kind = llvm_type(dtype, lanes)

@@ -22,9 +22,7 @@ FUSED = " contract "
 PRODUCT = rf'@"(?:{basic.multiply.__name__}|{basic.square.__name__})\.[0-9a-f]+"'
 SYMBOL = re.compile(PRODUCT)
 RESULT = re.compile(rf"(%\S+) = call [^@]*{PRODUCT}")
-DIFFERENCE = re.compile(
-    rf'(@"{basic.subtract.__name__}\.[0-9a-f]+")\((?:<[^>]*>|\w+) (%\S+), (?:<[^>]*>|\w+) (%\S+)\)'
-)
+DIFFERENCE = re.compile(rf'(@"{basic.subtract.__name__}\.[0-9a-f]+")\((?:<[^>]*>|\w+) (%\S+), (?:<[^>]*>|\w+) (%\S+)\)')
 NUMBER = re.compile(r"\b0x([0-9A-F]{16})\b")
 LARGEST = 64
 """Exponents of powers of two that lead to neither overflow nor subnormal numbers."""

@@ -72,10 +72,7 @@ class Writer:
         if self.lanes == 1:
             return [f"  {name} = or i1 {mask}, false"]
         word = f"i{self.lanes}"
-        return [
-            f"  {name}.word = bitcast {self.mask} {mask} to {word}",
-            f"  {name} = icmp ne {word} {name}.word, 0",
-        ]
+        return [f"  {name}.word = bitcast {self.mask} {mask} to {word}", f"  {name} = icmp ne {word} {name}.word, 0"]
 
     def sized(self, name: str) -> list[str]:
         """The bits of a number and those of its magnitude, which order as integers; NaN is the largest."""
@@ -131,10 +128,7 @@ class Writer:
         return "\n".join(
             [
                 f"define private {self.result} @NAME({self.passed}) alwaysinline nounwind {{",
-                *(
-                    f"  {slot} = alloca {llvm_type(kind, count)}"
-                    for slot, kind in zip(slots, kinds, strict=True)
-                ),
+                *(f"  {slot} = alloca {llvm_type(kind, count)}" for slot, kind in zip(slots, kinds, strict=True)),
                 *self.odd(),
                 *self.any_of("%some", "%odd"),
                 "  br i1 %some, label %strange, label %usual, !prof !4",
@@ -186,19 +180,14 @@ class Writer:
         steps = []
         for half, order in ("fine", "{other}, {own}"), ("strange", "{own}, {other}"):
             for name in self.names:
-                values = order.format(
-                    own=f"{self.kind} {name}", other=f"{self.kind} {self.number(self.other)}"
-                )
+                values = order.format(own=f"{self.kind} {name}", other=f"{self.kind} {self.number(self.other)}")
                 steps += [
                     f"  {name}.{half} = select {self.mask} %odd, {values}",
                     f"  store {self.kind} {name}.{half}, ptr {name}.new",
                 ]
             argument_slots = ", ".join(f"ptr {name}.new" for name in self.names)
             steps += [f"  %before = call i32 {READ}()"] if half == "strange" else []
-            steps += [
-                f"  call void {apart}(ptr %r.new, {argument_slots})",
-                *self.loaded(f"%r.{half}", "%r.new"),
-            ]
+            steps += [f"  call void {apart}(ptr %r.new, {argument_slots})", *self.loaded(f"%r.{half}", "%r.new")]
         pointers = [
             f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"
             for name, kind in (
@@ -248,9 +237,7 @@ class Writer:
             known, finite = f"%known{number}", f"%finite{number}"
         pole, over, invalid = constant(NUMBERS["bool"], 0, self.lanes), "%over.all", "%invalid.all"
         if self.operation.startswith("logaddexp"):
-            known = constant(
-                NUMBERS["bool"], 1, self.lanes
-            )  # NumPy compares its arguments, which sets invalid for NaN
+            known = constant(NUMBERS["bool"], 1, self.lanes)  # NumPy compares its arguments, which sets invalid for NaN
         lines.append(f"  %invalid.all = and {mask} %s.nan, {known}")
         lines.append(f"  %over.all = and {mask} %s.infinite, {finite}")
         if self.operation == "arctanh":

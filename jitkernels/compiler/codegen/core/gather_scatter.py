@@ -45,12 +45,7 @@ def gathered(
 
 
 def scattered(
-    memory: Memory,
-    block: Block,
-    array: Array,
-    access_map: IndexMap,
-    indices: Sequence[Index],
-    value: Register,
+    memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter a value to an access map plus indices; of lanes that hit one element, the last one wins."""
     offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
@@ -65,12 +60,7 @@ def scattered(
 
 
 def scatter_added(
-    memory: Memory,
-    block: Block,
-    array: Array,
-    access_map: IndexMap,
-    indices: Sequence[Index],
-    value: Register,
+    memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter-add a value at an access map plus indices, one lane after another where lanes may collide."""
     offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
@@ -99,9 +89,7 @@ def scatter_added(
         nothing, on = constant(NUMBERS[array.dtype], -0.0), f"<{lanes} x i1> {mask}"
         text = function.new(block, f"select {on}, {vector} {values.text}, {vector} splat ({kind} {nothing})")
         values = Register(text, array.dtype, lanes)
-        distances = function.new(
-            block, f"select {on}, {offset_vector} {distances}, {offset_vector} zeroinitializer"
-        )
+        distances = function.new(block, f"select {on}, {offset_vector} {distances}, {offset_vector} zeroinitializer")
     for lane in range(lanes):
         own = function.new(block, f"extractelement {vector} {values.text}, i64 {lane}")
         distance = function.new(block, f"extractelement {offset_vector} {distances}, i64 {lane}")

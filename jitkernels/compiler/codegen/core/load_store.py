@@ -8,14 +8,7 @@ from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.casts import broadcast
-from jitkernels.compiler.codegen.core.ir_builder import (
-    Block,
-    Function,
-    Register,
-    llvm_type,
-    memory_type,
-    suffix,
-)
+from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type, memory_type, suffix
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.static_dim_policy import WIDEST
@@ -38,9 +31,7 @@ class Memory:
 
     def lane_block(self, block: Block) -> Block | None:
         """The block of the lane loop, if it is this one or an enclosing one."""
-        return next(
-            (one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None
-        )
+        return next((one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None)
 
     def lanes(self, block: Block) -> int:
         """The number of lanes of a block."""
@@ -51,9 +42,7 @@ class Memory:
         lane_block = self.lane_block(block)
         return lane_block.mask if lane_block is not None else ""
 
-    def coefficients(
-        self, strides: tuple[Number, ...], access_map: IndexMap
-    ) -> tuple[Number, dict[int, Number]]:
+    def coefficients(self, strides: tuple[Number, ...], access_map: IndexMap) -> tuple[Number, dict[int, Number]]:
         """Split the offset of an access map in an array into a constant, and a coefficient of each loop."""
         constant: Number = 0
         steps: dict[int, Number] = {}
@@ -101,9 +90,7 @@ class Memory:
 
     def _moved(self, block: Block, key: Any, kind: str, pointer: str, distance: str) -> str:
         if key not in block.known:
-            block.known[key] = self.function.new(
-                block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}"
-            )
+            block.known[key] = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
         text: str = block.known[key]
         return text
 
@@ -165,9 +152,7 @@ class Memory:
         """Reverse the lanes of a vector."""
         order = ", ".join(f"i32 {lane}" for lane in reversed(range(lanes)))
         vector = f"<{lanes} x {kind}>"
-        return self.function.new(
-            block, f"shufflevector {vector} {text}, {vector} poison, <{lanes} x i32> <{order}>"
-        )
+        return self.function.new(block, f"shufflevector {vector} {text}, {vector} poison, <{lanes} x i32> <{order}>")
 
     def _masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
         """Load the active lanes of a vector; `first`: the address of the first lane, which is active."""
@@ -178,16 +163,12 @@ class Memory:
         arguments = f"ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off_value}"
         return self.function.new(block, f"call {vector} @{name}({arguments})")
 
-    def _strided_load(
-        self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str
-    ) -> str:
+    def _strided_load(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
         """Load with a small constant stride, vector by vector: LLVM finds no good code for more at once."""
         most = LINE // NUMBERS[dtype].size
         kind, parts = memory_type(dtype), []
         if stride < 0:
-            last = self.function.new(
-                block, f"getelementptr {kind}, ptr {pointer}, i64 {(lanes - 1) * stride}"
-            )
+            last = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {(lanes - 1) * stride}")
             active = self._reversed(block, lanes, "i1", mask) if mask else ""
             result = self._strided_load(block, lanes, dtype, last, -stride, active)
             return self._reversed(block, lanes, kind, result)
@@ -205,9 +186,7 @@ class Memory:
         kind, numbers = f"<{lanes} x i1>", f"<{len(positions)} x i32> <{order}>"
         return self.function.new(block, f"shufflevector {kind} {mask}, {kind} zeroinitializer, {numbers}")
 
-    def _shuffled_strided(
-        self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str
-    ) -> str:
+    def _shuffled_strided(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
         """Load every `stride`-th element: whole vectors, masked behind the last element, shuffled together."""
         function, size, kind = self.function, NUMBERS[dtype].size, memory_type(dtype)
         vector = memory_type(dtype, lanes)
@@ -224,8 +203,7 @@ class Memory:
                 active = self._expanded_mask(block, mask, lanes, positions, stride) or f"<{on}>"
                 piece = function.new(
                     block,
-                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> {active},"
-                    f" {vector} zeroinitializer)",
+                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> {active}, {vector} zeroinitializer)",
                 )
             numbers = []
             for lane in range(lanes):
@@ -284,9 +262,7 @@ class Memory:
         if dtype != "bool":
             return Register(text, dtype, lanes)
         zero = "zeroinitializer" if lanes > 1 else "0"
-        return Register(
-            self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes
-        )
+        return Register(self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes)
 
     def store(self, block: Block, array: Array, access_map: IndexMap, value: Register) -> None:
         """Store a value at an access map, or the active lanes."""
@@ -301,9 +277,7 @@ class Memory:
         if value.lanes != lanes:
             text = broadcast(function, block, value, lanes).text
         if array.dtype == "bool":
-            text = function.new(
-                block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}"
-            )
+            text = function.new(block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}")
         kind = memory_type(array.dtype, lanes)
         if lanes == 1:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
@@ -340,13 +314,10 @@ class Memory:
         name = f"llvm.masked.store.{suffix(memory_type(dtype), lanes)}.p0"
         self.function.library.declare(name, "void", [kind, "ptr", f"<{lanes} x i1>"])
         block.lines.append(
-            f"  call void @{name}({kind} {text}, ptr align {NUMBERS[dtype].size} {pointer},"
-            f" <{lanes} x i1> {mask})"
+            f"  call void @{name}({kind} {text}, ptr align {NUMBERS[dtype].size} {pointer}, <{lanes} x i1> {mask})"
         )
 
-    def _strided_store(
-        self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int
-    ) -> None:
+    def _strided_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int) -> None:
         """Store with a small constant stride: whole vectors, with the elements between masked off."""
         new, kind, vector = self.function.new, memory_type(dtype), memory_type(dtype, lanes)
         width = min(LINE // NUMBERS[dtype].size, lanes)
@@ -359,15 +330,11 @@ class Memory:
             mask = self._expanded_mask(block, self.mask(block), lanes, positions, stride) or f"<{on}>"
             self._masked_store(block, width, dtype, part, at, mask)
 
-    def scattered(
-        self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int
-    ) -> None:
+    def scattered(self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int) -> None:
         """Scatter the active lanes at distances from an address."""
         text = broadcast(self.function, block, value, lanes).text
         if dtype == "bool":
-            text = self.function.new(
-                block, f"zext {llvm_type(dtype, lanes)} {text} to {memory_type(dtype, lanes)}"
-            )
+            text = self.function.new(block, f"zext {llvm_type(dtype, lanes)} {text} to {memory_type(dtype, lanes)}")
         pointers = self._pointers(block, lanes, dtype, pointer, distances)
         kind = memory_type(dtype, lanes)
         name = f"llvm.masked.scatter.{suffix(memory_type(dtype), lanes)}.v{lanes}p0"
@@ -384,9 +351,7 @@ class Memory:
         """
         kind, size = NUMBERS[dtype], NUMBERS[dtype].size
         if not self.keeps_fp_flags_exact:
-            return (
-                f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
-            )
+            return f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
         new, vector = self.function.new, memory_type(dtype, lanes)
         first = new(block, f"load {kind.memory}, ptr {pointer}, align {size}")
         one = new(block, f"insertelement {vector} poison, {kind.memory} {first}, i64 0")

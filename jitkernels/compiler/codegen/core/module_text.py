@@ -94,11 +94,7 @@ def fused(
     unrolls: bool = True,
 ) -> Fused:
     """Make a source of LLVM IR."""
-    names = (
-        ("all", "passes", *(() if unrolls else ("but", "unrolling")))
-        if is_whole
-        else llvm_passes.INLINING_PASSES
-    )
+    names = ("all", "passes", *(() if unrolls else ("but", "unrolling"))) if is_whole else llvm_passes.INLINING_PASSES
     whole = f"{llvm_passes.recipe(names, vector_bytes, level)}{text}"
     return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole, unrolls)
 
@@ -155,8 +151,7 @@ def segment_text(
         else:
             extent, work = function.extent(call.extent), function.extent(call.work)
             status = function.new(
-                block,
-                f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})",
+                block, f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})"
             )
         if call.clock:
             block.lines.append(call.clock.stop(start_ticks))
@@ -173,18 +168,14 @@ def segment_text(
     if any(call.checks for call in calls):
         bailout_block = f"\nrefused:\n  ret i64 {REFUSED}"
     body = "\n".join([*function.memory, *block.lines])
-    entry = (
-        f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{bailout_block}\n}}"
-    )
+    entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{bailout_block}\n}}"
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
     own = [*[text for text in nests if _is_inlined(text)], *flows, *together, entry]
     nests = [text for text in nests if not _is_inlined(text)]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, (*nests, *flows))) > MANY:
-        shown = [
-            text.replace("define internal ", "define ") for text in outline_identical_nests.shared(nests)
-        ]
+        shown = [text.replace("define internal ", "define ") for text in outline_identical_nests.shared(nests)]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
         return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
     texts = [*sharing, *nests, *own]
@@ -198,19 +189,10 @@ def _require_built(function: Function, check: External, sizes: Sequence[Number])
     kinds = entry_points.types_of(check.arguments)
     block = function.block
     arguments = [*map(function.extent, sizes)]
-    passed = [
-        "ptr null" if kind.startswith("ptr") else f"i64 {arguments.pop(0) if arguments else 0}"
-        for kind in kinds
-    ]
-    function.library.declare(
-        check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds]
-    )
+    passed = ["ptr null" if kind.startswith("ptr") else f"i64 {arguments.pop(0) if arguments else 0}" for kind in kinds]
+    function.library.declare(check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds])
     status = function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})")
-    is_ok, onwards, missing = (
-        function.new(block, f"icmp eq i64 {status}, 0"),
-        function.label(),
-        function.label(),
-    )
+    is_ok, onwards, missing = (function.new(block, f"icmp eq i64 {status}, 0"), function.label(), function.label())
     block.lines += [f"  br i1 {is_ok}, label %{onwards}, label %{missing}, !prof !7"]
     block.lines += [f"{missing}:", f"  ret i64 {status}", f"{onwards}:"]
 

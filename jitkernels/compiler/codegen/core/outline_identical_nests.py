@@ -9,9 +9,7 @@ from collections.abc import Sequence
 LEAST = 50
 """The least lines of a nest for which a thunk with a table of frame words compiles faster."""
 _PLACE = re.compile(r"^  (%\S+) = getelementptr i64, ptr %frame, i64 (\d+)$", re.MULTILINE)
-_HEAD = re.compile(
-    r"define internal i64 @(\S+)\((ptr [^,]*%(\S+), i64 %begin, i64 %end)\) noinline nounwind \{\n"
-)
+_HEAD = re.compile(r"define internal i64 @(\S+)\((ptr [^,]*%(\S+), i64 %begin, i64 %end)\) noinline nounwind \{\n")
 _FUNCTIONS = re.compile(r"\n(?=define )")
 _LABEL = re.compile(r"^\S+:$", re.MULTILINE)
 

@@ -95,11 +95,7 @@ def _disjoint_stride(emitter: Emitter, array: Array, access_map: IndexMap) -> Nu
     """The elements per iteration of the parallel loop, if iterations access adjacent disjoint ranges; else None."""
     first, steps = emitter.values.coefficients(array.strides, access_map)
     stride = steps.pop(emitter.range_loop, None) if emitter.range_loop is not None else None
-    if (
-        stride is None
-        or not same(first + array.first, 0)
-        or any(step not in emitter.extents for step in steps)
-    ):
+    if stride is None or not same(first + array.first, 0) or any(step not in emitter.extents for step in steps):
         return None
     last_offset = sum((step * (emitter.extents[loop] - 1) for loop, step in steps.items()), 0)
     return stride if same(stride, last_offset + 1) else None
@@ -115,12 +111,7 @@ def phases_of(calls: Sequence[Call], overlap: Overlap) -> list[Phase]:
         if (
             last is not None
             and same(last.calls[0].steps, call.steps)
-            and (
-                all(
-                    phase is last and _is_iteration_local(earlier, call, overlap)
-                    for phase, earlier in dependences
-                )
-            )
+            and (all(phase is last and _is_iteration_local(earlier, call, overlap) for phase, earlier in dependences))
         ):
             last.calls.append(call)
         else:

@@ -6,9 +6,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Registe
 from jitkernels.compiler.ir.ops import OPERATIONS
 
 
-def applied(
-    function: Function, block: Block, operation: str, registers: list[Register], dtype: str
-) -> Register:
+def applied(function: Function, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
     """Emit an elementwise operation. Half-precision operands are computed in single precision, as NumPy does."""
     scalar = OPERATIONS[operation].scalar
     assert scalar is not None, "elementwise"

@@ -164,17 +164,11 @@ class Accumulator:
             function, kind = self.values.function, llvm_type(left.dtype, left.lanes)
             name = f"llvm.{self.kind}imum.{suffix(llvm_type(left.dtype), left.lanes)}"
             function.library.declare(name, kind, [kind, kind])
-            text = function.new(
-                block, f"call {flags} {kind} @{name}({kind} {left.text}, {kind} {right.text})"
-            )
+            text = function.new(block, f"call {flags} {kind} @{name}({kind} {left.text}, {kind} {right.text})")
             return Register(text, left.dtype, left.lanes)
-        name = {
-            "sum": "add",
-            "prod": "multiply",
-            "min": "minimum",
-            "max": "maximum",
-            "any": "logical_or",
-        }.get(self.kind, "logical_and")
+        name = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum", "any": "logical_or"}.get(
+            self.kind, "logical_and"
+        )
         return applied(self.values.function, block, name, [left, right], self.inner)
 
     def _further(self, block: Block, value: str, old: str) -> str:
@@ -215,9 +209,7 @@ class Accumulator:
         rows = lanes if self.is_row else 1
         width, value = self.lanes, Register(self._whole(block), self.inner, self.lanes)
         counts = self.index_dtype
-        index = (
-            function.new(block, f"load {llvm_type(counts, width)}, ptr {self.index}") if self.is_index else ""
-        )
+        index = function.new(block, f"load {llvm_type(counts, width)}, ptr {self.index}") if self.is_index else ""
         # Test for NaN once, where vectors become scalars.
         nan_apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
         all_lanes = value
@@ -263,9 +255,7 @@ class Accumulator:
         function, lanes = self.values.function, other.lanes
         kind, number, bit = (llvm_type(one, lanes) for one in (self.inner, "int64", "bool"))
         if self.index_dtype != other.index_dtype:
-            none = function.new(
-                block, f"icmp eq {llvm_type(self.index_dtype, lanes)} {index}, {self._last(lanes)}"
-            )
+            none = function.new(block, f"icmp eq {llvm_type(self.index_dtype, lanes)} {index}, {self._last(lanes)}")
             number_ = converted(function, block, Register(index, self.index_dtype, lanes), "int64")
             start = broadcast(function, block, Register(self.first, "int64"), lanes).text
             index = function.new(block, f"add nsw {number} {number_.text}, {start}")
@@ -323,9 +313,7 @@ class Accumulator:
         total, lost = self._load(block, self.total), self._load(block, self.compensation)
         some = function.new(block, f"fcmp one {kind} {lost}, {self._first()}")
         exact = function.new(block, f"fadd {kind} {total}, {lost}")
-        sum_ = function.new(
-            block, f"select {llvm_type('bool', self.lanes)} {some}, {kind} {exact}, {kind} {total}"
-        )
+        sum_ = function.new(block, f"select {llvm_type('bool', self.lanes)} {some}, {kind} {exact}, {kind} {total}")
         return function.new(block, f"fadd {kind} {last}, {sum_}")
 
     @property

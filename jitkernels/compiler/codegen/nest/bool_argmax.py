@@ -31,15 +31,10 @@ class BoolArgmax(Accumulator):
         inside = Block(block, -1)
         first = new(inside, f"extractelement <{self.lanes} x {kind}> {index}, i64 0")
         lane = Register(self._lowest(inside, matches, 1), "int32")
-        first_index = new(
-            inside, f"add {kind} {first}, {converted(function, inside, lane, self.index_dtype).text}"
-        )
+        first_index = new(inside, f"add {kind} {first}, {converted(function, inside, lane, self.index_dtype).text}")
         self._note_first(inside, first_index)
         match_label, after = function.label(), function.label()
-        block.lines += [
-            f"  br i1 {has_match}, label %{match_label}, label %{after}, !prof !8",
-            f"{match_label}:",
-        ]
+        block.lines += [f"  br i1 {has_match}, label %{match_label}, label %{after}, !prof !8", f"{match_label}:"]
         block.lines += [*inside.lines, f"  br label %{after}", f"{after}:"]
 
     def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:  # noqa: ARG002
@@ -70,9 +65,7 @@ class BoolArgmax(Accumulator):
         widened = converted(function, block, Register(index, self.index_dtype), other.index_dtype).text
         kind = llvm_type(other.index_dtype)
         absolute = function.new(block, f"add {kind} {widened}, {self.first}")
-        other._note_first(
-            block, function.new(block, f"select i1 {none}, {kind} {other._last(1)}, {kind} {absolute}")
-        )
+        other._note_first(block, function.new(block, f"select i1 {none}, {kind} {other._last(1)}, {kind} {absolute}"))
 
     def decided(self, block: Block) -> str:
         kind = llvm_type(self.index_dtype)

@@ -38,9 +38,7 @@ class Steps:
         return function.new(block, f"select i1 {is_less}, i64 {ahead}, i64 {end}")
 
 
-def whole_steps(
-    writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, deciding: Sequence[Accumulator]
-) -> None:
+def whole_steps(writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, deciding: Sequence[Accumulator]) -> None:
     """Emit the full vectors of a row; stop behind a chunk after which all `deciding` accumulators are decided."""
     begin, end = steps.limits
     for one, _ in pairs:
@@ -88,11 +86,7 @@ def whole_steps(
 
 
 def combine_parts(
-    writer: LoopWriter,
-    block: Block,
-    accumulators: Sequence[Accumulator],
-    limits: tuple[str, str],
-    length: int,
+    writer: LoopWriter, block: Block, accumulators: Sequence[Accumulator], limits: tuple[str, str], length: int
 ) -> None:
     """Begin another part of all sums, and another group after every `PARTS` parts.
 

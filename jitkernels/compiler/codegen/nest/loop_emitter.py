@@ -37,13 +37,7 @@ class LoopWriter(SerpentineOrder):
         self.in_lanes(block, loop, (begin, end), narrow, wide, body)
 
     def in_lanes(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str],
-        narrow: int,
-        wide: int,
-        body: Callable[[Block], None],
+        self, block: Block, loop: int, limits: tuple[str, str], narrow: int, wide: int, body: Callable[[Block], None]
     ) -> None:
         """Emit the lane loop: `wide` lanes per iteration, and the remainder by vectors of `narrow` lanes, masked."""
         begin, end = limits
@@ -151,11 +145,7 @@ class LoopWriter(SerpentineOrder):
         """Emit lines under a condition."""
         weights = ", !prof !4" if unlikely else ""
         then_label, after = self.function.label(), self.function.label()
-        block.lines += [
-            f"  br i1 {condition}, label %{then_label}, label %{after}{weights}",
-            f"{then_label}:",
-            *lines,
-        ]
+        block.lines += [f"  br i1 {condition}, label %{then_label}, label %{after}{weights}", f"{then_label}:", *lines]
         block.lines += [f"  br label %{after}", f"{after}:"]
 
     def counted(
@@ -227,9 +217,7 @@ class LoopWriter(SerpentineOrder):
             count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.lane_loop])}")
         is_large = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
         for other in others:
-            distance = new(
-                block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}"
-            )
+            distance = new(block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}")
             misalignment = new(block, f"and i64 {distance}, {LINE - 1}")
             is_large = new(block, f"and i1 {is_large}, {new(block, f'icmp eq i64 {misalignment}, 0')}")
         for streamed_array, word in product(self.streamed, sorted(self.read_words)):
@@ -254,17 +242,13 @@ class LoopWriter(SerpentineOrder):
         self._where(block, self.are_many, inside.lines, unlikely=True)
         return new(block, f"load i64, ptr {reached}")
 
-    def _line_of_row(
-        self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block], None]
-    ) -> str:
+    def _line_of_row(self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block], None]) -> str:
         """Return the same for a row, whose elements before the boundary are computed here."""
         (target,) = [target for target in self.targets if target.reduction is None]
         array = self.streamed[0]
         assert self.lane_loop is not None, "asked"
         _, pointer, _ = self.values.address(block, array, target.place)
-        line = self._line_from(
-            block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits
-        )
+        line = self._line_from(block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits)
         line = self.function.new(block, f"select i1 {self.are_many}, i64 {line}, i64 {limits[0]}")
         self.counted(block, self.lane_loop, limits[0], line, lanes, lanes, body, masked=lanes > 1)
         return line

@@ -60,19 +60,13 @@ class Loops(Targets):
         results: list[dict[int, Number]] = []
         for target in self.targets:
             if target.array is not None:
-                results.append(
-                    self.values.coefficients(target.array.strides, target.where or target.place)[1]
-                )
+                results.append(self.values.coefficients(target.array.strides, target.where or target.place)[1])
             for node, index_map in self.values.needed(target.node, target.place):
                 if id(node) in self.values.arrays:
-                    results.append(
-                        self.values.coefficients(self.values.arrays[id(node)].strides, index_map)[1]
-                    )
+                    results.append(self.values.coefficients(self.values.arrays[id(node)].strides, index_map)[1])
                 elif node.operation == "gather":
                     array = self.values.indexed(node)
-                    results.append(
-                        self.values.coefficients(array.strides, self.inside(node, 0, index_map))[1]
-                    )
+                    results.append(self.values.coefficients(array.strides, self.inside(node, 0, index_map))[1])
                 elif node.operation == "iota":
                     results.append(dict(index_map[node.options["axis"]][1]))
                 elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):
@@ -105,9 +99,7 @@ class Loops(Targets):
                 if loop in self.directions:
                     self.directions[loop] *= -1
                 for target in self.targets:
-                    target.place, target.where = (
-                        self._reversed(where, loop) for where in (target.place, target.where)
-                    )
+                    target.place, target.where = (self._reversed(where, loop) for where in (target.place, target.where))
         return reversed_any
 
     def _reversed(self, access_map: IndexMap, loop: int) -> IndexMap:
@@ -126,9 +118,7 @@ class Loops(Targets):
             single = [loop for loop in group if same(self.extents[loop], 1) and not self._is_reduced(loop)]
             group[:] = [loop for loop in group if loop not in single]
             self.dropped |= frozenset(single)
-        own = {
-            target.loops for target in self.targets if target.loops and target.loops[0] >= access_map.INNER
-        }
+        own = {target.loops for target in self.targets if target.loops and target.loops[0] >= access_map.INNER}
         for group in (self.rows, self.columns, *map(list, sorted(own))):
             inner = group[-1] if group else 0
             for outer in reversed(group[:-1]):
@@ -259,9 +249,7 @@ class Loops(Targets):
         array = roots[0].array
         assert array is not None, "asked"
         length = symbolic_dims.value_of(self.extents[column]) * NUMBERS[array.dtype].size
-        is_large = (
-            length >= LONG and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
-        )
+        is_large = length >= LONG and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
         is_forced = self.variant.stream == 1  # whatever sizes were traced
         return [array] if (is_forced or is_large) and array.word not in self.read_words else []
 
@@ -307,9 +295,7 @@ class Loops(Targets):
             nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.place)]
             nodes += [one.reduction[0] for one in inner if one.reduction]
         # Scalars fill no vector, nor do indices.
-        fills = [
-            node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)
-        ]
+        fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]
         return max([NUMBERS[node.dtype].size for node in fills], default=1)
 
     def _is_one_index(self, node: Node) -> bool:
@@ -333,9 +319,7 @@ class Loops(Targets):
 
     def _inner_order(self, loops: tuple[int, ...]) -> list[int]:
         order = [*self.rows, *self.columns]
-        return sorted(
-            loops, key=lambda loop: (loop == self.lane_loop, order.index(loop) if loop in order else loop)
-        )
+        return sorted(loops, key=lambda loop: (loop == self.lane_loop, order.index(loop) if loop in order else loop))
 
 
 def least_steps(extent: Number) -> int:

@@ -32,14 +32,10 @@ class NarrowArgmax(Accumulator):
         kind, new = llvm_type("int32", lanes), function.new
         steps = new(block, f"load {counts}, ptr {self.index}")
         none = new(block, f"icmp eq {counts} {steps}, {self._last()}")
-        first = new(
-            block, f"mul {kind} {new(block, f'zext {counts} {steps} to {kind}')}, splat (i32 {lanes})"
-        )
+        first = new(block, f"mul {kind} {new(block, f'zext {counts} {steps} to {kind}')}, splat (i32 {lanes})")
         numbers = ", ".join(f"i32 {lane}" for lane in range(lanes))
         index = new(block, f"add {kind} {first}, <{numbers}>")
-        index = new(
-            block, f"select {llvm_type('bool', lanes)} {none}, {kind} {with_indices._last()}, {kind} {index}"
-        )
+        index = new(block, f"select {llvm_type('bool', lanes)} {none}, {kind} {with_indices._last()}, {kind} {index}")
         block.lines.append(f"  store {kind} {index}, ptr {with_indices.index}")
         with_indices._store(block, with_indices.part, self._load(block, self.part))
         with_indices.give(block, other)

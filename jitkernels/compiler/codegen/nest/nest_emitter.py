@@ -132,9 +132,7 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
         result = {}
         assert self.lane_loop is not None, "asked"
         for target in self.targets:
-            for node, access_map in (
-                self.values.needed(target.node, target.place) if target.phase == 1 else ()
-            ):
+            for node, access_map in self.values.needed(target.node, target.place) if target.phase == 1 else ():
                 array = self.values.arrays.get(id(node))
                 if array is not None:
                     _, steps = self.values.coefficients(array.strides, access_map)
@@ -236,17 +234,13 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
         finds = any(self._accumulator(target, 1).is_index for target in reductions)
         return finds or most is None or most > ADDS
 
-    def _inner(
-        self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[Target]
-    ) -> None:
+    def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[Target]) -> None:
         """Emit nested loops of columns, the lane loop last."""
         loop, *others = loops
         begin, end = self._limits(loop)
         narrow, wide = self.lanes()
         if others:
-            self.counted(
-                block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step, targets)
-            )
+            self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step, targets))
         elif loop != self.lane_loop:
             self._in_parts(
                 block, (begin, end), 1,

@@ -33,11 +33,7 @@ class RowGroup(Values):
 
     def __post_init__(self) -> None:
         self.alone = Values(
-            self.function,
-            self.lane_loop,
-            self.arrays,
-            self.inside,
-            keeps_fp_flags_exact=self.keeps_fp_flags_exact,
+            self.function, self.lane_loop, self.arrays, self.inside, keeps_fp_flags_exact=self.keeps_fp_flags_exact
         )
 
     def begin(self, block: Block, numbers: list[str]) -> None:
@@ -47,9 +43,7 @@ class RowGroup(Values):
 
     def at(self, block: Block, column: str, masks: tuple[str, str]) -> None:
         """Begin the columns from `column` on; `masks`: those of one row and of all rows, "" if all lanes are active."""
-        self.whole = Block(
-            self.row, self.lane_loop, column, self.rows * self.columns, masks[1], lines=block.lines
-        )
+        self.whole = Block(self.row, self.lane_loop, column, self.rows * self.columns, masks[1], lines=block.lines)
         self.single = [
             (row, Block(row, self.lane_loop, column, self.columns, masks[0], lines=block.lines))
             for row in self.alone_rows
@@ -94,8 +88,7 @@ class RowGroup(Values):
         while len(parts) > 1:
             numbers = [*range(2 * parts[0].lanes)]
             parts = [
-                self._shuffled(block, part, other, numbers)
-                for part, other in zip(parts[::2], parts[1::2], strict=True)
+                self._shuffled(block, part, other, numbers) for part, other in zip(parts[::2], parts[1::2], strict=True)
             ]
         return parts[0]
 
@@ -113,8 +106,7 @@ class RowGroup(Values):
             return left
         vector, order = llvm_type(left.dtype, left.lanes), ", ".join(f"i32 {number}" for number in numbers)
         text = self.function.new(
-            block,
-            f"shufflevector {vector} {left.text}, {vector} {right.text}, <{len(numbers)} x i32> <{order}>",
+            block, f"shufflevector {vector} {left.text}, {vector} {right.text}, <{len(numbers)} x i32> <{order}>"
         )
         return Register(text, left.dtype, len(numbers))
 

@@ -32,9 +32,7 @@ def serves(emitter: Emitter) -> bool:
     results = [target for target in emitter.targets if target.loops]
     sizes = [symbolic_dims.product(emitter.extents[loop] for loop in target.loops) for target in results]
     is_large = any(isinstance(size, Extent) or size >= 2 * least_block(emitter) for size in sizes)
-    return (
-        is_large and not emitter.order and not emitter.scanned and all(result.reduction for result in results)
-    )
+    return is_large and not emitter.order and not emitter.scanned and all(result.reduction for result in results)
 
 
 class BlockwiseEmitter(Emitter):
@@ -52,9 +50,7 @@ class BlockwiseEmitter(Emitter):
         part.begin(self)
         accumulators = self._begun(block, targets, 1, is_long=True)
         slots = [slot for accumulator in accumulators for slot in _slots(accumulator)]
-        self.parts.append(
-            part.part_text(loops, [self.targets.index(target) for target in targets], len(slots))
-        )
+        self.parts.append(part.part_text(loops, [self.targets.index(target) for target in targets], len(slots)))
 
         context = function.variable(f"[{EARLIER + len(self.values.reduced)} x i64]")
         partials = function.variable(f"[{MOST_BLOCKS * len(slots)} x i64]")
@@ -155,9 +151,7 @@ class Part(BlockwiseEmitter):
             if all(accumulator.decides for accumulator in self.accumulators):
                 all_done = new(inside, f"or i1 {done}, {all_decided(inside, self.accumulators)}")
                 inside.lines.append(f"  store i1 {all_done}, ptr {decided}")
-            results = [
-                register for accumulator in self.accumulators for register in accumulator.partial(inside)
-            ]
+            results = [register for accumulator in self.accumulators for register in accumulator.partial(inside)]
             for number, register in enumerate(results):
                 _store(function, inside, register, _word(function, inside, at, number))
 

@@ -79,9 +79,7 @@ class Targets:
         inside = {id(store.cone.root) for store in nest.stores}
         outside = {key: array for key, array in self.arrays.items() if key not in inside}
         keeps_fp_flags_exact = self.variant.keeps_fp_flags_exact
-        self.values = Values(
-            self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact
-        )
+        self.values = Values(self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact)
         self.targets = self._targets()
 
     def inside(self, node: Node, operand_index: int, access_map_: IndexMap) -> IndexMap:
@@ -96,8 +94,7 @@ class Targets:
                 )
             )
             operand_map = tuple(
-                (start, tuple((loops.get(loop, loop), step) for loop, step in steps))
-                for start, steps in operand_map
+                (start, tuple((loops.get(loop, loop), step) for loop, step in steps)) for start, steps in operand_map
             )
         return self._without(operand_map)
 
@@ -121,8 +118,7 @@ class Targets:
             return tuple(range(len(self.nest.rows), len(self.nest.rows) + len(shape)))
         first = access_map.INNER
         while any(
-            first + i in self.extents and not same(self.extents[first + i], extent)
-            for i, extent in enumerate(shape)
+            first + i in self.extents and not same(self.extents[first + i], extent) for i, extent in enumerate(shape)
         ):
             first += 64
         self.extents |= {first + i: extent for i, extent in enumerate(shape)}

@@ -92,11 +92,7 @@ class ReducedRows(ShortRows):
 
     def _part_length(self, rest: list[Accumulator], summed: int, most: int) -> int:
         """The elements of a chunk, a power of two: `summed` for float sums, else as many as indices can count."""
-        counted = [
-            accumulator.longest()
-            for accumulator in self.accumulators
-            if isinstance(accumulator, NarrowArgmax)
-        ]
+        counted = [accumulator.longest() for accumulator in self.accumulators if isinstance(accumulator, NarrowArgmax)]
         least = min([summed if any(one.in_parts for one in rest) else most, *counted])
         return 1 << (least.bit_length() - 1)
 
@@ -106,11 +102,7 @@ class ReducedRows(ShortRows):
         Only for sums, whose halves take an addition or two.
         """
         kinds = [target.reduction[0].options["kind"] for target in reductions if target.reduction]
-        return (
-            self.variant.reads_recent_store
-            and not self.order
-            and all(kind in ("sum", "prod") for kind in kinds)
-        )
+        return self.variant.reads_recent_store and not self.order and all(kind in ("sum", "prod") for kind in kinds)
 
     def _begins_with_recent_store(self, loop: int) -> bool:
         """Return whether that element is the first: the row's begin is loop-variant, and its end is not."""
@@ -144,13 +136,9 @@ class ReducedRows(ShortRows):
             step(part)
             self._where(block, is_set, part.lines)
 
-    def _begun(
-        self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool
-    ) -> list[Accumulator]:
+    def _begun(self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool) -> list[Accumulator]:
         """Initialized accumulators of so many lanes."""
-        return self._started(
-            block, [self._accumulator(target, lanes, is_long=is_long) for target in reductions]
-        )
+        return self._started(block, [self._accumulator(target, lanes, is_long=is_long) for target in reductions])
 
     def _started(self, block: Block, accumulators: list[Accumulator]) -> list[Accumulator]:
         for accumulator in accumulators:

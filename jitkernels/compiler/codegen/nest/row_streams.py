@@ -53,20 +53,12 @@ class Runs(LoopWriter):
     def _read(self, targets: list[Target]) -> list[Pair]:
         """The array elements that targets load, once each; without arrays that are accessed in other ways too."""
         pairs = {
-            self.values.key(*pair): pair
-            for target in targets
-            for pair in self.values.needed(target.node, target.place)
+            self.values.key(*pair): pair for target in targets for pair in self.values.needed(target.node, target.place)
         }
         arrays = self.values.arrays
         other_ways = {one.word for one in self.values.scratch_arrays.values()}
-        other_ways |= {
-            self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"
-        }
-        return [
-            pair
-            for pair in pairs.values()
-            if id(pair[0]) in arrays and arrays[id(pair[0])].word not in other_ways
-        ]
+        other_ways |= {self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"}
+        return [pair for pair in pairs.values() if id(pair[0]) in arrays and arrays[id(pair[0])].word not in other_ways]
 
     def _bytes_now(self, loop: int, array: Array) -> int:
         """The bytes of all runs in the traced call."""
@@ -74,9 +66,7 @@ class Runs(LoopWriter):
         lanes = symbolic_dims.value_of(self.extents[self.lane_loop])
         return symbolic_dims.value_of(self.extents[loop]) * lanes * NUMBERS[array.dtype].size
 
-    def in_runs(
-        self, block: Block, loops: list[int], targets: list[Target], body: Callable[[Block], None]
-    ) -> None:
+    def in_runs(self, block: Block, loops: list[int], targets: list[Target], body: Callable[[Block], None]) -> None:
         """Emit `body` with aligned loads of runs, versioned at run time: if all runs have the same misalignment.
 
         They have it where their stride is a multiple of a cache line, as for rows of a power of two of elements.
@@ -93,13 +83,9 @@ class Runs(LoopWriter):
             _, pointer, _ = self.values.address(block, array, run.access_map)
             address = new(block, f"ptrtoint ptr {pointer} to i64")
             address_bits = new(block, f"or i64 {address_bits}, {address}")
-            remainder = new(
-                block, f"and i64 {self.function.extent(run.step)}, {LINE // NUMBERS[array.dtype].size - 1}"
-            )
+            remainder = new(block, f"and i64 {self.function.extent(run.step)}, {LINE // NUMBERS[array.dtype].size - 1}")
             is_multiple = new(block, f"and i1 {is_multiple}, {new(block, f'icmp eq i64 {remainder}, 0')}")
-            aligned.known["shift", array.word] = aligned_loads.shift(
-                self.function, aligned, address, array.dtype
-            )
+            aligned.known["shift", array.word] = aligned_loads.shift(self.function, aligned, address, array.dtype)
         is_misaligned = new(block, f"icmp ne i64 {new(block, f'and i64 {address_bits}, {LINE - 1}')}, 0")
         body(aligned)
         body(unaligned)
@@ -116,14 +102,11 @@ class Runs(LoopWriter):
         words = [run.array.word for run in runs]
         # Several access maps of an array have several misalignments.
         is_supported = all(
-            NUMBERS[run.array.dtype].memory in aligned_loads.PICKED and words.count(run.array.word) == 1
-            for run in runs
+            NUMBERS[run.array.dtype].memory in aligned_loads.PICKED and words.count(run.array.word) == 1 for run in runs
         )
         return runs if is_supported and not all(run.begins_line for run in runs) else []
 
-    def _far_runs(
-        self, block: Block, loop: int, targets: list[Target], least: int = LEAST_VECTORS
-    ) -> list[LongRun]:
+    def _far_runs(self, block: Block, loop: int, targets: list[Target], least: int = LEAST_VECTORS) -> list[LongRun]:
         """Runs of at least `least` vectors, from L2 or further away, whose stride is a multiple of a cache line.
 
         A heuristic from the traced call's sizes: only speed depends on it.
@@ -146,12 +129,7 @@ class Runs(LoopWriter):
         return runs if are_far and are_long and not any(stride % LINE for stride in strides) else []
 
     def one_by_one(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str],
-        targets: list[Target],
-        body: Callable[[Block], None],
+        self, block: Block, loop: int, limits: tuple[str, str], targets: list[Target], body: Callable[[Block], None]
     ) -> None:
         """Emit a sequential loop; scalars that are loaded beside long runs come from a rotating vector.
 
@@ -171,9 +149,7 @@ class Runs(LoopWriter):
             last = new(inside, f"add nsw i64 {inside.index}, {count}")
             for array, place in numbers:
                 _, pointer, _ = self.values.address(inside, array, place)
-                here = new(
-                    inside, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {inside.index}"
-                )
+                here = new(inside, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {inside.index}")
                 slot = self.function.variable(memory_type(array.dtype, width))
                 aligned_loads.load_rotating(
                     self.function, inside, array.dtype, here, count, RotatingVector(slot, width)
@@ -198,9 +174,7 @@ class Runs(LoopWriter):
             is_next = same(steps.get(loop, 0), 1) and self.lane_loop not in steps
             is_next = is_next and NUMBERS[array.dtype].memory in aligned_loads.PICKED
             result.setdefault(array.word, []).append((array, place, is_next))
-        return [
-            (array, place) for ((array, place, is_next), *others) in result.values() if is_next and not others
-        ]
+        return [(array, place) for ((array, place, is_next), *others) in result.values() if is_next and not others]
 
     def fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
         """Prefetch runs of later iterations.

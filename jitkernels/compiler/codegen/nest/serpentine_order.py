@@ -42,9 +42,7 @@ class SerpentineOrder(Loops):
         bytes_written = self.bytes_along(
             loop, [(target.array, target.where or target.place) for target in self.targets]
         )
-        return frozenset(
-            word for word, size in {**bytes_written, **bytes_read}.items() if size >= SHARED_BYTES
-        )
+        return frozenset(word for word, size in {**bytes_written, **bytes_read}.items() if size >= SHARED_BYTES)
 
     def bytes_along(self, loop: int, accesses: list[tuple[Array | None, IndexMap]]) -> dict[int, int]:
         """By frame word, the bytes of an array that a loop traverses, different ones in each iteration."""
@@ -63,10 +61,7 @@ class SerpentineOrder(Loops):
         new = self.function.new
         is_reversed = new(block, f"icmp ne i64 {self.function.extent_of(TURN)}, 0")
         last = self.last_step(block, begin, end, step)
-        before, after_last = (
-            new(block, f"sub nsw i64 {begin}, {step}"),
-            new(block, f"add nsw i64 {last}, {step}"),
-        )
+        before, after_last = (new(block, f"sub nsw i64 {begin}, {step}"), new(block, f"add nsw i64 {last}, {step}"))
         first, limit, move = (
             new(block, f"select i1 {is_reversed}, i64 {one}, i64 {other}")
             for one, other in ((last, begin), (before, after_last), (-step, step))

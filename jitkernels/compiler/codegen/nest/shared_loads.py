@@ -76,9 +76,7 @@ class SharedLoads(LoopWriter):
         """The array loads of targets, each access map once."""
         pairs = [pair for target in targets for pair in self.values.needed(target.node, target.place)]
         loads = {self.values.key(*pair): pair for pair in pairs}.values()
-        return [
-            (node, access_map) for node, access_map in loads if access_map and id(node) in self.values.arrays
-        ]
+        return [(node, access_map) for node, access_map in loads if access_map and id(node) in self.values.arrays]
 
     def load_run(self, block: Block, run: Run) -> None:
         """Load a vector, and shift it for the loads that begin at some of its lanes."""
@@ -94,9 +92,7 @@ class SharedLoads(LoopWriter):
             tail = new(home, f"insertelement {kind} poison, {tail_type} {tail}, i64 0")
         else:
             order = ", ".join(f"i32 {lane}" if lane < span else "i32 poison" for lane in range(lanes))
-            tail = new(
-                home, f"shufflevector {tail_type} {tail}, {tail_type} poison, <{lanes} x i32> <{order}>"
-            )
+            tail = new(home, f"shufflevector {tail_type} {tail}, {tail_type} poison, <{lanes} x i32> <{order}>")
         for distance, pairs in run.reads.items():
             text = first
             if distance > begin:

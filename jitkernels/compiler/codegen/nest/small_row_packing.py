@@ -138,9 +138,7 @@ class ShortRows(LoopWriter):
 
         is_range = last == self.range_loop
         self._rows(
-            inside,
-            outer,
-            lambda around: self.counted(around, None, begin, end, rows, 1, step, is_range=is_range),
+            inside, outer, lambda around: self.counted(around, None, begin, end, rows, 1, step, is_range=is_range)
         )
         if always:
             block.lines += inside.lines
@@ -150,17 +148,13 @@ class ShortRows(LoopWriter):
         if rows > 1:
             # A group takes little longer than two single rows: three rows of four run as a group.
             row_count = new(block, f"sub nsw i64 {end}, {begin}")
-            if (
-                form.is_in_steps
-            ):  # their sums have another order, which must not depend on the number of threads
+            if form.is_in_steps:  # their sums have another order, which must not depend on the number of threads
                 row_count = self.function.extent(self.extents[last])
             fits = new(block, f"and i1 {fits}, {new(block, f'icmp sge i64 {row_count}, {rows - rows // 4}')}")
         block.lines += [f"  br i1 {fits}, label %{short}, label %{after}", f"{short}:", *inside.lines]
         block.lines += ["  ret i64 0", f"{after}:"]
 
-    def _group(
-        self, group: RowGroup, counts: tuple[str, str], masks: tuple[str, str], *, in_steps: bool
-    ) -> None:
+    def _group(self, group: RowGroup, counts: tuple[str, str], masks: tuple[str, str], *, in_steps: bool) -> None:
         """Emit all phases of a group of rows; `counts`: the columns, and those of the remainder."""
         if not in_steps:
             group.at(group.row, "0", masks)

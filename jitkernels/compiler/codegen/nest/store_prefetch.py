@@ -29,11 +29,7 @@ class StorePrefetch(LoopWriter):
         Lines that are loaded are there anyway. Outputs that may be stored past the caches are prefetched where they
         are not.
         """
-        if (
-            not cpu_target.target().stalls_on_store_miss
-            or self.values.mask(block)
-            or self.nest.cost >= CALCULATING
-        ):
+        if not cpu_target.target().stalls_on_store_miss or self.values.mask(block) or self.nest.cost >= CALCULATING:
             return
         if self.streamed and not block.streamed:
             return

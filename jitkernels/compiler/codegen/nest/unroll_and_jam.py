@@ -65,9 +65,7 @@ class UnrollAndJam(SharedLoads):
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
-            self.counted(
-                block, loop, begin, end, 1, 1, lambda inside: self.in_neighbours(inside, inner, targets)
-            )
+            self.counted(block, loop, begin, end, 1, 1, lambda inside: self.in_neighbours(inside, inner, targets))
             return
         if self.rows_share(loop, targets):
             both, new = self.two_rows(loop, targets), self.function.new
@@ -75,22 +73,12 @@ class UnrollAndJam(SharedLoads):
             count = new(block, f"sub nsw i64 {end}, {begin}")
             stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
             self.counted(
-                block,
-                loop,
-                begin,
-                stop,
-                2,
-                1,
-                lambda inside: self._vector_rows(inside, inner[0], both, ahead),
+                block, loop, begin, stop, 2, 1, lambda inside: self._vector_rows(inside, inner[0], both, ahead)
             )
-            self.counted(
-                block, loop, stop, end, 1, 1, lambda inside: self._last_row(inside, inner[0], targets)
-            )
+            self.counted(block, loop, stop, end, 1, 1, lambda inside: self._last_row(inside, inner[0], targets))
             return
         ahead = self._coming(loops, targets, 1)
-        self.counted(
-            block, loop, begin, end, 1, 1, lambda inside: self._vector_rows(inside, inner[0], targets, ahead)
-        )
+        self.counted(block, loop, begin, end, 1, 1, lambda inside: self._vector_rows(inside, inner[0], targets, ahead))
 
     def _coming(self, loops: Sequence[int], targets: Sequence[Target], rows: int) -> list[PendingLines]:
         """The lines to prefetch: those that the next rows store to.
@@ -114,9 +102,7 @@ class UnrollAndJam(SharedLoads):
                 results.append(PendingLines(array, access_map, distance))
         return results
 
-    def _vector_rows(
-        self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[PendingLines]
-    ) -> None:
+    def _vector_rows(self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[PendingLines]) -> None:
         """Emit rows by full vectors, the last of which may overlap the one before it."""
         lanes, new = self.whole_vector(), self.function.new
         begin, end = self._limits(loop)
@@ -142,12 +128,7 @@ class UnrollAndJam(SharedLoads):
         self._one_by_one(block, loop, (begin, last), targets, [])
 
     def _by_several(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str],
-        targets: Sequence[Target],
-        ahead: Sequence[PendingLines],
+        self, block: Block, loop: int, limits: tuple[str, str], targets: Sequence[Target], ahead: Sequence[PendingLines]
     ) -> str:
         """Emit several vectors at a time; return where the rest begins, at least two vectors."""
         lanes, new = self.whole_vector(), self.function.new
@@ -155,9 +136,7 @@ class UnrollAndJam(SharedLoads):
 
         def iteration(inside: Block) -> None:
             others = [new(inside, f"add nsw i64 {inside.index}, {i * lanes}") for i in range(1, TOGETHER)]
-            blocks = [
-                Block(block, loop, place, lanes, lines=inside.lines) for place in (inside.index, *others)
-            ]
+            blocks = [Block(block, loop, place, lanes, lines=inside.lines) for place in (inside.index, *others)]
             self._together(blocks, targets, ahead)
 
         step = lanes * TOGETHER
@@ -167,19 +146,12 @@ class UnrollAndJam(SharedLoads):
         self.counted(block, loop, begin, stop, step, lanes, iteration)
         return stop
 
-    def _together(
-        self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[PendingLines]
-    ) -> None:
+    def _together(self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[PendingLines]) -> None:
         """Compute several vectors, and then store all of them."""
         self._written(blocks, targets, [self._computed(block, targets) for block in blocks], ahead)
 
     def _one_by_one(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str],
-        targets: Sequence[Target],
-        ahead: Sequence[PendingLines],
+        self, block: Block, loop: int, limits: tuple[str, str], targets: Sequence[Target], ahead: Sequence[PendingLines]
     ) -> None:
         """Emit one vector at a time, each stored after the next one is computed (software pipelining)."""
         lanes, new, variable = self.whole_vector(), self.function.new, self.function.variable
@@ -191,8 +163,7 @@ class UnrollAndJam(SharedLoads):
         def compute(inside_block: Block) -> None:
             computed = [inside_block.index, *self._computed(inside_block, targets)]
             inside_block.lines += [
-                f"  store {kind} {one}, ptr {place}"
-                for (kind, place), one in zip(slots, computed, strict=True)
+                f"  store {kind} {one}, ptr {place}" for (kind, place), one in zip(slots, computed, strict=True)
             ]
 
         def reload(inside_block: Block) -> list[str]:

@@ -130,9 +130,7 @@ class Values(Memory):
         loop = loop_of(place, node.options["axis"])
         if loop is None:
             return result
-        return scanned(
-            self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, place)), result
-        )
+        return scanned(self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, place)), result)
 
     def _gather(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         array, axis = self.indexed(node), node.options["axis"]
@@ -150,9 +148,7 @@ class Values(Memory):
             results.append(Index(home, register, extents[i], strides[i]))
         return results
 
-    def stored(
-        self, block: Block, node: Node, place: IndexMap, array: Array, where: IndexMap, value: Register
-    ) -> None:
+    def stored(self, block: Block, node: Node, place: IndexMap, array: Array, where: IndexMap, value: Register) -> None:
         """Store a node's value at an access map of an array, scattered by indices if the node is a scatter."""
         if node.operation != "placed":
             self.store(block, array, where, value)
@@ -163,8 +159,7 @@ class Values(Memory):
 
     def _computed(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
         operands = [
-            self._known(block, operand, self.inside(node, number, place))
-            for number, operand in enumerate(node.inputs)
+            self._known(block, operand, self.inside(node, number, place)) for number, operand in enumerate(node.inputs)
         ]
         home = self.function.block
         for inner, _ in operands:

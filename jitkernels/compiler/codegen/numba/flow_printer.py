@@ -57,9 +57,7 @@ class FlowPrinter(NumberPrinter):
                 at = new(block, f"getelementptr i64, ptr %frame, i64 {words[name]}")
                 passed.append(f"ptr {new(block, f'load ptr, ptr {at}')}")
             elif kind.endswith("*"):
-                passed.append(
-                    f"ptr {new(block, f'alloca [{BLOCK} x {NUMBERS[kind[:-1]].memory}], align 64')}"
-                )
+                passed.append(f"ptr {new(block, f'alloca [{BLOCK} x {NUMBERS[kind[:-1]].memory}], align 64')}")
             else:
                 passed.append(f"i64 {function.extent_of(self._names[name])}")
         return "\n".join(
@@ -100,13 +98,7 @@ class FlowPrinter(NumberPrinter):
         text = "\n".join([head, *(f"{INDENT}{line}" for line in self._without_unread(lines))])
         definitions = module_text.unit_text(self.spelling.library, [*self.spelling.texts.values()])
         return PythonFunction(
-            f"{self.name}.python",
-            text,
-            tuple(arguments),
-            alone,
-            self.spelling.functions,
-            definitions,
-            "int64",
+            f"{self.name}.python", text, tuple(arguments), alone, self.spelling.functions, definitions, "int64"
         )
 
     @staticmethod
@@ -171,8 +163,7 @@ class FlowPrinter(NumberPrinter):
         first = 3 if counts else 0
         carried, captured = given[first : first + options["carried"]], given[first + options["carried"] :]
         carried = [
-            Scalar(self.variable(one.text, "c"), one.dtype) if isinstance(one, Scalar) else one
-            for one in carried
+            Scalar(self.variable(one.text, "c"), one.dtype) if isinstance(one, Scalar) else one for one in carried
         ]
         self.count += 1
         counter = Scalar(f"i{self.count}", "int64")
@@ -225,9 +216,7 @@ class FlowPrinter(NumberPrinter):
             if isinstance(one, Scalar) and one.text != value.text
         ]
         if pairs:
-            self.block.lines.append(
-                f"{', '.join(one for one, _ in pairs)} = {', '.join(two for _, two in pairs)}"
-            )
+            self.block.lines.append(f"{', '.join(one for one, _ in pairs)} = {', '.join(two for _, two in pairs)}")
 
     def _branch(self, node: Node, given: list[Any]) -> list[Any]:
         condition, *captured = given
@@ -278,9 +267,7 @@ class FlowPrinter(NumberPrinter):
     def _nest(self, nest: Nest, group: Any, arrays: dict[int, str], numbers: dict[int, str]) -> None:
         self.count += 1
         function = Function(self.library, group.program.symbols)
-        printer = NestPrinter(
-            nest, group.arrays, function, Variant(any_size=True), f"{self.name}.{self.count}"
-        )
+        printer = NestPrinter(nest, group.arrays, function, Variant(any_size=True), f"{self.name}.{self.count}")
         own = Values(printer, self.spelling, arrays=dict(arrays), symbols=self.symbols, scalars=numbers)
         own.scratch = self.scratch
         self.block.lines += printer.inline(f"n{self.count}_", own)
@@ -294,9 +281,7 @@ class FlowPrinter(NumberPrinter):
                 values[id(given)] = Place(pointer, group.arrays[id(node)].strides, node.dtype)
             else:
                 values[id(given)] = made[id(node)]
-        places = {
-            id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)
-        }
+        places = {id(node): values[id(one)] for node, one in zip(group.graph.inputs, group.taken, strict=True)}
         for (target, _), given in zip(group.graph.writes, group.given[outputs:], strict=True):
             values[id(given)] = places[id(target)]
 

@@ -96,12 +96,7 @@ class NestPrinter(Loops):
         text = "\n".join([head, *(f"{INDENT}{line}" for line in (self._docstring(), *block.lines))])
         definitions = self._definitions()
         return PythonFunction(
-            f"{self.name}.python",
-            text,
-            tuple(arguments),
-            frozenset(alone),
-            printed.spelling.functions,
-            definitions,
+            f"{self.name}.python", text, tuple(arguments), frozenset(alone), printed.spelling.functions, definitions
         )
 
     def _docstring(self) -> str:
@@ -112,9 +107,7 @@ class NestPrinter(Loops):
     @property
     def title(self) -> str:
         silent = ("cast", "view", "constant", "extent")
-        named = [
-            one.options.get("kind", one.operation) for one in self.nest.nodes if one.operation not in silent
-        ]
+        named = [one.options.get("kind", one.operation) for one in self.nest.nodes if one.operation not in silent]
         return " ".join(dict.fromkeys(map(str, named))) or "copy"
 
     def _definitions(self) -> str:
@@ -126,9 +119,7 @@ class NestPrinter(Loops):
     def _dtypes(self) -> dict[int, str]:
         """The element type of each array, by its word."""
         found = {array.word: array.dtype for array in self.values.arrays.values()}
-        found |= {
-            target.array.word: target.array.dtype for target in self.targets if target.array is not None
-        }
+        found |= {target.array.word: target.array.dtype for target in self.targets if target.array is not None}
         return found
 
     def _rows(self, block: Block, order: list[int]) -> None:
@@ -207,9 +198,7 @@ class NestPrinter(Loops):
                     some = [one for one in targets if _finds_index(one) == searches]
                     if some:
                         self._phase(block, self._inner_order(loops), some)
-            given = [
-                one for one in self.targets if one.phase == phase and not one.loops and one.array is not None
-            ]
+            given = [one for one in self.targets if one.phase == phase and not one.loops and one.array is not None]
             if given:
                 self._in_each_row(block, partial(self._store_all, targets=given))
 
@@ -247,17 +236,13 @@ class NestPrinter(Loops):
         text, _ = printed.element(target.array, own, more)
         if access_map.adds(node):
             dtype = target.array.dtype
-            value = printed.spelling.applied(
-                "add", [printed.read(target.array, text), value], [dtype, dtype], dtype
-            )
+            value = printed.spelling.applied("add", [printed.read(target.array, text), value], [dtype, dtype], dtype)
         block.lines.append(f"{text} = {printed.written(target.array, value)}")
 
     def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
         self.values.runs += 1
-        reductions = [
-            (target, self._reduction(target, loops)) for target in targets if target.reduction is not None
-        ]
+        reductions = [(target, self._reduction(target, loops)) for target in targets if target.reduction is not None]
         kept = [
             one
             for one in self.scratch_targets
@@ -343,9 +328,7 @@ class NestPrinter(Loops):
         for _, one in reductions:
             inside.lines += one.begin_part()
         last = f"min({name}_part + {PART}, {end})"
-        self.loop(
-            inside, loop, f"{name}_part", last, lambda block: self._step(block, [loop], reductions, stored)
-        )
+        self.loop(inside, loop, f"{name}_part", last, lambda block: self._step(block, [loop], reductions, stored))
         for _, one in reductions:
             inside.lines += one.end_part()
         self.nested(block, f"for {name}_part in range({begin}, {end}, {PART}):", inside)

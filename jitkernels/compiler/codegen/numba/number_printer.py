@@ -105,9 +105,7 @@ class NumberPrinter:
     def _element(self, place: Place, indices: Sequence[Scalar]) -> str:
         parts = []
         for index, stride in zip(indices, place.strides, strict=True):
-            parts.append(
-                index.text if same(stride, 1) else f"{enclosed(index.text)} * {enclosed(self.extent(stride))}"
-            )
+            parts.append(index.text if same(stride, 1) else f"{enclosed(index.text)} * {enclosed(self.extent(stride))}")
         return f"{place.text}[{' + '.join(parts) or '0'}]"
 
     def _refuse(self, condition: str, status: int = REFUSED) -> None:
@@ -136,9 +134,7 @@ class NumberPrinter:
         def code(function: Function, given: list[Register]) -> Register:
             name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
             function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
-            both = function.new(
-                function.block, f"call {{ i64, i1 }} @{name}(i64 {given[0].text}, i64 {given[1].text})"
-            )
+            both = function.new(function.block, f"call {{ i64, i1 }} @{name}(i64 {given[0].text}, i64 {given[1].text})")
             return Register(function.new(function.block, f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")
 
         return self.spelling.call(f"{of}_overflows", [one.text, other.text], ["int64", "int64"], "bool", code)

@@ -76,11 +76,7 @@ class Reduction:
     def take(self, spelling: Spelling, value: str, index: str) -> list[str]:
         """The statements that take one element."""
         if self.is_index:
-            return [
-                f"if {self._further(value)}:",
-                f"    {self._set(value)}",
-                f"    {self.index} = {index}",
-            ]
+            return [f"if {self._further(value)}:", f"    {self._set(value)}", f"    {self.index} = {index}"]
         return [self._set(self.joined(spelling, self.now, value))]
 
     def end_part(self) -> list[str]:
@@ -125,9 +121,7 @@ class Reduction:
             def code(function: Function, given: list[Register]) -> Register:
                 function.library.declare(name, kind, [kind, kind])
                 passed = ", ".join(f"{kind} {register.text}" for register in given)
-                return Register(
-                    function.new(function.block, f"call nsz {kind} @{name}({passed})"), self.inner
-                )
+                return Register(function.new(function.block, f"call nsz {kind} @{name}({passed})"), self.inner)
 
             return spelling.call(
                 f"{self.kind}imum_{self.inner}_reduced", [one, other], [self.inner] * 2, self.inner, code
@@ -165,6 +159,4 @@ class Reduction:
         if sort.kind == "bool":
             return str(not least)
         bits = 8 * sort.size - sort.is_signed
-        return constant_text(
-            (-(1 << bits) if sort.is_signed else 0) if least else (1 << bits) - 1, self.inner
-        )
+        return constant_text((-(1 << bits) if sort.is_signed else 0) if least else (1 << bits) - 1, self.inner)

@@ -76,11 +76,7 @@ def constant_text(value: Any, dtype: str) -> str:
     if kind == "float":
         number = float(value)
         shown = (
-            "nan"
-            if math.isnan(number)
-            else f"{'-' if number < 0 else ''}inf"
-            if math.isinf(number)
-            else repr(number)
+            "nan" if math.isnan(number) else f"{'-' if number < 0 else ''}inf" if math.isinf(number) else repr(number)
         )
         return shown if dtype == "float64" else f"{dtype}({shown})"
     size = NUMBERS[dtype].size * 8
@@ -91,9 +87,7 @@ def constant_text(value: Any, dtype: str) -> str:
     return str(number) if dtype == "int64" and number > -(1 << 63) else f"{dtype}({number})"
 
 
-def index_text(
-    first: Number, steps: Mapping[int, Number], names: Mapping[int, str], more: Iterable[str] = ()
-) -> str:
+def index_text(first: Number, steps: Mapping[int, Number], names: Mapping[int, str], more: Iterable[str] = ()) -> str:
     """The index of an element: its first one, a multiple of each loop variable, and what is added besides."""
     parts = []
     for loop, step in steps.items():

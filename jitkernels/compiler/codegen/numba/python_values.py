@@ -14,12 +14,7 @@ from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
 from jitkernels.compiler.codegen.nest.scan import OPERATIONS as SCANS
 from jitkernels.compiler.codegen.nest.scan import _first as first_of_scan
 from jitkernels.compiler.codegen.nest.scan import loop_of
-from jitkernels.compiler.codegen.numba.python_expressions import (
-    constant_text,
-    enclosed,
-    extent_text,
-    index_text,
-)
+from jitkernels.compiler.codegen.numba.python_expressions import constant_text, enclosed, extent_text, index_text
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
@@ -79,9 +74,7 @@ class Values:
         """The variable of an array's pointer."""
         return self.arrays.setdefault(array.word, f"a{array.word}")
 
-    def element(
-        self, array: Array, place: IndexMap, more: list[str] | None = None
-    ) -> tuple[str, frozenset[int]]:
+    def element(self, array: Array, place: IndexMap, more: list[str] | None = None) -> tuple[str, frozenset[int]]:
         """An element as text, and the loops that its place depends on.
 
         `scalars` has the variables that stand for arrays without dimensions, by their words.
@@ -187,8 +180,7 @@ class Values:
 
     def _inputs(self, block: Block, node: Node, place: IndexMap) -> list[Text]:
         return [
-            self._known(block, one, self.loops.inside(node, number, place))
-            for number, one in enumerate(node.inputs)
+            self._known(block, one, self.loops.inside(node, number, place)) for number, one in enumerate(node.inputs)
         ]
 
     def _computed(self, block: Block, node: Node, place: IndexMap) -> Text:
@@ -211,9 +203,7 @@ class Values:
         text = index_text(start, moves, self.variables)
         return Text(self.spelling.cast(text, "int64", node.dtype), node.dtype, block.of(frozenset(moves)))
 
-    def numbers(
-        self, block: Block, node: Node, place: IndexMap, array: Array, extents: Any
-    ) -> tuple[list[str], Block]:
+    def numbers(self, block: Block, node: Node, place: IndexMap, array: Array, extents: Any) -> tuple[list[str], Block]:
         """What numbers that pick elements add to an index, and the block that knows them all."""
         found, home = [], block.of(set())
         strides = array.strides[node.options["axis"] :]
@@ -235,9 +225,7 @@ class Values:
         )
         text, loops = self.element(array, own, more)
         text = self.read(array, text)
-        return Text(
-            text, node.dtype, self.deepest(block, [Text("", "", home), Text("", "", block.of(loops))])
-        )
+        return Text(text, node.dtype, self.deepest(block, [Text("", "", home), Text("", "", block.of(loops))]))
 
     def _scanned(self, block: Block, node: Node, place: IndexMap) -> Text:
         """A variable that begins in front of the loop and takes the element of each step."""

@@ -70,11 +70,7 @@ class Spelling:
             return given
         name = f"cast_{kind}_to_{dtype}"
         return self.call(
-            name,
-            [given],
-            [kind],
-            dtype,
-            lambda function, found: converted(function, function.block, found[0], dtype),
+            name, [given], [kind], dtype, lambda function, found: converted(function, function.block, found[0], dtype)
         )
 
     def call(
@@ -92,11 +88,7 @@ class Spelling:
         return f"{name}({', '.join(given)})"
 
     def _definition(
-        self,
-        name: str,
-        kinds: Sequence[str],
-        dtype: str,
-        code: Callable[[Function, list[Register]], Register],
+        self, name: str, kinds: Sequence[str], dtype: str, code: Callable[[Function, list[Register]], Register]
     ) -> str:
         function = Function(self.library, {})
         registers = []

@@ -13,9 +13,7 @@ from jitkernels.compiler.schedule.matmul_step import Product
 
 def can_run_as_epilogue(product: Product, emitter: Emitter, arrays: Mapping[int, Array]) -> bool:
     """Return whether a nest can run as an epilogue on finished rows: it writes no operand of the product."""
-    if emitter.range_loop is None or any(
-        id(product.node) in cone.gathered_ids for cone in emitter.nest.cones
-    ):
+    if emitter.range_loop is None or any(id(product.node) in cone.gathered_ids for cone in emitter.nest.cones):
         return False
     operand_words = {arrays[id(operand)].word for operand in (product.left, product.right)}
     if any(arrays[id(store.target)].word in operand_words for store in emitter.nest.stores):
@@ -26,9 +24,7 @@ def can_run_as_epilogue(product: Product, emitter: Emitter, arrays: Mapping[int,
         for node, access_map in emitter.values.needed(target.node, target.place)
         if node is product.node
     ]
-    return bool(access_maps) and all(
-        _is_in_own_row(access_map, product, emitter) for access_map in access_maps
-    )
+    return bool(access_maps) and all(_is_in_own_row(access_map, product, emitter) for access_map in access_maps)
 
 
 def _is_in_own_row(access_map: IndexMap, product: Product, emitter: Emitter) -> bool:

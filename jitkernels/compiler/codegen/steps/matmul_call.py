@@ -12,12 +12,7 @@ from jitkernels.core import dtypes
 
 
 def text_of(
-    product: Product,
-    function: Function,
-    arrays: Mapping[int, Array],
-    name: str,
-    external: External,
-    after: str = "",
+    product: Product, function: Function, arrays: Mapping[int, Array], name: str, external: External, after: str = ""
 ) -> str:
     """Return a function that calls the kernel for the matrix pairs ``begin`` to ``end``; it returns 0 if none failed.
 
@@ -53,9 +48,7 @@ def text_of(
     if after:
         number = new(body, f"mul nsw i64 %pair, {rows}")
         body.lines.append(f"  store i64 {number}, ptr {first}")
-    arguments = ", ".join(
-        [*(f"ptr {dim}" for dim in pair_pointers), *(f"i64 {argument}" for argument in integers)]
-    )
+    arguments = ", ".join([*(f"ptr {dim}" for dim in pair_pointers), *(f"i64 {argument}" for argument in integers)])
     status = new(body, f"call i64 @{external.symbol}({arguments})")
     lines = [
         *(*function.memory, *block.lines),

@@ -23,11 +23,7 @@ KINDS = {
 def text_of(call: NumpyCall, function: Function, arrays: Mapping[int, Array], name: str) -> str:
     """Return a function that calls NumPy's function; it returns 0 if the result is as expected."""
     called_spec = call.node.options["function"]
-    kinds = (
-        called_spec.kinds
-        if type(called_spec) is numpy_call_spec.Called
-        else ["array"] * len(call.node.inputs)
-    )
+    kinds = called_spec.kinds if type(called_spec) is numpy_call_spec.Called else ["array"] * len(call.node.inputs)
     operands = [
         [
             KINDS[kind],
@@ -68,9 +64,7 @@ def _number_list(function: Function, numbers: Sequence[Number]) -> str:
     """The address of a list of numbers."""
     if not numbers:
         return "0"
-    return function.new(
-        function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64"
-    )
+    return function.new(function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64")
 
 
 def _records(function: Function, records: Sequence[Sequence[object]]) -> str:

@@ -9,9 +9,7 @@ from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 
 
-def text_of(
-    call: KernelCall, function: Function, arrays: Mapping[int, Array], name: str, external: External
-) -> str:
+def text_of(call: KernelCall, function: Function, arrays: Mapping[int, Array], name: str, external: External) -> str:
     """Return a function that calls the kernel; it returns 0 on success."""
     block, kernel = function.block, call.kernel
     signature = kernel.attr.signature()
