@@ -271,6 +271,8 @@ class Module:
             return f"language.{value.__name__}"
         if isinstance(value, Table):
             return f"table({[[*map(_number, row)] for row in value.rows]})"
+        if isinstance(value, tuple):
+            return f"({', '.join(self.value(function, name, item) for item in value)},)"
         if isinstance(value, External):
             self.know(self.externals, value)
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"

@@ -82,7 +82,8 @@ def hard(name: str, dtype: str) -> Array:
 
 def bound(name: str, dtype: str) -> float:
     """What the docstring of a function says."""
-    found = re.search(r"at most ([\d.]+) ULP", FUNCTIONS[name, dtype].__doc__ or "")
+    text = FUNCTIONS[name, dtype].__doc__ or ""
+    found = re.search(rf"([\d.]+) ULP of {dtype}", text) or re.search(r"at most ([\d.]+) ULP", text)
     assert found, f"{name}_{dtype} does not say how accurate it is"
     return float(found[1])
 

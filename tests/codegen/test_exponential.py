@@ -3,9 +3,11 @@
 Truth comes from mpmath, in 160 bits. Special values are those of NumPy, which are C's.
 """
 
+import importlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
@@ -227,6 +229,17 @@ def test_every_function_of_the_table_is_there() -> None:
     for name in function_table.MODULES:
         for dtype in DTYPES:
             assert function_table.function(name, dtype) is not None, (name, dtype)
+
+
+def test_caches_tell_all_functions_apart() -> None:
+    """They know a function by the name of its module and its own."""
+    functions: dict[tuple[str, str], Any] = {}
+    for module in sorted(Path(function_table.__file__).parent.glob("*.py")):
+        for found in vars(importlib.import_module(f"jitkernels.microkernels.maths.{module.stem}")).values():
+            if hasattr(found, "fastmath"):
+                name = found.__module__, found.__qualname__
+                assert "<locals>" in found.__qualname__ or functions.setdefault(name, found) is found, name
+    assert len(functions) > 200
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -77,3 +77,31 @@ def test_what_is_no_table_is_refused(rows: Any, tmp_path: Path) -> None:
     function = written(tmp_path / "wrong.py", LOOK_UP, ROWS=Table(rows))["look_up"]
     with pytest.raises(BuildError, match=r"look_up \(.*line 4\): a table: expected rows.*: ROWS\[i\]"):
         Library().called(function, ["int64"], 8)
+
+
+POLYNOMIAL = """
+@inlined()
+def polynomial(x):
+    return (C[2] * x + C[1]) * x - C[0]
+"""
+
+
+def test_coefficients_are_constants(tmp_path: Path) -> None:
+    coefficients = np.float32(0.5), np.float32(-3), np.float32(2)
+    function = written(tmp_path / "polynomial.py", POLYNOMIAL, C=coefficients)["polynomial"]
+    x = np.arange(-8, 8, dtype=np.float32)
+    for lanes, (found,) in results(function, [np.resize(x, 32)]).items():
+        assert (found[:16] == (2 * x - 3) * x - np.float32(0.5)).all(), lanes
+    texts = set()
+    for c in (coefficients, tuple(map(np.float64, coefficients))):
+        module = Module()
+        module.define("entry", written(tmp_path / "polynomial.py", POLYNOMIAL, C=c)["polynomial"], ())
+        texts.add(module.text)
+    assert len(texts) == 2
+
+
+@pytest.mark.parametrize("coefficients", [(np.float32(1),), (1.0, "a", 2.0)], ids=["too few", "text"])
+def test_what_are_no_coefficients_is_refused(coefficients: Any, tmp_path: Path) -> None:
+    function = written(tmp_path / "wrong.py", POLYNOMIAL, C=coefficients)["polynomial"]
+    with pytest.raises(BuildError, match=r"polynomial \(.*line 4\): .*C\[2\]"):
+        Library().called(function, ["float32"], 8)

@@ -34,6 +34,16 @@ class Expressions(Arithmetic):
     def is_table(self, name: str) -> bool:
         return name not in self.variables and isinstance(self.around.get(name), Table)
 
+    def is_coefficients(self, name: str) -> bool:
+        return name not in self.variables and isinstance(self.around.get(name), tuple)
+
+    def coefficient(self, node: ast.expr, name: str, i: int) -> Value:
+        """Emit one of a tuple of numbers of the enclosing scopes."""
+        numbers = self.around[name]
+        if not 0 <= i < len(numbers):
+            raise self.failure(node, f"{name} has {len(numbers)} numbers")
+        return self.captured(node, f"{name}[{i}]", numbers[i])
+
     def place(self, node: ast.Subscript) -> Value:
         """Emit the address of an element."""
         pointer = self.value(node.value)
@@ -111,6 +121,10 @@ class Expressions(Arithmetic):
                 return self.named(node, name)
             case ast.Subscript(value=ast.Name(id=name), slice=index) if self.is_table(name):
                 return self.row(node, self.around[name], self.converted(index, self.value(index), INT64))
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as i)) if self.is_coefficients(
+                name
+            ):
+                return self.coefficient(node, name, i)
             case ast.Subscript():
                 return self.load(self.place(node))
             case ast.BinOp(left=left, op=sign, right=right):
@@ -138,13 +152,16 @@ class Expressions(Arithmetic):
         kind = self.variables.get(name)
         if kind is not None:
             return Value(kind, self.new(f'load {self.register(kind)}, ptr %"{name}.at"'))
-        result: Any = self.around.get(name)
-        kind = types.OF_NUMPY.get(type(result))
-        if kind is not None:
-            return Value(kind, self.constant(kind, result.item()))
         if name in self.around:
-            raise self.failure(node, f"{name} is {result!r}, which is neither a number nor a marked function")
+            return self.captured(node, name, self.around[name])
         raise self.failure(node, f"{name} has no value: none was given above, and nothing around is called so")
+
+    def captured(self, node: ast.expr, name: str, number: Any) -> Value:
+        """Emit a NumPy scalar of the enclosing scopes as a constant."""
+        kind = types.OF_NUMPY.get(type(number))
+        if kind is None:
+            raise self.failure(node, f"{name} is {number!r}, which is neither a number nor a marked function")
+        return Value(kind, self.constant(kind, number.item()))
 
     def truth(self, node: ast.expr) -> str:
         if isinstance(node, ast.Compare):

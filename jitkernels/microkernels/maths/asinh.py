@@ -4,64 +4,49 @@ The rounding error of that sum enters the logarithm as well. Where x**2 would ov
 slow path behind one test of all lanes.
 """
 
+from typing import Any
+
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, seldom
-from jitkernels.microkernels.maths.exp import ONE_32, ONE_64
-from jitkernels.microkernels.maths.log import (
-    INFINITY_32,
-    INFINITY_64,
-    ZERO_32,
-    ZERO_64,
-    joined_float32,
-    joined_float64,
-    parts_float32,
-    parts_float64,
-)
-from jitkernels.microkernels.maths.log1p import plus_log1p_float32, plus_log1p_float64
-from jitkernels.microkernels.maths.tanh import SIGN_32, SIGN_64
+from jitkernels.microkernels.maths.exp import ONE
+from jitkernels.microkernels.maths.formats import FloatFormat, for_both
+from jitkernels.microkernels.maths.log import INFINITY, JOINED, PARTS, ZERO
+from jitkernels.microkernels.maths.log1p import PLUS_LOG1P
 
-LARGE_32 = np.float32(2.0**30)  # from here on the result is log(2 * size)
-LARGE_64 = np.float64(2.0**60)
+LARGE = np.float32(2.0**30), np.float64(2.0**60)  # from here on the result is log(2 * size)
 
 
-@seldom("contract")
-def log_of_twice_float32(size: np.float32) -> np.float32:
-    """log(2 * size), the value of asinh and acosh for large arguments; for 1 and more, infinity and NaN."""
-    k, f = parts_float32(size)
-    return joined_float32(k + ONE_32, f) if size < INFINITY_32 else size
+def _log_of_twice(form: FloatFormat, parts: Any, joined: Any, one: Any, infinity: Any) -> Any:
+    @seldom("contract")
+    def log_of_twice(size: Any) -> Any:
+        """log(2 * size), the value of asinh and acosh for large arguments; for 1 and more, infinity and NaN."""
+        k, f = parts(size)
+        return joined(k + one, f) if size < infinity else size
+
+    return log_of_twice
 
 
-@inlined("contract")
-def asinh_float32(x: np.float32) -> np.float32:
-    """asinh(x) for every float32; at most 1.70 ULP (1.1e9 inputs measured)."""
-    size = abs(x)
-    square = size * size
-    more = square / (ONE_32 + np.sqrt(square + ONE_32))
-    above = size + more
-    result = plus_log1p_float32(ZERO_32, above, (size - above) + more)
-    if not size < LARGE_32:
-        result = log_of_twice_float32(size)
-    sign = x.view(np.int32) & SIGN_32
-    return (result.view(np.int32) | sign).view(np.float32)
+LOG_OF_TWICE = for_both(_log_of_twice, PARTS, JOINED, ONE, INFINITY)
 
 
-@seldom("contract")
-def log_of_twice_float64(size: np.float64) -> np.float64:
-    """log(2 * size), the value of asinh and acosh for large arguments; for 1 and more, infinity and NaN."""
-    k, f = parts_float64(size)
-    return joined_float64(k + ONE_64, f) if size < INFINITY_64 else size
+def _asinh(form: FloatFormat, plus_log1p: Any, log_of_twice: Any, large: Any, one: Any, zero: Any) -> Any:
+    number, integer, sign_mask = form.number, form.integer, form.sign
+
+    @inlined("contract")
+    def asinh(x: Any) -> Any:
+        """Compute asinh of x; at most 1.70 ULP of float32 (1.1e9 inputs measured), 1.67 ULP of float64 (2.8e7)."""
+        size = abs(x)
+        square = size * size
+        more = square / (one + np.sqrt(square + one))
+        above = size + more
+        result = plus_log1p(zero, above, (size - above) + more)
+        if not size < large:
+            result = log_of_twice(size)
+        sign = x.view(integer) & sign_mask
+        return (result.view(integer) | sign).view(number)
+
+    return asinh
 
 
-@inlined("contract")
-def asinh_float64(x: np.float64) -> np.float64:
-    """asinh(x) for every float64; at most 1.67 ULP (2.8e7 inputs measured)."""
-    size = abs(x)
-    square = size * size
-    more = square / (ONE_64 + np.sqrt(square + ONE_64))
-    above = size + more
-    result = plus_log1p_float64(ZERO_64, above, (size - above) + more)
-    if not size < LARGE_64:
-        result = log_of_twice_float64(size)
-    sign = x.view(np.int64) & SIGN_64
-    return (result.view(np.int64) | sign).view(np.float64)
+asinh_float32, asinh_float64 = for_both(_asinh, PLUS_LOG1P, LOG_OF_TWICE, LARGE, ONE, ZERO)

@@ -22,34 +22,18 @@ import numpy as np
 from jitkernels.codegen.source_protocol import Table, inlined
 from jitkernels.microkernels.maths.erf import beyond_float64
 from jitkernels.microkernels.maths.exp import (
-    C2_32,
-    C2_64,
-    C3_32,
-    C3_64,
-    C4_32,
-    C4_64,
-    C5_32,
-    C5_64,
-    C6_32,
-    C6_64,
-    C7_64,
-    C8_64,
-    C9_64,
-    C10_64,
-    C11_64,
-    LN2_HIGH_32,
-    LN2_HIGH_64,
-    LN2_LOW_32,
-    LN2_LOW_64,
-    LOG2E_32,
-    LOG2E_64,
-    MAGIC_64,
-    ONE_64,
+    C_32,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2E,
+    MAGIC,
+    exp_terms_float64,
     times_power_float64,
 )
+from jitkernels.microkernels.maths.formats import coefficients
 from jitkernels.microkernels.maths.strict_arithmetic import times, times_plus_float32
 
-ZERO_64, HALF_64, TWO_64 = np.float64(0), np.float64(0.5), np.float64(2)
+ONE_64, ZERO_64, HALF_64, TWO_64 = np.float64(1), np.float64(0), np.float64(0.5), np.float64(2)
 
 HIGHEST_32 = np.float32(10.1)
 TWO_32, SHIFT_32 = np.float32(2), np.float32(0.75)
@@ -85,29 +69,15 @@ HIGHEST = np.float64(27.3)
 BORDER = np.float64(0.75)
 BITS_26 = np.int64(-(2**27))  # mask of the sign, the exponent and the first 26 bits
 K, S, C = np.float64(2), np.float64(4), np.float64(0.8125)
-G0 = np.float64(0.902300089502597)  # relative error of the last factor: 2**-56.5
 G0_REST = np.float64(4.6274312353804825e-17)
-G1 = np.float64(0.5867253014594347)
-G2 = np.float64(0.2549154639391564)
-G3 = np.float64(0.049934487409584255)
-G4 = np.float64(-0.014054759271715773)
-G5 = np.float64(-0.009107499828847539)
-G6 = np.float64(0.0013980381020022089)
-G7 = np.float64(0.001665371541971551)
-G8 = np.float64(-0.00035737264277264246)
-G9 = np.float64(-0.00032602084773236954)
-G10 = np.float64(0.00013596449612628022)
-G11 = np.float64(5.357733295493964e-05)
-G12 = np.float64(-4.975297773102978e-05)
-G13 = np.float64(-2.64365741859944e-07)
-G14 = np.float64(1.4721184679168649e-05)
-G15 = np.float64(-5.441028420450795e-06)
-G16 = np.float64(-2.6555311081540202e-06)
-G17 = np.float64(3.028754106085591e-06)
-G18 = np.float64(-1.464589727473995e-07)
-G19 = np.float64(-1.008827913464252e-06)
-G20 = np.float64(1.8705759112501876e-07)
-G21 = np.float64(1.900511229515478e-07)
+G = coefficients(  # relative error of the last factor: 2**-56.5
+    np.float64, 0.902300089502597, 0.5867253014594347, 0.2549154639391564, 0.049934487409584255, -0.014054759271715773,
+    -0.009107499828847539, 0.0013980381020022089, 0.001665371541971551, -0.00035737264277264246,
+    -0.00032602084773236954, 0.00013596449612628022, 5.357733295493964e-05, -4.975297773102978e-05,
+    -2.64365741859944e-07, 1.4721184679168649e-05, -5.441028420450795e-06, -2.6555311081540202e-06,
+    3.028754106085591e-06, -1.464589727473995e-07, -1.008827913464252e-06, 1.8705759112501876e-07,
+    1.900511229515478e-07,
+)  # fmt: skip
 
 
 @inlined("contract")
@@ -115,10 +85,10 @@ def erfc_float32(x: np.float32) -> np.float32:
     """erfc(x) for every float32, infinities and NaN included; at most 1.95 ULP (all inputs measured)."""
     y = min(abs(x), HIGHEST_32)
     square = times(y, y)
-    shifted = ROUNDING_32 - square * LOG2E_32
+    shifted = ROUNDING_32 - square * LOG2E[0]
     k = ROUNDING_32 - shifted
-    r = (k * LN2_HIGH_32 - square) + (k * LN2_LOW_32 - times_plus_float32(y, y, -square))
-    e = (((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32
+    r = (k * LN2_HIGH[0] - square) + (k * LN2_LOW[0] - times_plus_float32(y, y, -square))
+    e = (((C_32[6] * r + C_32[5]) * r + C_32[4]) * r + C_32[3]) * r + C_32[2]
     more = (e * r) * r + r
     bits = (y + SHIFT_32).view(np.int32)
     t = y - ((bits & INTERVAL_32 | MIDDLE_32).view(np.float32) - SHIFT_32)
@@ -144,15 +114,15 @@ def last_factor(u: np.float64, u_rest: np.float64) -> tuple[np.float64, np.float
     """G and its rounding error, for 1/30 <= u <= 4/11."""
     t = S * u - C
     square = t * t
-    p = (G21 * t + G20) * square + (G19 * t + G18)
-    p = (p * square + (G17 * t + G16)) * square + (G15 * t + G14)
-    p = (p * square + (G13 * t + G12)) * square + (G11 * t + G10)
-    p = (p * square + (G9 * t + G8)) * square + (G7 * t + G6)
-    p = (p * square + (G5 * t + G4)) * square + (G3 * t + G2)
-    p = p * t + G1
-    g = p * t + G0
-    slope = (G2 + G2) * t + G1
-    return g, (G0 - g) + p * t + (slope * (S * u_rest) + G0_REST)
+    p = (G[21] * t + G[20]) * square + (G[19] * t + G[18])
+    p = (p * square + (G[17] * t + G[16])) * square + (G[15] * t + G[14])
+    p = (p * square + (G[13] * t + G[12])) * square + (G[11] * t + G[10])
+    p = (p * square + (G[9] * t + G[8])) * square + (G[7] * t + G[6])
+    p = (p * square + (G[5] * t + G[4])) * square + (G[3] * t + G[2])
+    p = p * t + G[1]
+    g = p * t + G[0]
+    slope = (G[2] + G[2]) * t + G[1]
+    return g, (G[0] - g) + p * t + (slope * (S * u_rest) + G0_REST)
 
 
 @inlined("contract")
@@ -174,14 +144,13 @@ def erfc_float64(x: np.float64) -> np.float64:
     # exp(-y * y) = 2**k * (e + e_rest), as in `exp`.
     y_head = head(y)
     square = y_head * y_head
-    shifted = MAGIC_64 - square * LOG2E_64
-    k = MAGIC_64 - shifted
-    near = k * LN2_HIGH_64 - square
-    behind = k * LN2_LOW_64 - times(y - y_head, y + y_head)
+    shifted = MAGIC[1] - square * LOG2E[1]
+    k = MAGIC[1] - shifted
+    near = k * LN2_HIGH[1] - square
+    behind = k * LN2_LOW[1] - times(y - y_head, y + y_head)
     r = near + behind
     power = r * r
-    p = ((C11_64 * r + C10_64) * power + (C9_64 * r + C8_64)) * power + (C7_64 * r + C6_64)
-    p = (p * power + (C5_64 * r + C4_64)) * power + (C3_64 * r + C2_64)
+    p = exp_terms_float64(r, power)
     e = ONE_64 + r
     e_rest = ((ONE_64 - e) + r) + (p * power + ((near - r) + behind))
     u, u_rest = inverse(y)

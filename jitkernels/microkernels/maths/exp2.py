@@ -4,95 +4,76 @@ Whole numbers give powers of two, exactly. The polynomials come from a Remez exc
 weighted relative to 2**r.
 """
 
+from typing import Any
+
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
-from jitkernels.microkernels.maths.exp import (
-    MAGIC_32,
-    MAGIC_64,
-    ONE_32,
-    ONE_64,
-    halves_float32,
-    halves_float64,
-    ten_terms_float64,
-    times_power_float32,
-    times_power_float64,
+from jitkernels.microkernels.maths.exp import HALVES, MAGIC, ONE, TIMES_POWER, ten_terms
+from jitkernels.microkernels.maths.formats import FloatFormat, coefficients, for_both
+
+LOWEST = np.float32(-151), np.float64(-1076)  # 2**-151 is less than half of the smallest subnormal
+HIGHEST = np.float32(129), np.float64(1025)
+C_32 = coefficients(  # relative error of the whole polynomial: 2**-27.5
+    np.float32, 1, 0.69314724, 0.24022655, 0.055502616, 0.009617361, 0.0013423347, 0.00015683711
 )
-
-LOWEST_32 = np.float32(-151)  # 2**-151 is less than half of the smallest subnormal
-HIGHEST_32 = np.float32(129)
-C1_32 = np.float32(0.69314724)  # relative error of the whole polynomial: 2**-27.5
-C2_32 = np.float32(0.24022655)
-C3_32 = np.float32(0.055502616)
-C4_32 = np.float32(0.009617361)
-C5_32 = np.float32(0.0013423347)
-C6_32 = np.float32(0.00015683711)
-
-LOWEST_64 = np.float64(-1076)
-HIGHEST_64 = np.float64(1025)
-C1_64 = np.float64(0.6931471805599457)  # relative error of the whole polynomial: 2**-55.5
-C2_64 = np.float64(0.240226506959101)
-C3_64 = np.float64(0.05550410866478785)
-C4_64 = np.float64(0.009618129107605712)
-C5_64 = np.float64(0.001333355815397494)
-C6_64 = np.float64(0.0001540353044377493)
-C7_64 = np.float64(1.525272692843447e-05)
-C8_64 = np.float64(1.3215441322451457e-06)
-C9_64 = np.float64(1.0180817198723833e-07)
-C10_64 = np.float64(7.072841992645664e-09)
-C11_64 = np.float64(4.055343685431205e-10)
+C_64 = coefficients(  # 2**-55.5
+    np.float64, 1, 0.6931471805599457, 0.240226506959101, 0.05550410866478785, 0.009618129107605712,
+    0.001333355815397494, 0.0001540353044377493, 1.525272692843447e-05, 1.3215441322451457e-06, 1.0180817198723833e-07,
+    7.072841992645664e-09, 4.055343685431205e-10,
+)  # fmt: skip
+exp2_terms_float64 = ten_terms(C_64)
 
 
 @inlined("contract")
-def limited_exp2_float32(x: np.float32) -> np.float32:
-    """exp2(x) for -151 <= x <= 129 and for NaN."""
-    shifted = x + MAGIC_32
-    r = x - (shifted - MAGIC_32)
-    p = ((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32
-    p = p * r + ONE_32
-    return times_power_float32(p, shifted)
+def slope_float32(r: np.float32) -> np.float32:
+    """(2**r - 1) / r."""
+    value: np.float32 = ((((C_32[6] * r + C_32[5]) * r + C_32[4]) * r + C_32[3]) * r + C_32[2]) * r + C_32[1]
+    return value
 
 
 @inlined("contract")
-def limited_exp2_float64(x: np.float64) -> np.float64:
-    """exp2(x) for -1076 <= x <= 1025 and for NaN."""
-    shifted = x + MAGIC_64
-    r = x - (shifted - MAGIC_64)
-    square = r * r
-    p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
-    p = (p * r + C1_64) * r + ONE_64
-    return times_power_float64(p, shifted)
+def slope_float64(r: np.float64) -> np.float64:
+    """(2**r - 1) / r."""
+    value: np.float64 = exp2_terms_float64(r, r * r) * r + C_64[1]
+    return value
 
 
-@inlined("contract")
-def decay2_float32(x: np.float32) -> tuple[np.float32, np.float32]:
-    """exp2(-x) for x >= 0 and for NaN, as the sum of two."""
-    y = max(-x, LOWEST_32)
-    shifted = y + MAGIC_32
-    r = y - (shifted - MAGIC_32)
-    more = (((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32) * r
-    return halves_float32(more, shifted)
+SLOPE = slope_float32, slope_float64
 
 
-@inlined("contract")
-def decay2_float64(x: np.float64) -> tuple[np.float64, np.float64]:
-    """exp2(-x) for x >= 0 and for NaN, as the sum of two."""
-    y = max(-x, LOWEST_64)
-    shifted = y + MAGIC_64
-    r = y - (shifted - MAGIC_64)
-    square = r * r
-    p = ten_terms_float64(r, square, C2_64, C3_64, C4_64, C5_64, C6_64, C7_64, C8_64, C9_64, C10_64, C11_64)
-    more = (p * r + C1_64) * r
-    return halves_float64(more, shifted)
+def _limited_exp2(form: FloatFormat, slope: Any, magic: Any, one: Any, times_power: Any) -> Any:
+    @inlined("contract")
+    def limited_exp2(x: Any) -> Any:
+        """exp2(x) within `LOWEST` and `HIGHEST`, and for NaN."""
+        shifted = x + magic
+        r = x - (shifted - magic)
+        return times_power(slope(r) * r + one, shifted)
+
+    return limited_exp2
 
 
-@inlined("contract")
-def exp2_float32(x: np.float32) -> np.float32:
-    """exp2(x) for every float32; at most 0.91 ULP (1.1e9 inputs measured)."""
-    return limited_exp2_float32(min(max(x, LOWEST_32), HIGHEST_32))
+def _decay2(form: FloatFormat, slope: Any, magic: Any, lowest: Any, halves: Any) -> Any:
+    @inlined("contract")
+    def decay2(x: Any) -> tuple[Any, Any]:
+        """exp2(-x) for x >= 0 and for NaN, as the sum of two."""
+        y = max(-x, lowest)
+        shifted = y + magic
+        r = y - (shifted - magic)
+        more, less = halves(slope(r) * r, shifted)
+        return more, less
+
+    return decay2
 
 
-@inlined("contract")
-def exp2_float64(x: np.float64) -> np.float64:
-    """exp2(x) for every float64; at most 0.91 ULP (2.8e7 inputs measured)."""
-    return limited_exp2_float64(min(max(x, LOWEST_64), HIGHEST_64))
+def _exp2(form: FloatFormat, limited_exp2: Any, lowest: Any, highest: Any) -> Any:
+    @inlined("contract")
+    def exp2(x: Any) -> Any:
+        """Compute exp2 of x; at most 0.91 ULP of float32 (1.1e9 inputs measured), 0.91 ULP of float64 (2.8e7)."""
+        return limited_exp2(min(max(x, lowest), highest))
+
+    return exp2
+
+
+DECAY2 = for_both(_decay2, SLOPE, MAGIC, LOWEST, HALVES)
+exp2_float32, exp2_float64 = for_both(_exp2, for_both(_limited_exp2, SLOPE, MAGIC, ONE, TIMES_POWER), LOWEST, HIGHEST)

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.maths.fmod import fmod_float32, fmod_float64
+from jitkernels.microkernels.maths.formats import FloatFormat, for_both
 
 
 @inlined()
@@ -30,25 +31,24 @@ def quotient_of(rest: Any, a: Any, b: Any) -> Any:
     return a / b if b == 0 else whole
 
 
-@inlined()
-def remainder_float32(a: Any, b: Any) -> Any:
-    """The remainder for every float32."""
-    return remainder_of(fmod_float32(a, b), b)
+def _remainder(form: FloatFormat, fmod: Any) -> Any:
+    @inlined()
+    def remainder(a: Any, b: Any) -> Any:
+        """The remainder for every a and b."""
+        return remainder_of(fmod(a, b), b)
+
+    return remainder
 
 
-@inlined()
-def remainder_float64(a: Any, b: Any) -> Any:
-    """The remainder for every float64."""
-    return remainder_of(fmod_float64(a, b), b)
+def _floor_divide(form: FloatFormat, fmod: Any) -> Any:
+    @inlined()
+    def floor_divide(a: Any, b: Any) -> Any:
+        """The quotient for every a and b."""
+        return quotient_of(fmod(a, b), a, b)
+
+    return floor_divide
 
 
-@inlined()
-def floor_divide_float32(a: Any, b: Any) -> Any:
-    """The quotient for every float32."""
-    return quotient_of(fmod_float32(a, b), a, b)
-
-
-@inlined()
-def floor_divide_float64(a: Any, b: Any) -> Any:
-    """The quotient for every float64."""
-    return quotient_of(fmod_float64(a, b), a, b)
+FMOD = fmod_float32, fmod_float64
+remainder_float32, remainder_float64 = for_both(_remainder, FMOD)
+floor_divide_float32, floor_divide_float64 = for_both(_floor_divide, FMOD)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import apart, inlined, seldom
+from jitkernels.microkernels.maths.formats import FloatFormat, for_both
 
 BITS_26 = np.int64(-(2**27))  # mask of the exponent and the first 26 bits
 MANY_32 = np.float64(2.0**28)
@@ -92,13 +93,13 @@ def positive_float32(a: Any, b: Any) -> Any:
     return a if a < b else np.float32(rest)
 
 
-@inlined()
-def fmod_float32(a: Any, b: Any) -> Any:
-    """fmod(a, b) for every float32."""
-    return np.copysign(positive_float32(abs(a), abs(b)), a)
+def _fmod(form: FloatFormat, positive: Any) -> Any:
+    @inlined()
+    def fmod(a: Any, b: Any) -> Any:
+        """Compute fmod of every a and b."""
+        return np.copysign(positive(abs(a), abs(b)), a)
+
+    return fmod
 
 
-@inlined()
-def fmod_float64(a: Any, b: Any) -> Any:
-    """fmod(a, b) for every float64."""
-    return np.copysign(positive_float64(abs(a), abs(b)), a)
+fmod_float32, fmod_float64 = for_both(_fmod, (positive_float32, positive_float64))

@@ -7,10 +7,12 @@ one. An infinite side makes it infinite, even beside NaN.
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
-from jitkernels.microkernels.maths.exp import EXPONENT_64
-from jitkernels.microkernels.maths.log import INFINITY_32, INFINITY_64
+from jitkernels.microkernels.maths.formats import FORMATS
+from jitkernels.microkernels.maths.log import INFINITY
 from jitkernels.microkernels.maths.strict_arithmetic import times
 
+INFINITY_32, INFINITY_64 = INFINITY
+EXPONENT_64 = FORMATS["float64"].exponent
 LOWEST_BITS_64 = np.int64(1 << 52)
 HIGHEST_BITS_64 = np.int64(2045 << 52)
 TWICE_ONE_BITS_64 = np.int64(2046 << 52)

@@ -11,62 +11,33 @@ What is no power of a normal positive number, or is none itself, has a path of i
 float32 in float64, for float64 with 2**k applied as two factors. The special values are those of C's `pow`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, seldom
-from jitkernels.microkernels.maths.exp import MAGIC_64, ONE_32, ONE_64, times_power_float64
-from jitkernels.microkernels.maths.exp2 import (
-    C1_32,
-    C1_64,
-    C2_32,
-    C2_64,
-    C3_32,
-    C3_64,
-    C4_32,
-    C4_64,
-    C5_32,
-    C5_64,
-    C6_32,
-    C6_64,
-    C7_64,
-    C8_64,
-    C9_64,
-    C10_64,
-    C11_64,
-)
-from jitkernels.microkernels.maths.log import (
-    HALF_32,
-    HALF_64,
-    INFINITY_32,
-    INFINITY_64,
-    TWO_64,
-    UP_32,
-    UP_64,
-    UP_STEPS_32,
-    UP_STEPS_64,
-    ZERO_32,
-    ZERO_64,
-    parts_float32,
-    parts_float64,
-    unusual_float32,
-    unusual_float64,
-)
+from jitkernels.microkernels.maths.exp import MAGIC, ONE, ten_terms, times_power_float64
+from jitkernels.microkernels.maths.exp2 import C_32, C_64
+from jitkernels.microkernels.maths.formats import FloatFormat, coefficients, for_both
+from jitkernels.microkernels.maths.log import HALF, INFINITY, UNUSUAL, UP, UP_STEPS, ZERO, parts_float32, parts_float64
 from jitkernels.microkernels.maths.strict_arithmetic import times, times_plus_float32, times_plus_float64
 
+ONE_32, ONE_64 = ONE
+TWO_32, TWO_64 = np.float32(2), np.float64(2)
+UP_32, UP_64 = UP
+UP_STEPS_32, UP_STEPS_64 = UP_STEPS
+ZERO_64, INFINITY_64, MAGIC_64 = ZERO[1], INFINITY[1], MAGIC[1]
+unusual_float32, unusual_float64 = UNUSUAL
+
 # log2((1 + s) / (1 - s)) / s, of s**2: relative error 2**-37.8
-L0_32 = np.float64(2.88539008179008)
-L1_32 = np.float64(0.9617966733501693)
-L2_32 = np.float64(0.5770835832594695)
-L3_32 = np.float64(0.41167282712503117)
-L4_32 = np.float64(0.3407280081541227)
+L_32 = coefficients(
+    np.float64, 2.88539008179008, 0.9617966733501693, 0.5770835832594695, 0.41167282712503117, 0.3407280081541227
+)
 # 2**r: relative error 2**-29
-E0_32 = np.float64(1.000000000553975)
-E1_32 = np.float64(0.6931472057363737)
-E2_32 = np.float64(0.24022646891088636)
-E3_32 = np.float64(0.05550328777885616)
-E4_32 = np.float64(0.009618488927044274)
-E5_32 = np.float64(0.001339993106994021)
-E6_32 = np.float64(0.00015345818488912626)
+E_32 = coefficients(
+    np.float64, 1.000000000553975, 0.6931472057363737, 0.24022646891088636, 0.05550328777885616, 0.009618488927044274,
+    0.001339993106994021, 0.00015345818488912626,
+)  # fmt: skip
 LOWEST_32 = np.float64(-160)
 HIGHEST_32 = np.float64(140)
 MOST_32 = np.float32(125)  # for which 2**t is a normal number
@@ -75,22 +46,15 @@ ROUNDING_32 = np.float32(1.5 * 2.0**23)
 FACTOR_32 = np.float32(2.88539)  # 2 * log2(e), and the rest
 FACTOR_LOW_32 = np.float32(3.851926e-08)
 # (log2((1 + s) / (1 - s)) / s - 2 * log2(e)) / s**2, of s**2: relative error of the sum 2**-36.4
-S3_32 = np.float32(0.9617967)
-S5_32 = np.float32(0.5770788)
-S7_32 = np.float32(0.41192728)
-S9_32 = np.float32(0.33648953)
-TWO_32 = np.float32(2)
+S3_32, S5_32, S7_32, S9_32 = coefficients(np.float32, 0.9617967, 0.5770788, 0.41192728, 0.33648953)
 SMALLEST_32 = np.float32(2.0**-126)
 
 THREE_64 = np.float64(3)
 # (log2((1 + s) / (1 - s)) * 3 / (2 * log2(e)) / s - 3 - s**2) / s**4, of s**2: relative error of the sum 2**-66.3
-R0_64 = np.float64(0.6000000000000338)
-R2_64 = np.float64(0.4285714285514936)
-R4_64 = np.float64(0.3333333377988912)
-R6_64 = np.float64(0.27272676550008595)
-R8_64 = np.float64(0.23080136037059978)
-R10_64 = np.float64(0.19885225502834672)
-R12_64 = np.float64(0.19794504956130834)
+R0_64, R2_64, R4_64, R6_64, R8_64, R10_64, R12_64 = coefficients(
+    np.float64, 0.6000000000000338, 0.4285714285514936, 0.3333333377988912, 0.27272676550008595, 0.23080136037059978,
+    0.19885225502834672, 0.19794504956130834,
+)  # fmt: skip
 FACTOR_64 = np.float64(0.9617966939259756)  # 2 * log2(e) / 3, and the rest
 FACTOR_LOW_64 = np.float64(5.0577616648125907e-17)
 LOWEST_64 = np.float64(-1080)
@@ -105,7 +69,7 @@ def logarithm_float32(k: np.float32, f: np.float32) -> np.float64:
     wide = np.float64(f)
     s = wide / (TWO_64 + wide)
     square = s * s
-    p = (((L4_32 * square + L3_32) * square + L2_32) * square + L1_32) * square + L0_32
+    p = (((L_32[4] * square + L_32[3]) * square + L_32[2]) * square + L_32[1]) * square + L_32[0]
     return s * p + np.float64(k)
 
 
@@ -120,22 +84,30 @@ def raised_float32(t: np.float64) -> np.float32:
     """2**t for abs(t) < 1000."""
     shifted = t + MAGIC_32
     r = t - (shifted - MAGIC_32)
-    p = (((((E6_32 * r + E5_32) * r + E4_32) * r + E3_32) * r + E2_32) * r + E1_32) * r + E0_32
+    p = (((((E_32[6] * r + E_32[5]) * r + E_32[4]) * r + E_32[3]) * r + E_32[2]) * r + E_32[1]) * r + E_32[0]
     return np.float32((p.view(np.int64) + (shifted.view(np.int64) << 52)).view(np.float64))
 
 
-@inlined("contract")
-def signed_float32(x: np.float32, y: np.float32, power: np.float32) -> np.float32:
-    """x**y, from `power`, that of abs(x)."""
-    size = abs(x)
-    power = ONE_32 if y == ZERO_32 or x == ONE_32 or (size == ONE_32 and abs(y) == INFINITY_32) else power
-    is_whole = np.floor(y) == y
-    half = y * HALF_32
-    is_odd = is_whole and np.floor(half) != half
-    is_negative = x.view(np.int32) < 0
-    is_failing = is_negative and not is_whole and size > ZERO_32 and size < INFINITY_32
-    power = np.sqrt(x if is_failing else size) if is_failing else power  # sets the invalid flag with the NaN
-    return -power if is_negative and is_odd else power
+def _signed(form: FloatFormat, one: Any, zero: Any, one_half: Any, infinity: Any) -> Any:
+    integer = form.integer
+
+    @inlined("contract")
+    def signed(x: Any, y: Any, power: Any) -> Any:
+        """x**y, from `power`, that of abs(x)."""
+        size = abs(x)
+        power = one if y == zero or x == one or (size == one and abs(y) == infinity) else power
+        is_whole = np.floor(y) == y
+        half = y * one_half
+        is_odd = is_whole and np.floor(half) != half
+        is_negative = x.view(integer) < 0
+        is_failing = is_negative and not is_whole and size > zero and size < infinity
+        power = np.sqrt(x if is_failing else size) if is_failing else power  # sets the invalid flag with the NaN
+        return -power if is_negative and is_odd else power
+
+    return signed
+
+
+signed_float32, signed_float64 = for_both(_signed, ONE, ZERO, HALF, INFINITY)
 
 
 @seldom("contract")
@@ -168,7 +140,7 @@ def general_pow_float32(x: np.float32, y: np.float32) -> np.float32:
     shifted = y * whole + ROUNDING_32
     count = shifted - ROUNDING_32
     r = times_plus_float32(y, whole, -count) + y * low
-    p = (((((C6_32 * r + C5_32) * r + C4_32) * r + C3_32) * r + C2_32) * r + C1_32) * r + ONE_32
+    p = (((((C_32[6] * r + C_32[5]) * r + C_32[4]) * r + C_32[3]) * r + C_32[2]) * r + C_32[1]) * r + ONE_32
     result = (p.view(np.int32) + (shifted.view(np.int32) << 23)).view(np.float32)
     if unusual_float32(x) or not abs(count) < MOST_32:
         result = unusual_pow_float32(x, y)
@@ -206,27 +178,14 @@ def logarithm_float64(k: np.float64, f: np.float64) -> tuple[np.float64, np.floa
     return whole, ((k - whole) + scaled) + scaled_low
 
 
+fraction_terms_float64 = ten_terms(C_64)
+
+
 @inlined("contract")
 def fraction_float64(r: np.float64) -> np.float64:
     """2**r for -0.5 <= r <= 0.5."""
-    square = r * r
-    p = ((C11_64 * r + C10_64) * square + (C9_64 * r + C8_64)) * square + (C7_64 * r + C6_64)
-    p = (p * square + (C5_64 * r + C4_64)) * square + (C3_64 * r + C2_64)
-    return (p * r + C1_64) * r + ONE_64
-
-
-@inlined("contract")
-def signed_float64(x: np.float64, y: np.float64, power: np.float64) -> np.float64:
-    """x**y, from `power`, that of abs(x)."""
-    size = abs(x)
-    power = ONE_64 if y == ZERO_64 or x == ONE_64 or (size == ONE_64 and abs(y) == INFINITY_64) else power
-    is_whole = np.floor(y) == y
-    half = y * HALF_64
-    is_odd = is_whole and np.floor(half) != half
-    is_negative = x.view(np.int64) < 0
-    is_failing = is_negative and not is_whole and size > ZERO_64 and size < INFINITY_64
-    power = np.sqrt(x if is_failing else size) if is_failing else power  # sets the invalid flag with the NaN
-    return -power if is_negative and is_odd else power
+    value: np.float64 = (fraction_terms_float64(r, r * r) * r + C_64[1]) * r + ONE_64
+    return value
 
 
 @seldom("contract")

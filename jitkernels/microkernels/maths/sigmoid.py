@@ -10,33 +10,22 @@ because then the rounding errors of the sum and of the division are scaled by e 
 plain quotient is off by 2.3 ULP, this form by 1.7, for one more fused multiply-add.
 """
 
-import numpy as np
+from typing import Any
 
 from jitkernels.codegen.source_protocol import inlined
-from jitkernels.microkernels.maths.exp import (
-    LOWEST_32,
-    LOWEST_64,
-    ONE_32,
-    ONE_64,
-    limited_exp_float32,
-    limited_exp_float64,
-)
-
-ZERO_32 = np.float32(0)
-ZERO_64 = np.float64(0)
+from jitkernels.microkernels.maths.exp import LIMITED_EXP, LOWEST, ONE
+from jitkernels.microkernels.maths.formats import FloatFormat, for_both
 
 
-@inlined("contract")
-def sigmoid_float32(x: np.float32) -> np.float32:
-    """sigmoid(x) for every float32, infinities and NaN included; at most 1.65 ULP (all inputs measured)."""
-    e = limited_exp_float32(max(-abs(x), LOWEST_32))
-    limit = e if x < ZERO_32 else ONE_32
-    return limit - limit * (e / (ONE_32 + e))
+def _sigmoid(form: FloatFormat, limited_exp: Any, lowest: Any, one: Any) -> Any:
+    @inlined("contract")
+    def sigmoid(x: Any) -> Any:
+        """Compute sigmoid of x; at most 1.65 ULP of float32 (all inputs measured), 1.68 ULP of float64 (2.6e8)."""
+        e = limited_exp(max(-abs(x), lowest))
+        limit = e if x < 0 else one
+        return limit - limit * (e / (one + e))
+
+    return sigmoid
 
 
-@inlined("contract")
-def sigmoid_float64(x: np.float64) -> np.float64:
-    """sigmoid(x) for every float64, infinities and NaN included; at most 1.68 ULP (2.6e8 inputs measured)."""
-    e = limited_exp_float64(max(-abs(x), LOWEST_64))
-    limit = e if x < ZERO_64 else ONE_64
-    return limit - limit * (e / (ONE_64 + e))
+sigmoid_float32, sigmoid_float64 = for_both(_sigmoid, LIMITED_EXP, LOWEST, ONE)

@@ -6,67 +6,80 @@ coefficients were rounded to the type one by one, lowest power first, and the re
 the error is hardly more than the last rounding.
 """
 
+from typing import Any
+
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
+from jitkernels.microkernels.maths.exp import ONE
+from jitkernels.microkernels.maths.formats import FloatFormat, coefficients, for_both
 from jitkernels.microkernels.maths.strict_arithmetic import times
 
-ONE_32, HALF_32 = np.float32(1), np.float32(0.5)
-S3_32 = np.float32(-0.16666655)  # relative error of the whole sine: 2**-27.9
-S5_32 = np.float32(0.008332189)
-S7_32 = np.float32(-0.00019518292)
-C4_32 = np.float32(0.041666646)  # relative error of the whole cosine: 2**-33.0
-C6_32 = np.float32(-0.001388731)
-C8_32 = np.float32(2.4432327e-05)
+HALF = np.float32(0.5), np.float64(0.5)
+# Relative error of the whole sine: 2**-27.9 and 2**-57.9; of the whole cosine: 2**-33.0 and 2**-63.9.
+S_32 = coefficients(np.float32, -0.16666655, 0.008332189, -0.00019518292)
+C_32 = coefficients(np.float32, 0.041666646, -0.001388731, 2.4432327e-05)
+S_64 = coefficients(
+    np.float64, -0.1666666666666663, 0.00833333333332184, -0.00019841269829358503, 2.7557313538494155e-06,
+    -2.5050734384315546e-08, 1.5895432908425193e-10,
+)  # fmt: skip
+C_64 = coefficients(
+    np.float64, 0.041666666666666595, -0.0013888888888873342, 2.4801587289002062e-05, -2.75573142170262e-07,
+    2.0875705393065836e-09, -1.1358749019056813e-11,
+)  # fmt: skip
 
-ONE_64, HALF_64 = np.float64(1), np.float64(0.5)
-S3_64 = np.float64(-0.1666666666666663)  # relative error of the whole sine: 2**-57.9
-S5_64 = np.float64(0.00833333333332184)
-S7_64 = np.float64(-0.00019841269829358503)
-S9_64 = np.float64(2.7557313538494155e-06)
-S11_64 = np.float64(-2.5050734384315546e-08)
-S13_64 = np.float64(1.5895432908425193e-10)
-C4_64 = np.float64(0.041666666666666595)  # relative error of the whole cosine: 2**-63.9
-C6_64 = np.float64(-0.0013888888888873342)
-C8_64 = np.float64(2.4801587289002062e-05)
-C10_64 = np.float64(-2.75573142170262e-07)
-C12_64 = np.float64(2.0875705393065836e-09)
-C14_64 = np.float64(-1.1358749019056813e-11)
+
+def _six_terms(c: tuple[Any, ...]) -> Any:
+    @inlined("contract")
+    def terms(z: np.float64) -> np.float64:
+        """c[0] + c[1] z + c[2] z**2 + ..."""
+        square = z * z
+        value: np.float64 = ((c[5] * z + c[4]) * square + (c[3] * z + c[2])) * square + (c[1] * z + c[0])
+        return value
+
+    return terms
+
+
+sine_terms_float64, cosine_terms_float64 = _six_terms(S_64), _six_terms(C_64)
 
 
 @inlined("contract")
 def sine_float32(r: np.float32, rest: np.float32) -> np.float32:
     """sin(r + rest) for -pi/4 <= r <= pi/4."""
     z = r * r
-    p = (S7_32 * z + S5_32) * z + S3_32
-    return r + (p * (z * r) + rest)
-
-
-@inlined("contract")
-def cosine_float32(r: np.float32, rest: np.float32) -> np.float32:
-    """cos(r + rest) for -pi/4 <= r <= pi/4."""
-    z = r * r
-    p = (C8_32 * z + C6_32) * z + C4_32
-    half = HALF_32 * z
-    most = ONE_32 - half
-    return most + (((ONE_32 - most) - half) + (p * (z * z) - times(r, rest)))
+    p = (S_32[2] * z + S_32[1]) * z + S_32[0]
+    result: np.float32 = r + (p * (z * r) + rest)
+    return result
 
 
 @inlined("contract")
 def sine_float64(r: np.float64, rest: np.float64) -> np.float64:
     """sin(r + rest) for -pi/4 <= r <= pi/4."""
     z = r * r
-    square = z * z
-    p = ((S13_64 * z + S11_64) * square + (S9_64 * z + S7_64)) * square + (S5_64 * z + S3_64)
-    return r + (p * (z * r) + (rest - HALF_64 * z * rest))
+    p = sine_terms_float64(z)
+    result: np.float64 = r + (p * (z * r) + (rest - HALF[1] * z * rest))
+    return result
 
 
 @inlined("contract")
-def cosine_float64(r: np.float64, rest: np.float64) -> np.float64:
-    """cos(r + rest) for -pi/4 <= r <= pi/4."""
-    z = r * r
-    square = z * z
-    p = ((C14_64 * z + C12_64) * square + (C10_64 * z + C8_64)) * square + (C6_64 * z + C4_64)
-    half = HALF_64 * z
-    most = ONE_64 - half
-    return most + (((ONE_64 - most) - half) + (p * square - times(r, rest)))
+def cosine_terms_float32(z: np.float32) -> np.float32:
+    """(cos(r) - 1 + z / 2) / z**2 for z = r**2."""
+    value: np.float32 = (C_32[2] * z + C_32[1]) * z + C_32[0]
+    return value
+
+
+def _cosine(form: FloatFormat, terms: Any, one_half: Any, one: Any) -> Any:
+    @inlined("contract")
+    def cosine(r: Any, rest: Any) -> Any:
+        """cos(r + rest) for -pi/4 <= r <= pi/4."""
+        z = r * r
+        p = terms(z)
+        half = one_half * z
+        most = one - half
+        return most + (((one - most) - half) + (p * (z * z) - times(r, rest)))
+
+    return cosine
+
+
+SINE = sine_float32, sine_float64
+COSINE = cosine_float32, cosine_float64 = for_both(_cosine, (cosine_terms_float32, cosine_terms_float64), HALF, ONE)

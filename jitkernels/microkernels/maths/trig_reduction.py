@@ -95,3 +95,6 @@ def quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.fl
     if size >= FAR_64:
         k, r, rest = far_quarter_turns_float64(size)
     return k, r, rest
+
+
+QUARTER_TURNS = quarter_turns_float32, quarter_turns_float64

@@ -5,58 +5,47 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
-
-LOWER_32, LOWER_64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
-INFINITY_32, INFINITY_64 = np.int32(0x7F800000), np.int64(0x7FF0000000000000)
-ZERO_32, ZERO_64 = np.int32(0), np.int64(0)
-SIGN_32, SIGN_64 = np.int32(31), np.int64(63)
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.maths.formats import FORMATS, FloatFormat
 
 
-@inlined()
-def key_float32(x: Any) -> Any:
-    bits = x.view(np.int32)
-    size = bits & LOWER_32
-    ordered = bits ^ ((bits >> SIGN_32) & LOWER_32)
-    return size if size > INFINITY_32 else ordered
+@record
+class SortKeys:
+    """The functions for one format: `key` of a float, `float_of` a key, and `rank`, equal for equal numbers and NaN."""
+
+    key: Any
+    float_of: Any
+    rank: Any
 
 
-@inlined()
-def key_float64(x: Any) -> Any:
-    bits = x.view(np.int64)
-    size = bits & LOWER_64
-    ordered = bits ^ ((bits >> SIGN_64) & LOWER_64)
-    return size if size > INFINITY_64 else ordered
+def _sort_keys(form: FloatFormat) -> SortKeys:
+    number, integer = form.number, form.integer
+    lower, infinity, zero = ~form.sign, number(np.inf).view(integer), integer(0)
+    sign_bit = integer(8 * zero.itemsize - 1)
+
+    @inlined()
+    def key(x: Any) -> Any:
+        bits = x.view(integer)
+        size = bits & lower
+        ordered = bits ^ ((bits >> sign_bit) & lower)
+        return size if size > infinity else ordered
+
+    @inlined()
+    def float_of(key: Any) -> Any:
+        return (key ^ ((key >> sign_bit) & lower)).view(number)
+
+    @inlined()
+    def rank(x: Any) -> Any:
+        bits = x.view(integer)
+        size = bits & lower
+        ordered = size if bits >= zero else zero - size
+        return lower if size > infinity else ordered
+
+    return SortKeys(key, float_of, rank)
 
 
-@inlined()
-def float_of_int32(key: Any) -> Any:
-    return (key ^ ((key >> SIGN_32) & LOWER_32)).view(np.float32)
-
-
-@inlined()
-def float_of_int64(key: Any) -> Any:
-    return (key ^ ((key >> SIGN_64) & LOWER_64)).view(np.float64)
-
-
-@inlined()
-def rank_float32(x: Any) -> Any:
-    """Return the key, with equal zeros and equal NaN."""
-    bits = x.view(np.int32)
-    size = bits & LOWER_32
-    ordered = size if bits >= ZERO_32 else ZERO_32 - size
-    return LOWER_32 if size > INFINITY_32 else ordered
-
-
-@inlined()
-def rank_float64(x: Any) -> Any:
-    """Return the key, with equal zeros and equal NaN."""
-    bits = x.view(np.int64)
-    size = bits & LOWER_64
-    ordered = size if bits >= ZERO_64 else ZERO_64 - size
-    return LOWER_64 if size > INFINITY_64 else ordered
-
-
-KEY = {"float32": key_float32, "float64": key_float64}
-FLOAT_OF = {"float32": float_of_int32, "float64": float_of_int64}
-RANK = {"float32": rank_float32, "float64": rank_float64}
+SORT_KEYS = {dtype: _sort_keys(form) for dtype, form in FORMATS.items()}
+KEY = {dtype: keys.key for dtype, keys in SORT_KEYS.items()}
+FLOAT_OF = {dtype: keys.float_of for dtype, keys in SORT_KEYS.items()}
+RANK = {dtype: keys.rank for dtype, keys in SORT_KEYS.items()}
 INTEGER = {"float32": "int32", "float64": "int64"}
