@@ -29,6 +29,14 @@ def rows_of_piece(rows: int, n: int, elements: int) -> int:
     return rows if rows * n <= elements else rows_at_once(n, elements)
 
 
+def grain(elements: float, least: int = BLOCK) -> int:
+    """Return how many items of so many elements have `least` elements, and are what a thread gets at least.
+
+    A power of two, so that few objects serve all shapes.
+    """
+    return 1 << max(0, int(least / max(elements, 1)).bit_length() - 1)
+
+
 def threads(blocks: int) -> list[Variant]:
     """List the variants: serial first, parallel as well when two threads get two blocks each."""
     return [{"parallel": parallel} for parallel in ((False, True) if blocks >= 4 else (False,))]

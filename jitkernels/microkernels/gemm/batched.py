@@ -6,6 +6,7 @@ from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.runtime.loading import loader
 
 SHARE = 32**3
@@ -15,11 +16,6 @@ SHARE = 32**3
 def pair_of(attr: MatMulBatchedAttr) -> MatMulAttr:
     """Return the schema of the GEMM of one pair of the batch."""
     return MatMulAttr(m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype)
-
-
-def block_of(attr: MatMulBatchedAttr) -> int:
-    """Return the least number of pairs per thread, a power of two so that few objects serve all shapes."""
-    return 1 << max(SHARE // max(attr.m * attr.n * attr.k, 1), 1).bit_length() - 1
 
 
 def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> LoopNest:
@@ -38,7 +34,7 @@ def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> 
         signature.c_arguments,
         body,
         extent=signature.index("batch"),
-        block=block_of(attr) if parallel else 1,
+        block=grain(attr.m * attr.n * attr.k, SHARE) if parallel else 1,
         parallel=parallel,
         exact=pair.exact,
         straight=True,

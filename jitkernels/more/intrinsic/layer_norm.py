@@ -7,17 +7,12 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.c_source import CSource
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.chunking import BLOCK, threads
+from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.intrinsic.source import external, source, usable
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
-    return threads(attr.rows // _block(attr))
-
-
-def _block(attr: LayerNormAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK // max(attr.n, 1)).bit_length() - 1)
+    return threads(attr.rows // grain(attr.n))
 
 
 def can_be_used(attr: LayerNormAttr) -> bool | str:
@@ -44,6 +39,6 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNes
         signature.c_arguments,
         affine if attr.affine else plain,
         extent=signature.index("rows"),
-        block=_block(attr),
+        block=grain(attr.n),
         parallel=True,
     )

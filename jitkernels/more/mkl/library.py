@@ -7,16 +7,15 @@ obeys the thread settings of jitkernels and nothing runs in parallel after a for
 import functools
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from jitkernels.attrs.schema.base import FLOATS
-from jitkernels.codegen.source_protocol import External, inlined
-from jitkernels.errors import NotUsableError
+from jitkernels.codegen.source_protocol import inlined
 from jitkernels.more.mkl.prototypes import FUNCTIONS, declared
 from jitkernels.runtime.cffi_library import Library, opened
 from jitkernels.runtime.threads.team_size import runtime
+from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
 NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
 INTEL_LAYER, SEQUENTIAL_LAYER, GNU_LAYER = 0, 1, 3
@@ -32,41 +31,21 @@ C_NAMES = (
 
 
 @functools.cache
-def library() -> tuple[Library | None, str]:
+def library() -> Opened:
     """Return the library and its path, or None and the reason why there is none.
 
     The search order is the ``lib`` of this Python, where the package ``mkl`` puts it, the files of that package, the
     system.
     """
-    refused: list[str] = []
-    for path in _places():
-        if isinstance(path, Path) and not path.is_file():
-            continue
-        try:
-            handle = opened(declared, str(path), C_NAMES)
-        except (OSError, AttributeError) as error:
-            if isinstance(path, Path):
-                refused.append(f"{path}: {error}")
-            continue
-        _choose_threading(handle)
-        return handle, str(path)
-    return None, "; ".join(refused) or "MKL is not installed: pip install mkl"
+    own = (Path(sys.prefix, "lib", name) for name in NAMES)
+    places = (*own, *package_files(["mkl"], NAMES.__contains__), *NAMES)
+    return open_first(places, _open, "MKL is not installed: pip install mkl")
 
 
-def _places() -> Iterator[Path | str]:
-    yield from (Path(sys.prefix, "lib", name) for name in NAMES)
-    yield from _package_files()
-    yield from NAMES
-
-
-def _package_files() -> list[Path]:
-    from importlib.metadata import PackageNotFoundError, files  # 10 ms that only its users pay
-
-    try:
-        listed = files("mkl") or []
-    except PackageNotFoundError:
-        return []
-    return [Path(str(file.locate())).resolve() for file in listed if file.name in NAMES]
+def _open(path: str) -> Opened:
+    handle = opened(declared, path, C_NAMES)
+    _choose_threading(handle)
+    return handle, path
 
 
 def _choose_threading(handle: Library) -> None:
@@ -102,25 +81,8 @@ def usable(attr: Any) -> bool | str:
     return handle is not None or reason
 
 
-def demanded() -> Library:
-    """Return the library. Raises NotUsableError when it is not there."""
-    handle, reason = library()
-    if handle is None:
-        raise NotUsableError(f"MKL cannot be used: {reason}")
-    return handle
-
-
-def address(name: str) -> int:
-    """Return the address of a function of the library. Raises NotUsableError when the library is not there."""
-    return demanded().address(name)
-
-
-def external(name: str) -> Any:
-    """Return a declared function of the library for loop nests to call."""
-    result, arguments = FUNCTIONS[name]
-    return External(f"jk_mkl_{name}", result, arguments, lambda: address(name))
-
-
+vendor = VendorLibrary("MKL", "mkl", FUNCTIONS, library)
+demanded, external = vendor.demanded, vendor.external
 set_threads = external("MKL_Set_Num_Threads_Local")
 
 

@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.cdist import CDistAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import add, maximum, python_nest, real, sqrt, usable, variants_along
+from jitkernels.more.numba.python_nest import add, maximum, python_nest, real, sqrt, threads_along, usable
 
 
-def variants(attr: CDistAttr) -> list[Variant]:
-    return [*variants_along(attr, "m")]
-
-
-@implements(CDistAttr, can_be_used=usable, variants=variants)
+@implements(CDistAttr, can_be_used=usable, variants=threads_along("m"))
 def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
     is_dot, is_root = attr.metric == "dot", attr.metric == "euclidean"
 

@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.cumsum_histogram import CumsumAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
 
 
-def variants(attr: CumsumAttr) -> list[Variant]:
-    return [*variants_along(attr, "rows")]
-
-
-@implements(CumsumAttr, can_be_used=usable, variants=variants)
+@implements(CumsumAttr, can_be_used=usable, variants=threads_along("rows"))
 def cumsum(attr: CumsumAttr, parallel: bool = False) -> LoopNest:
     def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):

@@ -3,24 +3,20 @@
 from typing import Any
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.emb_seq_pool import check
-from jitkernels.more.numba.python_nest import larger, python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import larger, python_nest, real, threads_along, usable
 
 ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
-
-
-def variants(attr: EmbSeqPoolAttr) -> list[Variant]:
-    return [*variants_along(attr, "idx_w")]
 
 
 def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
     return "its sums overflow in another order" if attr.pool == "mean" else usable(attr)
 
 
-@implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=variants)
+@implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=threads_along("idx_w"))
 def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     is_max, is_mean = attr.pool == "max", attr.pool == "mean"
 

@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import add, python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import add, python_nest, real, threads_along, usable
 
 
-def variants(attr: GEMVAttr) -> list[Variant]:
-    return [*variants_along(attr, "m")]
-
-
-@implements(GEMVAttr, can_be_used=usable, variants=variants)
+@implements(GEMVAttr, can_be_used=usable, variants=threads_along("m"))
 def gemv(attr: GEMVAttr, parallel: bool = False) -> LoopNest:
     beta, adds = float(attr.beta), attr.beta != 0
 

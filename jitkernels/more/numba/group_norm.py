@@ -5,23 +5,19 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.group_norm import GroupNormAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.group_norm import check_affine, check_plain
-from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
 
 float64 = np.float64
-
-
-def variants(attr: GroupNormAttr) -> list[Variant]:
-    return [*variants_along(attr, "rows")]
 
 
 def can_be_used(attr: GroupNormAttr) -> bool | str:
     return "squares of doubles overflow" if attr.dtype == "float64" else usable(attr)
 
 
-@implements(GroupNormAttr, can_be_used=can_be_used, variants=variants)
+@implements(GroupNormAttr, can_be_used=can_be_used, variants=threads_along("rows"))
 def group_norm(attr: GroupNormAttr, parallel: bool = False) -> LoopNest:
     def plain(
         x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any, begin: int, end: int

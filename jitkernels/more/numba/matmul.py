@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
 
 
-def variants(attr: MatMulAttr) -> list[Variant]:
-    return [*variants_along(attr, "m")]
-
-
-@implements(MatMulAttr, can_be_used=usable, variants=variants)
+@implements(MatMulAttr, can_be_used=usable, variants=threads_along("m"))
 def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
     trans_a, trans_b, beta, adds = attr.trans_a, attr.trans_b, float(attr.beta), attr.beta != 0
 

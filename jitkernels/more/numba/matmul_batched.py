@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
 
 
-def variants(attr: MatMulBatchedAttr) -> list[Variant]:
-    return [*variants_along(attr, "batch")]
-
-
-@implements(MatMulBatchedAttr, can_be_used=usable, variants=variants)
+@implements(MatMulBatchedAttr, can_be_used=usable, variants=threads_along("batch"))
 def matmul_batched(attr: MatMulBatchedAttr, parallel: bool = False) -> LoopNest:
     trans_a, trans_b = attr.trans_a, attr.trans_b
 

@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.normalization import BatchNormAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, sqrt, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, real, sqrt, threads_along, usable
 
 
-def variants(attr: BatchNormAttr) -> list[Variant]:
-    return [*variants_along(attr, "rows")]
-
-
-@implements(BatchNormAttr, can_be_used=usable, variants=variants)
+@implements(BatchNormAttr, can_be_used=usable, variants=threads_along("rows"))
 def batch_norm(attr: BatchNormAttr, parallel: bool = False) -> LoopNest:
     def plain(
         x: Any, mean: Any, var: Any, y: Any, rows: int, channels: int, inner: int, eps: Any, begin: int, end: int

@@ -17,6 +17,7 @@ from jitkernels.codegen.source_protocol import DeferredIR, references
 from jitkernels.core import dtypes
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import BuildError
+from jitkernels.microkernels.chunking import grain
 
 if TYPE_CHECKING:
     from jitkernels.compiler.codegen.numba.spelling import Spelling
@@ -93,14 +94,17 @@ def python_nest(
     )
 
 
-def variants_along(attr: KernelAttr, along: str) -> list[dict[str, Any]]:
-    """One thread, and several where two of them get two blocks each."""
-    return [{}, {"parallel": True}] if attr.fields()[along] // _block(attr, along) >= 4 else [{}]
+def threads_along(along: str) -> Callable[[Any], list[dict[str, Any]]]:
+    """Make the `variants` of a nest: one thread, and several where two of them get two blocks of the extent each."""
+
+    def variants(attr: KernelAttr) -> list[dict[str, Any]]:
+        return [{}, {"parallel": True}] if attr.fields()[along] // _block(attr, along) >= 4 else [{}]
+
+    return variants
 
 
 def _block(attr: KernelAttr, along: str) -> int:
-    work = attr.operations() / max(attr.fields()[along], 1)
-    return 1 << max(0, int(BLOCK / max(work, 1)).bit_length() - 1)
+    return grain(attr.operations() / max(attr.fields()[along], 1), BLOCK)
 
 
 def _function(
@@ -114,9 +118,9 @@ def _function(
     dtype = attr.fields()["dtype"]
     tree, _ = parsed(body.__code__)
     tree.decorator_list, tree.returns = [], None
-    names = [one.arg for one in tree.args.args]
-    for one in tree.args.args:
-        one.annotation = None
+    names = [argument.arg for argument in tree.args.args]
+    for argument in tree.args.args:
+        argument.annotation = None
     spelling, given = Spelling(Library(alone={})), []
     for name, value in references(body).items():
         given.append(f"{name} = {_value(value, spelling, dtype)}")

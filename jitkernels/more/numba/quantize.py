@@ -5,16 +5,12 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantize import QuantizeAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import maximum, minimum, python_nest, real, rint, usable, variants_along
+from jitkernels.more.numba.python_nest import maximum, minimum, python_nest, real, rint, threads_along, usable
 
 
-def variants(attr: QuantizeAttr) -> list[Variant]:
-    return [*variants_along(attr, "rows")]
-
-
-@implements(QuantizeAttr, can_be_used=usable, variants=variants)
+@implements(QuantizeAttr, can_be_used=usable, variants=threads_along("rows"))
 def quantize(attr: QuantizeAttr, parallel: bool = False) -> LoopNest:
     low, high = (0, 255) if attr.q_dtype == "uint8" else (-128, 127)
     small: Any = np.uint8 if attr.q_dtype == "uint8" else np.int8

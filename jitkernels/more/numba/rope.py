@@ -3,16 +3,12 @@
 from typing import Any
 
 from jitkernels.attrs.rope import RopeAttr
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, threads_along, usable
 
 
-def variants(attr: RopeAttr) -> list[Variant]:
-    return [*variants_along(attr, "rows")]
-
-
-@implements(RopeAttr, can_be_used=usable, variants=variants)
+@implements(RopeAttr, can_be_used=usable, variants=threads_along("rows"))
 def rope(attr: RopeAttr, parallel: bool = False) -> LoopNest:
     interleaved = attr.interleaved
 

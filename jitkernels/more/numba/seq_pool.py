@@ -4,21 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import larger, python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import larger, python_nest, real, threads_along, usable
 
 float64 = np.float64
 ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
 
 
-def variants(attr: SeqPoolAttr) -> list[Variant]:
-    return [*variants_along(attr, "w")]
-
-
-@implements(SeqPoolAttr, can_be_used=usable, variants=variants)
+@implements(SeqPoolAttr, can_be_used=usable, variants=threads_along("w"))
 def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
     is_mean, is_root = attr.pool == "mean", attr.pool == "sqrt"
 

@@ -2,18 +2,14 @@
 
 from typing import Any
 
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.softmax import CrossEntropyAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.softmax import check
-from jitkernels.more.numba.python_nest import add, exp, larger, log, python_nest, real, usable, variants_along
+from jitkernels.more.numba.python_nest import add, exp, larger, log, python_nest, real, threads_along, usable
 
 
-def variants(attr: CrossEntropyAttr) -> list[Variant]:
-    return [*variants_along(attr, "rows")]
-
-
-@implements(CrossEntropyAttr, can_be_used=usable, variants=variants)
+@implements(CrossEntropyAttr, can_be_used=usable, variants=threads_along("rows"))
 def cross_entropy(attr: CrossEntropyAttr, parallel: bool = False) -> LoopNest:
     def body(logits: Any, labels: Any, loss: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):

@@ -2,21 +2,17 @@
 
 from typing import Any
 
-from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.transpose_gather_scatter import gather_check, scatter_check
-from jitkernels.more.numba.python_nest import python_nest, usable, variants_along
+from jitkernels.more.numba.python_nest import python_nest, threads_along, usable
 
 TILE = 16
 """Rows and columns that are moved together: a cache line of each is used while it is there."""
 
 
-def transpose_variants(attr: TransposeAttr) -> list[Variant]:
-    return [*variants_along(attr, "batch")]
-
-
-@implements(TransposeAttr, can_be_used=usable, variants=transpose_variants)
+@implements(TransposeAttr, can_be_used=usable, variants=threads_along("batch"))
 def transpose(attr: TransposeAttr, parallel: bool = False) -> LoopNest:
     def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
         for b in range(begin, end):
@@ -30,11 +26,7 @@ def transpose(attr: TransposeAttr, parallel: bool = False) -> LoopNest:
     return python_nest(attr, body, "batch", parallel=parallel)
 
 
-def gather_variants(attr: GatherAttr) -> list[Variant]:
-    return [*variants_along(attr, "count")]
-
-
-@implements(GatherAttr, can_be_used=usable, variants=gather_variants)
+@implements(GatherAttr, can_be_used=usable, variants=threads_along("count"))
 def gather(attr: GatherAttr, parallel: bool = False) -> LoopNest:
     def body(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
         for i in range(begin, end):

@@ -9,18 +9,17 @@ compilers along.
 
 import functools
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jitkernels.codegen.error_status import no_memory_for
-from jitkernels.codegen.source_protocol import External, inlined
-from jitkernels.errors import NotUsableError
+from jitkernels.codegen.source_protocol import inlined
 from jitkernels.more.onednn.prototypes import FUNCTIONS, declared
 from jitkernels.runtime.cffi_library import Library, opened
 from jitkernels.runtime.threads.team_size import runtime
+from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
 PACKAGES = ("onednn-cpu-gomp", "onednn-cpu-iomp")
 NAME = "libdnnl.so.3"
@@ -31,50 +30,25 @@ C_NAMES = ("dnnl_sgemm", "dnnl_primitive_execute", "omp_get_max_threads", "omp_s
 
 
 @functools.cache
-def library() -> tuple[Library | None, str]:
+def library() -> Opened:
     """Return the library and its version and path, or None and the reason why there is none.
 
     The search order is the ``lib`` of this Python, where the packages put it, their files, the system.
     """
     runtime()  # the one OpenMP of this process, before a library loads one
-    refused: list[str] = []
-    for path in _places():
-        if isinstance(path, Path) and not path.is_file():
-            continue
-        try:
-            handle = opened(declared, str(path))
-            version = _version(handle)
-            for name in C_NAMES:
-                _function(handle, name)
-        except (OSError, AttributeError) as error:
-            if isinstance(path, Path):
-                refused.append(f"{path}: {error}")
-            continue
-        text = f"oneDNN {version.major}.{version.minor}.{version.patch} ({path})"
-        if version.cpu_runtime not in (SEQUENTIAL, OPENMP):
-            refused.append(f"{text}: its threads are not those of OpenMP, which could be kept to one")
-            continue
-        return handle, text
-    return None, "; ".join(refused) or f"oneDNN is not installed: pip install {PACKAGES[0]}"
+    places = (Path(sys.prefix, "lib", NAME), *package_files(PACKAGES, NAME.__eq__), NAME)
+    return open_first(places, _open, f"oneDNN is not installed: pip install {PACKAGES[0]}")
 
 
-def _places() -> Iterator[Path | str]:
-    yield Path(sys.prefix, "lib", NAME)
-    yield from _package_files()
-    yield NAME
-
-
-def _package_files() -> list[Path]:
-    from importlib.metadata import PackageNotFoundError, files  # 10 ms that only its users pay
-
-    paths = []
-    for package in PACKAGES:
-        try:
-            listed = files(package) or []
-        except PackageNotFoundError:
-            continue
-        paths += [Path(str(file.locate())).resolve() for file in listed if file.name == NAME]
-    return paths
+def _open(path: str) -> Opened:
+    handle = opened(declared, path)
+    version = _version(handle)
+    for name in C_NAMES:
+        _function(handle, name)
+    text = f"oneDNN {version.major}.{version.minor}.{version.patch} ({path})"
+    if version.cpu_runtime not in (SEQUENTIAL, OPENMP):
+        return None, f"{text}: its threads are not those of OpenMP, which could be kept to one"
+    return handle, text
 
 
 def _version(handle: Library) -> Any:
@@ -91,12 +65,6 @@ def _function(handle: Library, name: str) -> int:
     return (process if name.startswith("omp_") and process.has(name) else handle).address(name)
 
 
-def status() -> tuple[bool, str]:
-    """Report whether the library is there, with its version and path or the reason why not."""
-    handle, text = library()
-    return handle is not None, text
-
-
 def usable(attr: Any) -> bool | str:
     """`can_be_used`: float32, where the library is installed."""
     if attr.dtype != "float32":
@@ -105,25 +73,8 @@ def usable(attr: Any) -> bool | str:
     return handle is not None or reason
 
 
-def demanded() -> Library:
-    """Return the library. Raises NotUsableError when it is not there."""
-    handle, reason = library()
-    if handle is None:
-        raise NotUsableError(f"oneDNN cannot be used: {reason}")
-    return handle
-
-
-def address(name: str) -> int:
-    """Return the address of a function of the library. Raises NotUsableError when the library is not there."""
-    return _function(demanded(), name)
-
-
-def external(name: str) -> Any:
-    """Return a declared function of the library for loop nests to call."""
-    result, arguments = FUNCTIONS[name]
-    return External(f"jk_onednn_{name}", result, arguments, lambda: address(name))
-
-
+vendor = VendorLibrary("oneDNN", "onednn", FUNCTIONS, library, _function)
+status, demanded, address, external = vendor.status, vendor.demanded, vendor.address_of, vendor.external
 get_threads = external("omp_get_max_threads")
 set_threads = external("omp_set_num_threads")
 

@@ -10,7 +10,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.chunking import BLOCK, threads
+from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.onednn.primitives import SOFTMAX, primitives, usable
 
 LONGEST = 4096
@@ -28,12 +28,7 @@ def usable_of_rows(attr: SoftmaxAttr) -> bool | str:
 
 
 def variants(attr: SoftmaxAttr) -> list[Variant]:
-    return threads(attr.rows // _block(attr))
-
-
-def _block(attr: SoftmaxAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK // max(attr.n, 1)).bit_length() - 1)
+    return threads(attr.rows // grain(attr.n))
 
 
 @implements(SoftmaxAttr, can_be_used=usable_of_rows, variants=variants)
@@ -48,6 +43,6 @@ def softmax(attr: SoftmaxAttr, parallel: bool = False) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_block(attr) if parallel else 1,
+        block=grain(attr.n) if parallel else 1,
         parallel=parallel,
     )

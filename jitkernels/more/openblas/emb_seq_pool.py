@@ -9,7 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.gen.emb_seq_pool import check
-from jitkernels.microkernels.chunking import BLOCK, threads
+from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
@@ -24,12 +24,7 @@ def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
 
 
 def variants(attr: EmbSeqPoolAttr) -> list[Variant]:
-    return threads(attr.idx_w // _block(attr))
-
-
-def _block(attr: EmbSeqPoolAttr) -> int:
-    """Sequences per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK // max(attr.idx_h * attr.table_w, 1)).bit_length() - 1)
+    return threads(attr.idx_w // grain(attr.idx_h * attr.table_w))
 
 
 @implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=variants)
@@ -87,7 +82,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("idx_w"),
-        block=_block(attr),
+        block=grain(attr.idx_h * attr.table_w),
         parallel=parallel,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,

@@ -8,13 +8,12 @@ which this does not touch.
 
 import functools
 from pathlib import Path
-from typing import Any
 
 from jitkernels.attrs.schema.base import FLOATS
-from jitkernels.codegen.source_protocol import External, inlined
-from jitkernels.errors import NotUsableError
+from jitkernels.codegen.source_protocol import inlined
 from jitkernels.more.openblas.prototypes import FUNCTIONS, declared
 from jitkernels.runtime.cffi_library import Library, opened
+from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
 PACKAGE = "scipy-openblas32"
 PREFIX = "scipy_"
@@ -31,37 +30,23 @@ MOST = 2**31 - 1
 
 
 @functools.cache
-def library() -> tuple[Library | None, str]:
+def library() -> Opened:
     """Return the library and its version and path, or None and the reason why there is none."""
-    from importlib.metadata import PackageNotFoundError, files  # 10 ms that only its users pay
+    return open_first(package_files([PACKAGE], _is_library), _open, f"OpenBLAS is not installed: pip install {PACKAGE}")
 
-    try:
-        listed = files(PACKAGE) or []
-    except PackageNotFoundError:
-        return None, f"OpenBLAS is not installed: pip install {PACKAGE}"
-    refused = []
-    for file in listed:
-        if not file.name.startswith("libscipy_openblas") or Path(file.name).suffix not in (".so", ".dylib"):
-            continue
-        path = Path(str(file.locate())).resolve()
-        try:
-            handle = opened(declared, str(path), tuple(PREFIX + name for name in C_NAMES))
-        except (OSError, AttributeError) as error:
-            refused.append(f"{path}: {error}")
-            continue
-        return handle, f"{_version(handle)} ({path})"
-    return None, "; ".join(refused) or f"{PACKAGE} is installed without a library"
+
+def _is_library(name: str) -> bool:
+    return name.startswith("libscipy_openblas") and Path(name).suffix in (".so", ".dylib")
+
+
+def _open(path: str) -> Opened:
+    handle = opened(declared, path, tuple(PREFIX + name for name in C_NAMES))
+    return handle, f"{_version(handle)} ({path})"
 
 
 def _version(handle: Library) -> str:
     text = handle.ffi.string(handle.functions.scipy_openblas_get_config())
     return " ".join(text.decode("ascii", "replace").split()[:2])
-
-
-def status() -> tuple[bool, str]:
-    """Report whether the library is there, with its version and path or the reason why not."""
-    handle, text = library()
-    return handle is not None, text
 
 
 def reason_against(dtype: str, *extents: int) -> str | None:
@@ -75,25 +60,8 @@ def reason_against(dtype: str, *extents: int) -> str | None:
     return f"OpenBLAS has 32-bit integers, too short for an extent of {longest}" if longest > MOST else None
 
 
-def demanded() -> Library:
-    """Return the library. Raises NotUsableError when it is not there."""
-    handle, reason = library()
-    if handle is None:
-        raise NotUsableError(f"OpenBLAS cannot be used: {reason}")
-    return handle
-
-
-def address(name: str) -> int:
-    """Return the address of a function, named without its prefix. Raises NotUsableError when the library is absent."""
-    return demanded().address(PREFIX + name)
-
-
-def external(name: str) -> Any:
-    """Return a declared function of the library, named without its prefix, for loop nests to call."""
-    result, arguments = FUNCTIONS[PREFIX + name]
-    return External(f"jk_openblas_{name}", result, arguments, lambda: address(name))
-
-
+vendor = VendorLibrary("OpenBLAS", "openblas", FUNCTIONS, library, prefix=PREFIX)
+status, demanded, external = vendor.status, vendor.demanded, vendor.external
 set_threads = external("openblas_set_num_threads")
 
 
