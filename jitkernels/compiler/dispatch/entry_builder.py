@@ -46,6 +46,8 @@ class EntryBuilder:
         self.dtypes: set[str] = set()
         self.types: set[str] = set()
         self.expected: list[str] = []
+        self.expected_dtypes: list[tuple[str, str]] = []
+        self.cold: list[str] = []
 
     def new(self, expression: str) -> str:
         return self.function.new(self.block, expression)
@@ -79,12 +81,12 @@ class EntryBuilder:
 
     def settle(self, otherwise: str = "no") -> None:
         """Emit one branch to `otherwise` for all pending guards."""
+        if self.expected_dtypes:
+            self._settle_dtypes(otherwise)
         if not self.expected:
             return
-        whole, *rest = self.expected
+        whole = self._all(self.expected)
         self.expected = []
-        for condition in rest:
-            whole = self.new(f"and i1 {whole}, {condition}")
         # The success block comes next in the text: at O0 LLVM does not move it, and would jump otherwise.
         fails, label = self.new(f"xor i1 {whole}, true"), self.function.label()
         self.line(f"  br i1 {fails}, label %{otherwise}, label %{label}, !prof !8")
@@ -124,19 +126,40 @@ class EntryBuilder:
         self.expect(self.new(f"icmp eq i32 {masked}, {flags}"))
 
     def _dtype(self, array: str, dtype: str) -> None:
-        """Guard the dtype by type number and byte order, not by identity of the dtype object.
+        """Guard the dtype by identity of the dtype object, else by type number and byte order.
 
         Unpickled arrays, and arrays that NumPy computes from them, have other dtype objects than NumPy's own.
         """
-        own = self.load("ptr", array, Offset.ARRAY_DTYPE)
-        dtype_word = self.new(f"and i64 {self.load('i64', own, DTYPE_WORD)}, {DTYPE_MASK}")
-        fits = [
-            self.new(f"icmp eq i64 {dtype_word}, {self._dtype_word(name)}") for name in (dtype, *OF_C.get(dtype, ()))
+        self.expected_dtypes.append((self.load("ptr", array, Offset.ARRAY_DTYPE), dtype))
+
+    def _settle_dtypes(self, otherwise: str) -> None:
+        """Branch over the pending dtype guards: identity in line, the comparison of dtype objects out of line."""
+        pending, self.expected_dtypes = self.expected_dtypes, []
+        identical = [self.new(f"icmp eq ptr {own}, {self.dtype_object(dtype)}") for own, dtype in pending]
+        compare, resume = self.function.label(), self.function.label()
+        self.line(f"  br i1 {self._all(identical)}, label %{resume}, label %{compare}, !prof !9\n{resume}:")
+        inline, self.block.lines = self.block.lines, self.cold
+        self.line(f"{compare}:")
+        equal = self._all([self._equal_dtype(own, dtype) for own, dtype in pending])
+        self.line(f"  br i1 {equal}, label %{resume}, label %{otherwise}")
+        self.block.lines = inline
+
+    def _equal_dtype(self, own: str, dtype: str) -> str:
+        """Compare a dtype object with NumPy's own one of `dtype`, or the other one of the same bits."""
+        word = self.new(f"and i64 {self.load('i64', own, DTYPE_WORD)}, {DTYPE_MASK}")
+        whole, *rest = [
+            self.new(f"icmp eq i64 {word}, {self._dtype_word(name)}") for name in (dtype, *OF_C.get(dtype, ()))
         ]
-        whole, *rest = fits
         for condition in rest:
             whole = self.new(f"or i1 {whole}, {condition}")
-        self.expect(whole)
+        return whole
+
+    def _all(self, conditions: Sequence[str]) -> str:
+        """The conjunction of at least one condition."""
+        whole, *rest = conditions
+        for condition in rest:
+            whole = self.new(f"and i1 {whole}, {condition}")
+        return whole
 
     def _dtype_word(self, name: str) -> str:
         """The type number and byte order in NumPy's own dtype object."""

@@ -58,7 +58,7 @@ class Caller(ArgumentGuards, ResultAllocation):
         self._run()
         self._raise_flags()
         self._given(outs)
-        body = "\n".join([*self.function.memory, *self.block.lines])
+        body = "\n".join([*self.function.memory, *self.block.lines, *self.cold])
         named = [
             *(f"jk_dtype_{name}" for name in sorted(self.dtypes)),
             *(f"jk_type_{name}" for name in sorted(self.types)),
