@@ -8,12 +8,13 @@ tracing, and optimisation level.
 import sys
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from jitkernels.codegen.bytecode_key import UnlikeError, written
+from jitkernels.codegen.parameters import record_fields, used_fields
 from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
@@ -29,6 +30,8 @@ from jitkernels.core import source_hash
 
 AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
 """Types whose `repr` identifies a value."""
+WHOLE = frozenset({External, IRFunction, Written, DeferredIR, Table})
+"""Records with a text of their own."""
 
 
 class Identity:
@@ -59,6 +62,9 @@ class Identity:
             return _number(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"{value.__module__}.{value.__qualname__}"
+        record = record_fields(value)
+        if record is not None:
+            return f"record {value.__name__} {[*record]}"
         if kind is External:
             self.called.append(value)
             return f"external {value.symbol} {value.result} {value.arguments}"
@@ -92,14 +98,21 @@ class Identity:
         if function.__defaults__ or function.__kwdefaults__:
             raise UnlikeError
         code, scope = function.__code__, function.__globals__
-        uses = [self._value(cell.cell_contents) for cell in function.__closure__ or ()]
+        uses = [self._used(cell.cell_contents, code) for cell in function.__closure__ or ()]
         uses += [
-            f"{name} {'numpy' if scope[name] is np else self._value(scope[name])}"
+            f"{name} {'numpy' if scope[name] is np else self._used(scope[name], code)}"
             for name in code.co_names
             if name in scope
         ]
         marks = getattr(function, "fastmath", None), getattr(function, "instruction", "")
         return f"{written(code)} {marks} [{', '.join(uses)}]"
+
+    def _used(self, value: Any, code: CodeType) -> str:
+        """The text of a value from around a function: of a record, that of the fields that the function may read."""
+        fields = None if type(value) in WHOLE else used_fields(value, code)
+        if fields is None:
+            return self._value(value)
+        return f"fields {[(name, self._used(field, code)) for name, field in fields.items()]}"
 
 
 def _name_of_writer(value: Any) -> str:

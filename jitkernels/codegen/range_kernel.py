@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from inspect import isfunction
 from typing import Any, ClassVar
 
 from jitkernels.codegen import entry_points, error_status, numba_functions
@@ -9,6 +10,7 @@ from jitkernels.codegen.bytecode_key import UnlikeError
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
+from jitkernels.codegen.parameters import described
 from jitkernels.codegen.source_protocol import DeferredIR, External, Module
 from jitkernels.core import dtypes, hooks, operand_forms
 from jitkernels.core.cached_property import unlocked_cached_property
@@ -31,6 +33,10 @@ class LoopNest:
     ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument, or of
     several whose product it is. It returns nothing, or the status of what it called, 0 if that is well. Parts
     begin at multiples of `block` and are never empty; where `block` is the whole extent there is one part.
+
+    With `names`, those of `arguments` and then those of arrays that are absent (`Signature.names`), all functions
+    take what they want of these and of what is told below, by name (`jitkernels.codegen.parameters`).
+
     `check`, if given, takes the arguments and returns 0 or a status; a status other than 0 is returned before
     `body` writes anything. LLVM code defines them as ``i64 @body(...)`` and ``i64 @check(...)``; what it calls
     beside the C library is in `calls`.
@@ -44,9 +50,9 @@ class LoopNest:
     `parallel` asks for threads when there are at least two blocks for each.
     `together`, in place of it, is a function of the integer arguments, begin and end in the language of bodies, which
     says how many threads are worth it. All of them are given the whole range and one workspace, and behind begin and
-    end ``words, member, members``: their number, how many there are, and what
-    `jitkernels.microkernels.team_barrier` takes. There
-    may be one alone, and some may come late or never. A function `workspace` is told the members before begin and end.
+    end ``words, thread, team_size``: what `jitkernels.microkernels.team_barrier` takes, their number, and how many
+    there are. There may be one alone, and some may come late or never. A function `workspace` is told the team's size
+    before begin and end.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
     addresses before each loop, and where an output is the very input it runs scalar code. `reads_first`
@@ -79,6 +85,7 @@ class LoopNest:
     converts: bool = False
     straight: bool = False
     calls: tuple[External, ...] = ()
+    names: tuple[str, ...] = ()
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = True
 
@@ -124,17 +131,38 @@ class LoopNest:
 
     def _identified(self) -> Identity | None:
         """As `identity`, computed anew. `block` matters for threads only."""
-        described = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
+        fields = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
         try:
-            return Identity([*described, ("entry", self.entry)])
+            return Identity([*fields, ("entry", self.entry), ("parameters", self._parameters)])
         except UnlikeError:
             return None
 
     @property
     def own_arguments(self) -> tuple[str, ...]:
         """Names of the arguments of `body` behind the kernel's own."""
-        group = ("words", "member", "members") if self.together else ()
-        return (*(("workspace",) if self.workspace else ()), "begin", "end", *group)
+        team = ("words", "thread", "team_size") if self.together else ()
+        return (*(("workspace",) if self.workspace else ()), "begin", "end", *team)
+
+    @unlocked_cached_property
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        """The names of what `body`, `check`, `workspace` and `together` may take, in order."""
+        if not self.names:
+            return dict.fromkeys(("body", "check", "workspace", "together"), ())
+        arguments, absent = self.names[: len(self.arguments)], self.names[len(self.arguments) :]
+        integers = tuple(name for name, kind in zip(arguments, self.arguments, strict=True) if kind == "int64")
+        team = ("team_size",) if self.together else ()
+        return {
+            "body": (*arguments, *self.own_arguments, *absent),
+            "check": (*arguments, *absent),
+            "workspace": (*integers, *team, "begin", "end"),
+            "together": (*integers, "begin", "end"),
+        }
+
+    @property
+    def _parameters(self) -> str:
+        """What the functions take by name, as text. Raises BuildError for what there is not."""
+        functions = [(getattr(self, name), names) for name, names in self._names.items() if names]
+        return "; ".join(described(function, names) for function, names in functions if isfunction(function))
 
     @property
     def externals(self) -> tuple[External, ...]:
@@ -164,6 +192,7 @@ class LoopNest:
         return "\n".join(
             [
                 f"# {self.name}({', '.join(self.arguments)}): vectors of {self.vector_bytes} bytes",
+                *([f"# by name: {', '.join(self.names)}: {self._parameters}"] if self.names else []),
                 f"# workspace of {self.workspace_dtype}" if self.workspace else "# no workspace",
                 "# reads before it writes" if self.reads_first else "# reads and writes in any order",
                 "# for exactly these sizes" if self.exact else "# for any sizes",
@@ -219,15 +248,17 @@ class LoopNest:
         scratch = (f"{self.workspace_dtype}*{own}",) if self.workspace else ()
         group = ("int64*", "int64", "int64") if self.together else ()
         integers = [text for text in plain if text == "int64"]
-        program = kernel_module.Program(self.name)
+        program, names = kernel_module.Program(self.name), self._names
         if callable(self.body):
-            program.export("body", self.body, (*plain, *scratch, "int64", "int64", *group), self.flags)
+            arguments = (*plain, *scratch, "int64", "int64", *group)
+            program.export("body", self.body, arguments, self.flags, names["body"])
         if callable(self.check):
-            program.export("check", self.check, plain, ())
+            program.export("check", self.check, plain, (), names["check"])
         if callable(self.workspace):
-            program.export("needed", self.workspace, (*integers, *group[2:], "int64", "int64"), ())
+            arguments = (*integers, *group[2:], "int64", "int64")
+            program.export("needed", self.workspace, arguments, (), names["workspace"])
         if self.together is not None:
-            program.export("members", self.together, (*integers, "int64", "int64"), ())
+            program.export("members", self.together, (*integers, "int64", "int64"), (), names["together"])
         return program.text
 
 

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import field
 from types import CodeType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from jitkernels.codegen.function_ast import parsed, place_of
+from jitkernels.codegen.parameters import record_fields, used_fields
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.core.hashing import sha256
@@ -156,6 +157,13 @@ class Table:
         return self.rows[int(index) & len(self.rows) - 1]
 
 
+class Range(NamedTuple):
+    """The part of the extent that a body computes."""
+
+    begin: int
+    end: int
+
+
 def inlined(*flags: str) -> Callable[[Function], Function]:
     """Mark a function that range kernels call, with the fast-math flags of its own instructions.
 
@@ -271,7 +279,7 @@ class Module:
             return f"language.{value.__name__}"
         if isinstance(value, Table):
             return f"table({[[*map(_number, row)] for row in value.rows]})"
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             return f"({', '.join(self.value(function, name, item) for item in value)},)"
         if isinstance(value, External):
             self.know(self.externals, value)
@@ -285,8 +293,14 @@ class Module:
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"
+        fields = record_fields(value)
+        if fields is not None:
+            return f"record({value.__name__!r}, {[*fields]})"
         if inspect.isfunction(value) and hasattr(value, "fastmath"):
             return self.add(value, value.fastmath)
+        used = used_fields(value, function.__code__)
+        if used is not None:
+            return f"fields({', '.join(f'{field}={self.value(function, name, used[field])}' for field in used)})"
         tree, before = parsed(function.__code__)
         lines = [before + node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
         raise BuildError(

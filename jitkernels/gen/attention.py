@@ -7,13 +7,15 @@ import numpy as np
 from jitkernels.attrs.attention import AttentionAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.attention.arguments import Arrays, Extents, arrays_of, queries_of, runs_of
 from jitkernels.microkernels.attention.decode import FEW, ROOM, decode_queries
-from jitkernels.microkernels.attention.prefill import DEPTH, Sizes, prefill_queries, room_of
+from jitkernels.microkernels.attention.prefill import DEPTH, PrefillPanel, Sizes, prefill_queries, room_of
 from jitkernels.microkernels.attention.split_kv import CHUNK, chunks_of, split_kv_workspace, split_queries
 from jitkernels.microkernels.gemm.microkernel import element_size
+from jitkernels.microkernels.team_barrier import Team
 
 PARALLEL_WORK = 1 << 18
 """Fewer operations end before a second thread has helped."""
@@ -40,146 +42,91 @@ def variants(attr: AttentionAttr) -> list[Variant]:
     return result
 
 
-@inlined()
-def fits(kv_heads: int, keys: int, d: int, masks: int, results: int) -> int:
+def check(batch: int, mask: Any, extents: Extents) -> int:
     """Check the extents: 0, unless there are results without keys."""
-    return 1 if results != 0 and (kv_heads == 0 or keys == 0 or d == 0 or masks == 0) else 0
+    results = batch * extents.heads * extents.queries * extents.dv
+    lacks_keys = extents.kv_heads == 0 or extents.keys == 0 or extents.d == 0
+    return 1 if results != 0 and (lacks_keys or (mask is not None and extents.masks == 0)) else 0
+
+
+def threads(keys: int, d: int, dv: int, begin: int, end: int) -> int:
+    return min(chunks_of(keys), (end - begin) * keys * (d + dv) // SHARE)
 
 
 @implements(AttentionAttr, variants=variants)
 def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) -> LoopNest:
-    target, dtype, causal, masked = cpu_target.target(), attr.dtype, attr.causal, attr.masked
-    lanes, number, sizes = target.lanes(dtype), np.dtype(dtype).type, sizes_of(target)
-    size = element_size(dtype)
-    width, offsets = sizes.vectors * lanes, room_of(dtype, lanes, sizes, masked=masked)
-    many = prefill_queries(dtype, lanes, sizes, causal=causal, masked=masked)
-    few = decode_queries(dtype, target, causal=causal, masked=masked)
-    max_rows, all_keys = FEW if split else width, few.all_keys
+    return _split_nest(attr) if split else _serial_nest(attr, parallel)
+
+
+def _factor_of(dtype: str) -> Any:
+    """Return the function that gives the factor of scores."""
+    number = np.dtype(dtype).type
 
     @inlined()
     def factor_of(scale: Any, d: int) -> Any:
         return number(1) / np.sqrt(number(max(d, 1))) if scale[0] == 0.0 else number(scale[0])
 
-    @inlined()
-    def run_of(row: int, end: int, heads: int, kv_heads: int, queries: int) -> tuple[int, int, int, int]:
-        """Return head, query and key head of a row, and how many rows share them."""
-        head, query = row // queries, row % queries
-        key_head = head // heads * kv_heads + head % heads * kv_heads // heads
-        shared = heads // kv_heads * queries if heads % kv_heads == 0 else queries
-        stop = min(end, (row // shared + 1) * shared)
-        if masked or (causal and queries > 1):
-            stop = min(stop, (head + 1) * queries)
-        return head, query, key_head, min(stop - row, max_rows)
+    return factor_of
 
-    @inlined()
-    def part(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, heads: int, kv_heads: int, queries: int, keys: int, d: int,
-        dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        if dv == 0:  # there may be no key heads then
+
+def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
+    target, dtype, causal = cpu_target.target(), attr.dtype, attr.causal
+    lanes, sizes = target.lanes(dtype), sizes_of(target)
+    panel = PrefillPanel(dtype, lanes, sizes, room_of(dtype, lanes, sizes, masked=attr.masked))
+    many, few = prefill_queries(panel, causal=causal), decode_queries(dtype, target, causal=causal).all_keys
+    run_of, factor_of = runs_of(panel.width, causal=causal, masked=attr.masked), _factor_of(dtype)
+    queries_of_run = queries_of(causal=causal)
+
+    def body(arrays: Arrays, extents: Extents, scale: Any, workspace: Any, part: Range) -> None:
+        if extents.dv == 0:  # there may be no key heads then
             return
-        factor, row = factor_of(scale, d), begin
-        while row < end:
-            head, query, key_head, live = run_of(row, end, heads, kv_heads, queries)
-            visible = query + 1 + keys - queries if causal else keys
-            own = offset(mask, (head % masks * queries + query) * keys) if masked else mask
-            qs, ks, vs = offset(q, row * d), offset(k, key_head * keys * d), offset(v, key_head * keys * dv)
-            results = offset(out, row * dv)
-            if live <= FEW:
-                all_keys(qs, ks, vs, own, results, keys, d, dv, factor, visible, live, workspace)
+        factor, row = factor_of(scale, extents.d), part.begin
+        while row < part.end:
+            run = run_of(row, part.end, extents)
+            queries, own = queries_of_run(extents, factor, run), arrays_of(arrays, extents, run)
+            if run.live <= FEW:
+                few(own, queries, workspace)
             else:
-                for first_column in range(0, dv, DEPTH):
-                    wide = min(DEPTH, dv - first_column)
-                    many(
-                        qs, ks, vs, own, results, keys, d, dv, factor, visible, live, first_column, wide, workspace
-                    )  # fmt: skip
-            row += live
+                for first_column in range(0, extents.dv, DEPTH):
+                    many(own, queries, first_column, min(DEPTH, extents.dv - first_column), workspace)
+            row += run.live
 
-    keys_shared: Any = split_queries(dtype, run_of, few, causal=causal, masked=masked) if split else None
+    elements = max(panel.room.end, ROOM)
+    return _nest(
+        attr, "attention", body, workspace=elements * element_size(dtype),
+        block=_block(attr, panel.width) if parallel else 1, parallel=parallel,
+    )  # fmt: skip
 
-    def plain(
-        q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
-        dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        part(q, k, v, q, out, heads, kv_heads, queries, keys, d, dv, masks, scale, workspace, begin, end)
 
-    def with_mask(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int,
-        d: int, dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        part(q, k, v, mask, out, heads, kv_heads, queries, keys, d, dv, masks, scale, workspace, begin, end)
+def _split_nest(attr: AttentionAttr) -> LoopNest:
+    dtype, causal, size = attr.dtype, attr.causal, element_size(attr.dtype)
+    run_of, factor_of = runs_of(FEW, causal=causal, masked=attr.masked), _factor_of(dtype)
+    some_keys = decode_queries(dtype, cpu_target.target(), causal=causal).some_keys
+    split_keys = split_queries(dtype, run_of, some_keys, causal=causal)
 
-    def split_plain(
-        q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
-        dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, thread: int, team_size: int,
-    ) -> None:  # fmt: skip
-        if dv > 0:
-            keys_shared(
-                q, k, v, q, out, heads, kv_heads, queries, keys, d, dv, masks, factor_of(scale, d), workspace,
-                begin, end, words, thread, team_size,
-            )  # fmt: skip
+    def body(arrays: Arrays, extents: Extents, scale: Any, workspace: Any, part: Range, team: Team) -> None:
+        if extents.dv > 0:
+            split_keys(arrays, extents, factor_of(scale, extents.d), workspace, part, team)
 
-    def split_with_mask(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int,
-        d: int, dv: int, masks: int, scale: Any, workspace: Any, begin: int, end: int, words: Any, thread: int,
-        team_size: int,
-    ) -> None:  # fmt: skip
-        if dv > 0:
-            keys_shared(
-                q, k, v, mask, out, heads, kv_heads, queries, keys, d, dv, masks, factor_of(scale, d), workspace,
-                begin, end, words, thread, team_size,
-            )  # fmt: skip
-
-    def threads(
-        batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int, dv: int, masks: int, begin: int,
-        end: int,
-    ) -> int:  # fmt: skip
-        return min(chunks_of(keys), (end - begin) * keys * (d + dv) // SHARE)
-
-    def bytes_of(
-        batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int, dv: int, masks: int, team_size: int,
-        begin: int, end: int,
-    ) -> int:  # fmt: skip
+    def needed(keys: int, dv: int, team_size: int, begin: int, end: int) -> int:
         return split_kv_workspace(keys, dv, team_size, end - begin) * size
 
-    def check_plain(
-        q: Any, k: Any, v: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int, d: int,
-        dv: int, masks: int, scale: Any,
-    ) -> int:  # fmt: skip
-        return fits(kv_heads, keys, d, 1, batch * heads * queries * dv)
+    return _nest(attr, "attention_split", body, workspace=needed, together=threads)
 
-    def check_with_mask(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, batch: int, heads: int, kv_heads: int, queries: int, keys: int,
-        d: int, dv: int, masks: int, scale: Any,
-    ) -> int:  # fmt: skip
-        return fits(kv_heads, keys, d, masks, batch * heads * queries * dv)
 
-    signature = attr.signature()
-    if split:
-        return LoopNest(
-            f"attention_split{'_causal' if causal else ''}{'_masked' if masked else ''}_{dtype}",
-            signature.c_arguments,
-            split_with_mask if masked else split_plain,
-            extent=tuple(signature.index(name) for name in ("batch", "heads", "queries")),
-            together=threads,
-            workspace=bytes_of,
-            workspace_dtype=dtype,
-            check=check_with_mask if masked else check_plain,
-            flags=("contract",),
-            vector_bytes=lanes * size,
-        )
+def _nest(attr: AttentionAttr, name: str, body: Any, **options: Any) -> LoopNest:
+    signature, size = attr.signature(), element_size(attr.dtype)
     return LoopNest(
-        f"attention{'_causal' if causal else ''}{'_masked' if masked else ''}_{dtype}",
+        f"{name}{'_causal' if attr.causal else ''}{'_masked' if attr.masked else ''}_{attr.dtype}",
         signature.c_arguments,
-        with_mask if masked else plain,
-        extent=tuple(signature.index(name) for name in ("batch", "heads", "queries")),
-        block=_block(attr, width) if parallel else 1,
-        parallel=parallel,
-        workspace=max(offsets.end, ROOM) * size,
-        workspace_dtype=dtype,
-        check=check_with_mask if masked else check_plain,
+        body,
+        extent=tuple(signature.index(extent) for extent in ("batch", "heads", "queries")),
+        workspace_dtype=attr.dtype,
+        check=check,
         flags=("contract",),
-        vector_bytes=lanes * size,
+        vector_bytes=cpu_target.target().lanes(attr.dtype) * size,
+        names=signature.names,
+        **options,
     )
 
 

@@ -8,7 +8,8 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
 from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_nest
 from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_nest
-from jitkernels.microkernels.weight_only_quant.skinny_s4 import BLOCK, rows_nest
+from jitkernels.microkernels.weight_only_quant.skinny import BLOCK
+from jitkernels.microkernels.weight_only_quant.skinny_s4 import rows_nest
 
 FEW, FEW_NARROW = 64, 16
 """Most rows for which packed weights are used directly, with 64-byte vectors and shorter ones; two for double."""

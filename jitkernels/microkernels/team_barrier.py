@@ -6,17 +6,17 @@ of a late thread, and a thread that never comes blocks nobody. Threads wait only
 alone does all of them: so it is in a forked child, and where all other threads are busy.
 
     for phase in range(phases):
-        for turn in range(team_size):
-            share = (thread + turn) % team_size
-            if claim_share(words, team_size, share, phase) != 0:
+        for turn in range(team.team_size):
+            share = (team.thread + turn) % team.team_size
+            if claim_share(team, share, phase) != 0:
                 ...
-                finish_share(words, team_size)
-        while shares_pending(words, team_size, phase) != 0:
+                finish_share(team)
+        while shares_pending(team, phase) != 0:
             yield_core()
 """
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.codegen.source_protocol import External, IRFunction, inlined
 from jitkernels.core import cpu_target
@@ -89,20 +89,28 @@ yield_core: Any = External("sched_yield", "int32", (), _sched_yield)
 """Yield the core to other threads."""
 
 
+class Team(NamedTuple):
+    """The threads of a kernel: progress words, the number of this thread, and how many there are."""
+
+    words: Any
+    thread: int
+    team_size: int
+
+
 @inlined()
-def claim_share(words: Any, team_size: int, share: int, phase: int) -> int:
+def claim_share(team: Team, share: int, phase: int) -> int:
     """Claim a share of the phase: whether the caller has to compute it."""
-    return 1 if team_size == 1 else _claim(words, share, phase)
+    return 1 if team.team_size == 1 else _claim(team.words, share, phase)
 
 
 @inlined()
-def finish_share(words: Any, team_size: int) -> None:
+def finish_share(team: Team) -> None:
     """Mark a share as done, and release its stores to other threads."""
-    if team_size > 1:
-        _finish(words)
+    if team.team_size > 1:
+        _finish(team.words)
 
 
 @inlined()
-def shares_pending(words: Any, team_size: int, phase: int) -> int:
+def shares_pending(team: Team, phase: int) -> int:
     """Whether shares of the phase are not done yet; polls for a while."""
-    return 0 if team_size == 1 else _wait_for(words, (phase + 1) * team_size)
+    return 0 if team.team_size == 1 else _wait_for(team.words, (phase + 1) * team.team_size)

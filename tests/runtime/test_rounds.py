@@ -10,12 +10,12 @@ from processes import python
 
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.team_barrier import claim_share, finish_share, shares_pending, yield_core
+from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads import team_size
 
 needs_threads = pytest.mark.skipif(not team_size.has_threads(), reason="no threads of our own on this system")
-ARGUMENTS = ("int64*", "int64", "int64", "int64")
+ARGUMENTS, NAMES = ("int64*", "int64", "int64", "int64"), ("x", "rounds", "cells", "wanted")
 NEST = """
 import ctypes, os, signal, threading, time
 import numpy as np
@@ -27,32 +27,31 @@ signal.alarm(100)
 """
 
 
-def body(
-    x: Any, rounds: int, cells: int, wanted: int, begin: int, end: int, words: Any, member: int, members: int
-) -> None:
+def body(x: Any, rounds: int, cells: int, team: Team) -> None:
     """In each round every cell becomes the sum of all cells of the round before, and its number."""
+    members = team.team_size
     for number in range(rounds):
         for turn in range(members):
-            share = (member + turn) % members
-            if claim_share(words, members, share, number) == 0:
+            share = (team.thread + turn) % members
+            if claim_share(team, share, number) == 0:
                 continue
             for i in range(share * cells // members, (share + 1) * cells // members):
                 total = 0
                 for j in range(cells):
                     total += x[number * cells + j]
                 x[(number + 1) * cells + i] = total % 1009 + i
-            finish_share(words, members)
-        while shares_pending(words, members, number) != 0:
+            finish_share(team)
+        while shares_pending(team, number) != 0:
             yield_core()
 
 
-def members(rounds: int, cells: int, wanted: int, begin: int, end: int) -> int:
+def members(wanted: int) -> int:
     return wanted
 
 
 def called() -> Any:
     """The C function."""
-    nest = LoopNest("rounds", ARGUMENTS, body, extent=2, together=members, flags=())
+    nest = LoopNest("rounds", ARGUMENTS, body, extent=2, together=members, flags=(), names=NAMES)
     kinds = [ctypes.c_void_p, *[ctypes.c_int64] * 3]
     return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(loader.address_of(nest))
 

@@ -96,6 +96,22 @@ assert all(np.allclose(one, other, 1e-15) for one, other in zip(f(x), of_ten(x))
 print(str(f.explain(x)).split("writes ")[1].split(";")[0].count(": float64"), "outputs")
 """
 
+CHECK_NAMES = """
+import ctypes
+import numpy as np
+from jitkernels.codegen.source_protocol import symbol_of
+from jitkernels.microkernels.scale_rows import scale_rows
+from jitkernels.runtime.loading import loader
+
+x, scale, y = np.ones((2, 3)), np.array([2.0, 3.0]), np.empty((2, 3))
+for arrays in ((x, y), (x, scale, y)):
+    nest = scale_rows(len(arrays) == 3)
+    address = loader.functions_of(nest, (symbol_of(nest),))[symbol_of(nest)]
+    types = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
+    ctypes.CFUNCTYPE(ctypes.c_int64, *types)(address)(*(array.ctypes.data for array in arrays), 2, 3)
+    print(y.tolist())
+"""
+
 
 @pytest.fixture(scope="module")
 def recipes() -> dict[str, list[tuple[str, str]]]:
@@ -204,6 +220,12 @@ def test_a_row_reduction(recipes: dict[str, list[tuple[str, str]]], copy: Copy) 
     copy.write(files)
     assert copy.python("-c", CHECK_ROWS) == "gen intrinsic refer [10. 18.]\n"
     assert "scale: float = 1.0" in copy.python("-m", "jitkernels", "docs", "--stub")
+
+
+def test_arguments_by_name(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
+    copy.write(recipes["The language of loop nests"])
+    printed = copy.python("-c", CHECK_NAMES).splitlines()
+    assert printed == ["[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]", "[[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]"]
 
 
 def test_every_python_block_is_run(recipes: dict[str, list[tuple[str, str]]]) -> None:

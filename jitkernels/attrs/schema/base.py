@@ -186,7 +186,8 @@ class KernelAttr:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
         integers = [(name, values[name]) for name, field in known.items() if field.is_integer]
         floats = [(name, values[name]) for name in self.floats]
-        values["_signature"] = Signature(tuple(arrays), tuple(integers), tuple(floats))
+        absent = {argument.name for argument in self.arrays} - {array.name for array in arrays}
+        values["_signature"] = Signature(tuple(arrays), tuple(integers), tuple(floats), tuple(sorted(absent)))
         values["_key"] = key = (type(self), *[values[name] for name in known])
         values["_hash"] = hash(key)
 

@@ -112,7 +112,7 @@ class Implementation:
                 f"attr.signature().c_arguments, which are {_listed(expected)}",
                 _Text(_listed(arguments)),
             )
-        if inspect.isfunction(body := getattr(source, "body", None)):
+        if inspect.isfunction(body := getattr(source, "body", None)) and not getattr(source, "names", ()):
             self._check_body(attr, body, getattr(source, "own_arguments", ("begin", "end")))
         return source
 

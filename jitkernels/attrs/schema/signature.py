@@ -248,12 +248,13 @@ class Signature:
     """All arguments of a kernel: arrays (inputs, then outputs), then integers, then floats.
 
     Python callers pass the arrays only. The C function takes the arrays, the integers as ``int64_t`` and each float as
-    ``const double *``.
+    ``const double *``. `absent`: names of arrays that the row declares and this attr lacks.
     """
 
     arrays: tuple[Array, ...]
     integers: tuple[tuple[str, int], ...] = ()
     floats: tuple[tuple[str, float], ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[Array, ...]:
@@ -268,6 +269,11 @@ class Signature:
         """C types of the arguments, in order."""
         arrays = [array.c_type for array in self.arrays]
         return (*arrays, *["int64"] * len(self.integers), *["double* restrict"] * len(self.floats))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the C arguments, in order, then of absent arrays."""
+        return (*[array.name for array in self.arrays], *dict([*self.integers, *self.floats]), *self.absent)
 
     def as_declared(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
         """The arrays of a call with all dimensions that the row declares."""
@@ -288,8 +294,7 @@ class Signature:
 
     def index(self, name: str) -> int:
         """Position of an argument in the C function."""
-        names = [array.name for array in self.arrays] + [n for n, _ in self.integers] + [n for n, _ in self.floats]
-        return names.index(name)
+        return self.names.index(name)
 
     def sample(self, seed: int = 0) -> list[AnyArray]:
         """Arrays for one call, the same for the same seed."""

@@ -78,7 +78,7 @@ class Arithmetic(ControlFlow):
         if source is LITERAL:
             fits = types.holds(kind, value.number, written=written)
             return "" if fits else f"expected {kind.name}, got the number {reprlib.repr(value.number)}"
-        if source.kind == kind.kind == "pointer" and (source.element is None or kind.element is None):
+        if source.kind == kind.kind == "pointer" and kind != types.NONE and None in (source.element, kind.element):
             return ""
         widens = source.kind == kind.kind and source.size < kind.size and (kind.is_signed or not source.is_signed)
         if source == kind or (source.is_number and kind.is_number and (written or widens or source.kind == "bool")):

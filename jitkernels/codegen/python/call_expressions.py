@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jitkernels.codegen.parameters import record_fields
 from jitkernels.codegen.python import lookup_tables, types
 from jitkernels.codegen.python.expressions import Expressions
 from jitkernels.codegen.python.types import INT64, NOTHING, Type, Value
@@ -58,6 +59,8 @@ class Calls(Expressions):
                 raise self.failure(node, f"{name} is a variable, not a function")
             case ast.Name(id=name):
                 return self.function(node, name, self.around.get(name), arguments)
+            case ast.Attribute(attr=name) if (found := self.outer(function)) is not ...:
+                return self.function(node, name, found, arguments)
         raise self.failure(node, "not in the language")
 
     def row(self, node: ast.AST, table: Table, index: Value) -> Value:
@@ -73,6 +76,8 @@ class Calls(Expressions):
                 found = self.around.get(bare)
             case ast.Attribute(value=ast.Name(id=space), attr=bare) if self.around.get(space) is np:
                 found = getattr(np, bare, None)
+            case ast.Attribute():
+                found = self.outer(name)
         if isinstance(found, type) and issubclass(found, np.generic):
             kind = types.NUMBERS.get(np.dtype(found).name)
             if kind is not None:
@@ -97,9 +102,14 @@ class Calls(Expressions):
             if found is vectors or len(arguments) != 2:
                 raise self.failure(node, "expected offset(pointer, elements), and vectors() only behind 'in'")
             pointer, index = self.value(arguments[0]), self.index(arguments[1])
+            if pointer.type == types.NONE:
+                return pointer
             if pointer.type.kind != "pointer" or pointer.type.element is None:
                 raise self.failure(node, f"expected a pointer to numbers, got {pointer.type.name}")
             return self.moved(pointer, pointer.type.element, index)
+        fields = record_fields(found)
+        if fields is not None:
+            return self.construct(node, found, tuple(fields), [self.value(argument) for argument in arguments])
         if isinstance(found, External | IRFunction):
             return self.external(node, found, [self.value(argument) for argument in arguments])
         word = getattr(found, "instruction", "") if inspect.isfunction(found) else ""
@@ -111,6 +121,21 @@ class Calls(Expressions):
         if inspect.isfunction(found):
             raise self.failure(node, f"{name} is a function without the mark @inlined()")
         return self.number(node, node.func, arguments)
+
+    def construct(self, node: ast.AST, kind: type, fields: tuple[str, ...], values: Sequence[Value]) -> Value:
+        """Emit a record: variables and arguments of it are its fields."""
+        if len(values) != len(fields):
+            raise self.failure(node, f"expected {len(fields)} fields ({', '.join(fields)}), got {len(values)}")
+        parts = tuple(self.argument(node, value) for value in values)
+        return Value(types.tuple_of(tuple(part.type for part in parts), kind.__name__, fields), parts=parts)
+
+    def argument(self, node: ast.AST, value: Value) -> Value:
+        """A value as an argument, or as a field: literals are cast to the type of variables."""
+        if value.type.fields:
+            return value
+        if value.parts or value.type is NOTHING:
+            raise self.failure(node, f"an argument that is {value.type.name}: expected one value")
+        return self.converted(node, value, types.default_of(value))
 
     def builtin(self, node: ast.AST, name: str, values: Sequence[Value]) -> Value:
         if name == "abs" and len(values) == 1:
@@ -172,7 +197,8 @@ class Calls(Expressions):
 
     def marked(self, node: ast.AST, function: Callable[..., Any], values: Sequence[Value]) -> Value:
         symbol, result, arguments = self.asked(node, function, values)
-        passed = ", ".join(f"{self.register(value.type)} {value.text}" for value in arguments)
+        leaves = (leaf for value in arguments for leaf in types.leaves(value))
+        passed = ", ".join(f"{self.register(leaf.type)} {leaf.text}" for leaf in leaves)
         return self.result_of(result, f"call {self.register(result)} {symbol}({passed})")
 
     def asked(
@@ -184,21 +210,18 @@ class Calls(Expressions):
         expected = function.__code__.co_argcount
         if len(values) != expected:
             raise self.failure(node, f"expected {expected} arguments, got {len(values)}")
-        arguments = []
-        for value in values:
-            if value.parts or value.type is NOTHING:
-                raise self.failure(node, f"an argument that is {value.type.name}: expected one value")
-            arguments.append(self.converted(node, value, types.default_of(value)))
-        symbol, result = self.program.called(function, tuple(arguments))
-        return symbol, result, tuple(arguments)
+        arguments = tuple(self.argument(node, value) for value in values)
+        symbol, result = self.program.called(function, arguments)
+        return symbol, result, arguments
 
     def result_of(self, result: Type, call: str) -> Value:
         if result is NOTHING:
             self.lines.append(f"  {call}")
             return Value(NOTHING)
         whole = self.new(call)
-        parts = tuple(
-            Value(kind, self.new(f"extractvalue {self.register(result)} {whole}, {i}"))
-            for i, kind in enumerate(result.parts)
+        if not result.parts:
+            return Value(result, whole)
+        count = len(types.leaf_types(result))
+        return types.assembled(
+            result, (self.new(f"extractvalue {self.register(result)} {whole}, {i}") for i in range(count))
         )
-        return Value(result, "" if parts else whole, parts=parts)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.codegen.parameters import is_property, record_fields
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.arithmetic import Arithmetic
 from jitkernels.codegen.python.types import INT64, Type, Value
@@ -31,11 +32,32 @@ class Expressions(Arithmetic):
     def is_builtin(self, name: str) -> bool:
         return name not in self.variables and name not in self.around
 
+    def path(self, node: ast.expr) -> str:
+        """The name of a variable, or of a field of a record, such as ``sizes.m``; "" if it is neither."""
+        match node:
+            case ast.Name(id=name) if name in self.variables:
+                return name
+            case ast.Attribute(value=inner, attr=name) if f"{self.path(inner)}.{name}" in self.variables:
+                return f"{self.path(inner)}.{name}"
+        return ""
+
+    def outer(self, node: ast.expr) -> Any:
+        """The value of a name from around the function, or of a field of a record there; else `Ellipsis`."""
+        match node:
+            case ast.Name(id=name) if name not in self.variables:
+                return self.around.get(name, ...)
+            case ast.Attribute(value=inner, attr=name):
+                owner = self.outer(inner)
+                fields = record_fields(type(owner))
+                if fields is not None and (name in fields or is_property(owner, name)):
+                    return getattr(owner, name)
+        return ...
+
     def is_table(self, name: str) -> bool:
         return name not in self.variables and isinstance(self.around.get(name), Table)
 
     def is_coefficients(self, name: str) -> bool:
-        return name not in self.variables and isinstance(self.around.get(name), tuple)
+        return name not in self.variables and type(self.around.get(name)) is tuple
 
     def coefficient(self, node: ast.expr, name: str, i: int) -> Value:
         """Emit one of a tuple of numbers of the enclosing scopes."""
@@ -85,8 +107,8 @@ class Expressions(Arithmetic):
         match node:
             case ast.Constant(value=int() | float() as number):
                 return number
-            case ast.Name(id=name) if name not in self.variables:
-                result = self.around.get(name, ...)
+            case ast.Name() | ast.Attribute():
+                result = self.outer(node)
                 return result if isinstance(result, bool | int | float) and not isinstance(result, np.generic) else ...
             case ast.UnaryOp(op=sign, operand=operand):
                 number = self.known(operand)
@@ -94,6 +116,10 @@ class Expressions(Arithmetic):
             case ast.BinOp(left=left, op=sign, right=right):
                 one, other = self.known(left), self.known(right)
                 return ... if one is ... or other is ... else self.folded(node, type(sign), one, other)
+            case ast.Compare(
+                left=left, ops=[ast.Is() | ast.IsNot() as sign], comparators=[ast.Constant(value=None)]
+            ) if path := self.path(left):
+                return (self.variables[path] == types.NONE) is isinstance(sign, ast.Is)
             case ast.Compare(left=left, ops=signs, comparators=comparators):
                 ends = [self.known(end) for end in (left, *comparators)]
                 if ... in ends:
@@ -141,19 +167,28 @@ class Expressions(Arithmetic):
                 return self.chosen(test, body, orelse)
             case ast.Tuple(elts=[_, *_] as elements):
                 parts = tuple(self.value(element) for element in elements)
-                if any(part.parts or part.type is types.NOTHING for part in parts):
+                if any((part.parts and not part.type.fields) or part.type is types.NOTHING for part in parts):
                     raise self.failure(node, "expected a tuple of single values")
                 return Value(types.tuple_of(tuple(part.type for part in parts)), parts=parts)
+            case ast.Attribute() if (path := self.path(node)) or self.outer(node) is not ...:
+                return self.named(node, path or ast.unparse(node))
+            case ast.Constant(value=None):
+                return Value(types.NONE, "null")
             case ast.Call(func=function, args=arguments, keywords=[]):
                 return self.calling(node, function, arguments)
         raise self.failure(node, "not in the language")
 
     def named(self, node: ast.expr, name: str) -> Value:
         kind = self.variables.get(name)
+        if kind is not None and kind.fields:
+            return Value(kind, parts=tuple(self.named(node, f"{name}.{field}") for field in kind.fields))
+        if kind == types.NONE:
+            return Value(kind, "null")
         if kind is not None:
             return Value(kind, self.new(f'load {self.register(kind)}, ptr %"{name}.at"'))
-        if name in self.around:
-            return self.captured(node, name, self.around[name])
+        result = self.outer(node)
+        if result is not ...:
+            return self.captured(node, name, result)
         raise self.failure(node, f"{name} has no value: none was given above, and nothing around is called so")
 
     def captured(self, node: ast.expr, name: str, number: Any) -> Value:
@@ -244,6 +279,8 @@ class Expressions(Arithmetic):
 
     def meeting(self, node: ast.AST, left: Value, right: Value) -> Type:
         """The type of a variable that holds either of two values."""
-        if left.type == right.type and left.type.kind == "pointer":
+        if left.type.kind == "pointer" and right.type in (left.type, types.NONE):
             return left.type
+        if right.type.kind == "pointer" and left.type == types.NONE:
+            return right.type
         return self.agreed(node, left, right)

@@ -101,6 +101,14 @@ class Writer(Calls):
 
     def write(self, node: ast.AST, name: str, value: Value) -> None:
         kind = self.variables.get(name)
+        if value.type.fields and (kind is None or kind.fields == value.type.fields):
+            self.variables.setdefault(name, value.type)
+            for field, part in zip(value.type.fields, value.parts, strict=True):
+                self.write(node, f"{name}.{field}", part)
+            return
+        if value.type == types.NONE and kind in (None, types.NONE):
+            self.variables[name] = types.NONE
+            return
         if kind is None:
             if value.parts or value.type is NOTHING:
                 raise self.failure(node, f"{name} would be {value.type.name}: expected one value")
@@ -153,7 +161,8 @@ class Writer(Calls):
                 self.demand_status(node, value)
             if self.result is None:
                 kinds = tuple(types.default_of(part) for part in value.parts)
-                self.result = types.tuple_of(kinds) if kinds else types.default_of(value)
+                is_tuple = value.parts and not value.type.fields
+                self.result = types.tuple_of(kinds) if is_tuple else types.default_of(value)
             self.lines.append(
                 f"  store {self.register(self.result)} {self.whole(node, value, self.result)}, ptr %result"
             )
@@ -174,7 +183,7 @@ class Writer(Calls):
         if len(kind.parts) != len(value.parts):
             raise self.failure(node, f"expected {kind.name}, got {len(value.parts) or 'one'} value(s)")
         text = "poison"
-        for i, (part, part_type) in enumerate(zip(value.parts, kind.parts, strict=True)):
+        for i, (part, part_type) in enumerate(zip(types.leaves(value), types.leaf_types(kind), strict=True)):
             item = self.converted(node, part, part_type)
             text = self.new(f"insertvalue {self.register(kind)} {text}, {self.register(part_type)} {item.text}, {i}")
         return text

@@ -6,11 +6,12 @@ the other operand; casts between integers and floats must be explicit. Constants
 and branches that they decide are not emitted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.codegen.function_ast import place_of
+from jitkernels.codegen.parameters import parameters_of, record_fields
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import WEIGHTS
 from jitkernels.codegen.python.function_writer import Writer
@@ -38,12 +39,19 @@ class Program:
     translating: set[int] = field(default_factory=set)
     hints: list[str] = field(default_factory=list)
 
-    def export(self, name: str, function: Function, arguments: Sequence[str], flags: Sequence[str]) -> None:
-        """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0."""
+    def export(
+        self, name: str, function: Function, arguments: Sequence[str], flags: Sequence[str], names: Sequence[str] = ()
+    ) -> None:
+        """Define a C function of these C types that returns ``int64_t``: the status of the function, or 0.
+
+        names: those of the arguments, by which parameters are bound, and of absent ones; without them by position.
+        """
         restrict = [text.endswith("restrict") for text in arguments]
-        arguments_ = tuple(Value(types.of_c(text), f"%a{i}") for i, text in enumerate(arguments))
+        arguments_ = types.numbered(map(types.of_c, arguments))
+        values = {**dict.fromkeys(names, Value(types.NONE, "null")), **dict(zip(names, arguments_, strict=False))}
+        bound = tuple(_bound(*each, values) for each in parameters_of(function)) if names else arguments_
         try:
-            _, body = Writer(self, function, arguments_, flags).body(status_of=name)
+            _, body = Writer(self, function, bound, flags).body(status_of=name)
         except RecursionError:
             where = place_of(function.__code__)
             raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
@@ -61,13 +69,13 @@ class Program:
             return self.made[key]
         number = len(self.made) + len(self.translating)
         symbol = f'@"{function.__code__.co_name}.{number}"'
-        parameters = tuple(Value(value.type, f"%a{i}") for i, value in enumerate(arguments))
+        parameters = types.numbered(value.type for value in arguments)
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
         writer = Writer(self, function, parameters, [flag for flag in flags if flag not in (APART, SELDOM)])
         result, body = writer.body()
         self.translating.discard(id(function))
-        head = ", ".join(f"{value.type.llvm} {value.text}" for value in parameters)
+        head = ", ".join(f"{leaf.type.llvm} {leaf.text}" for value in parameters for leaf in types.leaves(value))
         returned = result.llvm
         inlining = "noinline" if APART in flags else "alwaysinline"
         self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
@@ -93,3 +101,12 @@ class Program:
     def text(self) -> str:
         """LLVM IR of all functions."""
         return "\n".join([*self.declared.values(), *self.texts, f"!0 = {WEIGHTS}", HINTS, *self.hints, ""])
+
+
+def _bound(name: str, annotation: Any, values: Mapping[str, Value]) -> Value:
+    """The value of a parameter: the argument of its name, or a record of those that its fields name."""
+    fields = record_fields(annotation)
+    if fields is None:
+        return values[name]
+    parts = tuple(_bound(field, kind, values) for field, kind in fields.items())
+    return Value(types.tuple_of(tuple(part.type for part in parts), annotation.__name__, tuple(fields)), parts=parts)

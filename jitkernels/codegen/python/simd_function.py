@@ -24,6 +24,9 @@ class ElementWriter(Writer):
 
     has_indices = False
 
+    def construct(self, node: ast.AST, kind: type, fields: tuple[str, ...], values: Sequence[Value]) -> Value:  # noqa: ARG002
+        raise self.failure(node, "records are of loop nests alone")
+
 
 class LaneWriter(ElementWriter):
     """Emits one function for some lanes."""

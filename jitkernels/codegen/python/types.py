@@ -1,7 +1,9 @@
 """The types of the kernel language: numbers, pointers to them, tuples, and literals that take any type."""
 
+import itertools
 import math
 import struct
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ class Type:
     """What a value is. `kind` is int, float, bool, pointer, tuple, literal or nothing.
 
     `llvm` is what registers hold, `memory` what arrays hold; they differ for bool alone. A pointer to ``void`` has
-    no element.
+    no element. A tuple with `fields` is a record: it may be a variable, and an argument.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Type:
     is_signed: bool = True
     element: "Type | None" = None
     parts: tuple["Type", ...] = ()
+    fields: tuple[str, ...] = ()
 
     @property
     def is_number(self) -> bool:
@@ -55,12 +58,37 @@ OF_NUMPY: dict[type, Type] = {np.dtype(name).type: kind for name, kind in NUMBER
 """The types of NumPy's numbers."""
 LITERAL = Type("literal", "literal")
 NOTHING = Type("nothing", "nothing", "void")
+NONE = Type("None", "pointer", "ptr", "ptr", 8)
+"""The type of arrays that a kernel may have and does not."""
 
 
-def tuple_of(parts: tuple[Type, ...]) -> Type:
-    """The type of several values that a function returns."""
-    llvm = "{ " + ", ".join(part.llvm for part in parts) + " }"
-    return Type(f"({', '.join(part.name for part in parts)})", "tuple", llvm, parts=parts)
+def tuple_of(parts: tuple[Type, ...], name: str = "", fields: tuple[str, ...] = ()) -> Type:
+    """The type of several values that a function returns; with a name and fields, of a record."""
+    llvm = "{ " + ", ".join(leaf.llvm for part in parts for leaf in leaf_types(part)) + " }"
+    return Type(f"{name}({', '.join(part.name for part in parts)})", "tuple", llvm, parts=parts, fields=fields)
+
+
+def leaf_types(kind: Type) -> tuple[Type, ...]:
+    """The types of the single values that a value consists of."""
+    return tuple(leaf for part in kind.parts for leaf in leaf_types(part)) if kind.parts else (kind,)
+
+
+def leaves(value: Value) -> tuple[Value, ...]:
+    """The single values that a value consists of."""
+    return tuple(leaf for part in value.parts for leaf in leaves(part)) if value.parts else (value,)
+
+
+def assembled(kind: Type, texts: Iterator[str]) -> Value:
+    """The value of a type whose leaves have these texts."""
+    if not kind.parts:
+        return Value(kind, next(texts))
+    return Value(kind, parts=tuple(assembled(part, texts) for part in kind.parts))
+
+
+def numbered(kinds: Iterable[Type]) -> tuple[Value, ...]:
+    """The parameters of a function of these types: leaf i is ``%a<i>``."""
+    texts = (f"%a{i}" for i in itertools.count())
+    return tuple(assembled(kind, texts) for kind in kinds)
 
 
 def register(kind: Type, lanes: int) -> str:

@@ -4,13 +4,13 @@ A block of keys at a time: dot products along d, the softmax weights of each que
 values, read in place.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, offset, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.attention.arguments import Arrays, Queries
 from jitkernels.microkernels.attention.prefill import ir_function_of
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS
@@ -28,27 +28,20 @@ ROOM = FEW * BLOCK + 2 * FEW
 """Elements of the workspace: the scores of a block, and for each query its maximum and its sum of exponentials."""
 
 
-@dataclass(frozen=True)
-class DecodeQueries:
-    """Functions for queries that share keys, whose pointers are to the first row of each.
+class DecodeQueries(NamedTuple):
+    """Functions for queries that share keys.
 
-    ``all_keys(q, k, v, mask, out, keys, d, dv, factor, visible, live, workspace)``, where `visible` is the number of
-    keys that the first query attends to. ``part(q, k, v, mask, out, state, keys, first, last, d, ...)`` attends to keys
-    ``first..last`` alone, and stores the maximum and the sum of exponentials of each query in `state`; its result is
-    not normalized.
+    ``all_keys(arrays, queries, workspace)``. ``some_keys(arrays, queries, part, state, workspace)`` attends to some
+    keys alone, and stores the maximum and the sum of exponentials of each query in `state`; its result is not
+    normalized.
     """
 
     all_keys: Any
-    part: Any
+    some_keys: Any
 
 
-def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) -> DecodeQueries:
-    """Return the functions for a dtype and a target."""
-    lanes, number = target.lanes(dtype), np.dtype(dtype).type
-    zero, one, minus_infinity = number(0), number(1), number(-np.inf)
-    exp = exp_float32 if dtype == "float32" else exp_float64
-    row_maximum = row_maximum_float32 if dtype == "float32" else row_maximum_float64
-    across = rows_across(dtype, target, 0.0, by_column=False)
+def scoring_of(dtype: str, lanes: int) -> Any:
+    """Return the function that computes the dot products of a query with some keys."""
 
     def along(columns: int) -> Any:
         symbol = f"attention_along_{columns}"
@@ -67,6 +60,28 @@ def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) ->
             alone(q, 0, d, k, at + j * d, d, scores, j, BLOCK, d, 1, 1, 1)
             j += 1
 
+    return score
+
+
+@inlined("contract")
+def scale(row: Any, count: int, factor: Any) -> None:
+    for r in range(count):
+        row[r] = row[r] * factor
+
+
+@inlined("contract")
+def add(scores: Any, mask: Any, count: int, factor: Any) -> None:
+    for j in range(count):
+        scores[j] = scores[j] * factor + mask[j]
+
+
+def settling_of(dtype: str) -> Any:
+    """Return the function of the online softmax of one query."""
+    number = np.dtype(dtype).type
+    zero, minus_infinity = number(0), number(-np.inf)
+    exp = exp_float32 if dtype == "float32" else exp_float64
+    row_maximum = row_maximum_float32 if dtype == "float32" else row_maximum_float64
+
     @inlined("reassoc", "contract")
     def total_of(scores: Any, count: int) -> Any:
         total = zero
@@ -78,16 +93,6 @@ def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) ->
     def weigh(scores: Any, count: int, largest: Any) -> None:
         for j in range(count):
             scores[j] = exp(scores[j] - largest)
-
-    @inlined("contract")
-    def scale(row: Any, count: int, factor: Any) -> None:
-        for r in range(count):
-            row[r] = row[r] * factor
-
-    @inlined("contract")
-    def add(scores: Any, mask: Any, count: int, factor: Any) -> None:
-        for j in range(count):
-            scores[j] = scores[j] * factor + mask[j]
 
     @inlined()
     def settle(scores: Any, visible_keys: int, state: Any, out: Any, carried_sums: int) -> None:
@@ -102,15 +107,24 @@ def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) ->
         state[1] = state[1] * change + total_of(scores, visible_keys)
         scale(out, carried_sums, change)
 
+    return settle
+
+
+def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries:
+    """Return the functions for a dtype and a target."""
+    number = np.dtype(dtype).type
+    zero, one, minus_infinity = number(0), number(1), number(-np.inf)
+    score, settle = scoring_of(dtype, target.lanes(dtype)), settling_of(dtype)
+    across = rows_across(dtype, target, 0.0, by_column=False)
+
     @inlined()
-    def part(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, state: Any, keys: int, first: int, last: int, d: int, dv: int,
-        factor: Any, visible: int, live: int, workspace: Any,
-    ) -> None:  # fmt: skip
+    def some_keys(arrays: Arrays, queries: Queries, part: Range, state: Any, workspace: Any) -> None:
+        d, dv, live, out = queries.d, queries.dv, queries.live, arrays.out
         for i in range(live):
             state[2 * i] = minus_infinity
             state[2 * i + 1] = zero
-        last = min(last, visible + live - 1) if causal else last
+        first = part.begin
+        last = min(part.end, queries.visible + live - 1) if causal else part.end
         if last <= first:
             for r in range(live * dv):
                 out[r] = zero
@@ -118,26 +132,24 @@ def decode_queries(dtype: str, target: Target, *, causal: bool, masked: bool) ->
             count = min(BLOCK, last - key)
             for i in range(live):
                 scores = offset(workspace, i * BLOCK)
-                score(offset(q, i * d), k, key * d, count, d, scores)
-                if masked:
-                    add(scores, offset(mask, i * keys + key), count, factor)
+                score(offset(arrays.q, i * d), arrays.k, key * d, count, d, scores)
+                if arrays.mask is not None:
+                    add(scores, offset(arrays.mask, i * queries.keys + key), count, queries.factor)
                 else:
-                    scale(scores, count, factor)
-                visible_keys = min(max(visible + i - key, 0), count) if causal else count
+                    scale(scores, count, queries.factor)
+                visible_keys = min(max(queries.visible + i - key, 0), count) if causal else count
                 if visible_keys > 0:
                     settle(scores, visible_keys, offset(state, 2 * i), offset(out, i * dv), dv if key > first else 0)
                 for j in range(visible_keys, count):
                     scores[j] = zero
-            across(workspace, 0, BLOCK, v, key * dv, dv, out, 0, dv, live, count, 1 if key == first else 0, 0, dv)
+            is_first = 1 if key == first else 0
+            across(workspace, 0, BLOCK, arrays.v, key * dv, dv, out, 0, dv, live, count, is_first, 0, dv)
 
     @inlined()
-    def few(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, visible: int, live: int,
-        workspace: Any,
-    ) -> None:  # fmt: skip
+    def all_keys(arrays: Arrays, queries: Queries, workspace: Any) -> None:
         state = offset(workspace, FEW * BLOCK)
-        part(q, k, v, mask, out, state, keys, 0, keys, d, dv, factor, visible, live, workspace)
-        for i in range(live):
-            scale(offset(out, i * dv), dv, one / state[2 * i + 1])
+        some_keys(arrays, queries, Range(0, queries.keys), state, workspace)
+        for i in range(queries.live):
+            scale(offset(arrays.out, i * queries.dv), queries.dv, one / state[2 * i + 1])
 
-    return DecodeQueries(few, part)
+    return DecodeQueries(all_keys, some_keys)

@@ -12,6 +12,7 @@ import numpy as np
 from jitkernels.codegen.source_protocol import IRFunction, Written, inlined, offset, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.attention.arguments import Arrays, Queries
 from jitkernels.microkernels.attention.online_softmax import (
     ADD_ARGUMENTS,
     HIDE_ARGUMENTS,
@@ -60,70 +61,78 @@ def room_of(dtype: str, lanes: int, sizes: Sizes, *, masked: bool) -> Room:
     return Room(panel, scores, mask, sums, state, state + 2 * width)
 
 
-def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, masked: bool) -> Any:
-    """Return the function for a panel of queries, or fewer, and a head of keys and values.
+@record
+class PrefillPanel:
+    """Panels of queries: dtype, lanes, register tiles, and offsets in the workspace."""
 
-    ``(q, k, v, mask, out, keys, d, dv, factor, visible, live, first_column, wide, workspace)``: pointers to the first
-    row of each, how many keys the first query attends to (`visible`), how many queries there are (`live`), and the
-    first column of the values and the number of columns.
-    """
-    number = np.dtype(dtype).type
-    zero, one, minus_infinity = number(0), number(1), number(-np.inf)
-    width, block, key_rows, value_rows = sizes.vectors * lanes, sizes.block, sizes.key_rows, sizes.value_rows
-    offsets, panel = room_of(dtype, lanes, sizes, masked=masked), Panel(dtype, lanes, sizes.vectors)
-    turn = ir_function_of(
-        dtype, "attention_turn", PACK_ARGUMENTS, written_by(transpose_panel, "attention_turn", dtype, lanes, width)
-    )
-    online_softmax = ir_function_of(
-        dtype, "attention_weigh", WEIGH_ARGUMENTS, written_by(Panel.weigh, panel, "attention_weigh")
-    )
-    causal_mask = ir_function_of(
-        dtype, "attention_hide", HIDE_ARGUMENTS, written_by(Panel.hide, panel, "attention_hide")
-    )
-    add = ir_function_of(dtype, "attention_add", ADD_ARGUMENTS, written_by(Panel.add, panel, "attention_add"))
-    store = ir_function_of(dtype, "attention_store", STORE_ARGUMENTS, written_by(Panel.store, panel, "attention_store"))
+    dtype: str
+    lanes: int
+    sizes: Sizes
+    room: Room
 
-    at_panel, at_scores, at_mask, at_sums, at_state = (
-        offsets.panel,
-        offsets.scores,
-        offsets.mask,
-        offsets.sums,
-        offsets.state,
-    )
+    @property
+    def width(self) -> int:
+        return self.sizes.vectors * self.lanes
 
-    def tiles(name: str, rows: int, by_column: bool) -> tuple[Any, Any]:
+    def function(self, name: str, arguments: tuple[tuple[str, str], ...], writer: Any) -> Any:
+        """A function of the online softmax."""
+        panel = Panel(self.dtype, self.lanes, self.sizes.vectors)
+        return ir_function_of(
+            self.dtype, f"attention_{name}", arguments, written_by(writer, panel, f"attention_{name}")
+        )
+
+    def tiles(self, name: str, rows: int, *, by_column: bool) -> tuple[Any, Any]:
+        """The register tiles of whole rows, and of rows at the edge."""
         functions = []
         for symbol, edge in ((f"attention_{name}", False), (f"attention_{name}_edge", True)):
             tile = Tile(
-                symbol, dtype, lanes, rows, sizes.vectors, 0.0, a_by_column=by_column, b_stride=width,
-                guard_rows=edge, clamp_rows=edge,
+                symbol, self.dtype, self.lanes, rows, self.sizes.vectors, 0.0, a_by_column=by_column,
+                b_stride=self.width, guard_rows=edge, clamp_rows=edge,
             )  # fmt: skip
-            functions.append(ir_function_of(dtype, symbol, TILE_ARGUMENTS, written_by(Tile.text, tile)))
+            functions.append(ir_function_of(self.dtype, symbol, TILE_ARGUMENTS, written_by(Tile.text, tile)))
         return functions[0], functions[1]
 
-    key_tile, key_edge = tiles("keys", key_rows, by_column=False)
-    value_tile, value_edge = tiles("values", value_rows, by_column=True)
+
+def key_products(panel: PrefillPanel) -> Any:
+    """Return the function that multiplies a block of keys with a panel of queries."""
+    width, rows, at_scores = panel.width, panel.sizes.key_rows, panel.room.scores
+    tile, edge = panel.tiles("keys", rows, by_column=False)
 
     @inlined()
     def score(k: Any, key: int, count: int, p: int, deep: int, d: int, workspace: Any) -> None:
         first = 1 if p == 0 else 0
-        for i in range(0, count, key_rows):
+        for i in range(0, count, rows):
             at, to = (key + i) * d + p, at_scores + i * width
-            if count - i >= key_rows:
-                key_tile(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, key_rows, width)
+            if count - i >= rows:
+                tile(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, rows, width)
             else:
-                key_edge(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, count - i, width)
+                edge(k, at, d, workspace, 0, 0, workspace, to, width, deep, first, count - i, width)
+
+    return score
+
+
+def value_products(panel: PrefillPanel) -> Any:
+    """Return the function that adds the products of a block of values and weights to the sums."""
+    width, rows, room = panel.width, panel.sizes.value_rows, panel.room
+    tile, edge = panel.tiles("values", rows, by_column=True)
 
     @inlined()
     def gather(v: Any, at: int, count: int, dv: int, wide: int, first: int, workspace: Any) -> None:
-        for r in range(0, wide, value_rows):
-            to = at_sums + r * width
-            if wide - r >= value_rows:
-                value_tile(
-                    v, at + r, dv, workspace, at_scores, 0, workspace, to, width, count, first, value_rows, width
-                )
+        for r in range(0, wide, rows):
+            to = room.sums + r * width
+            if wide - r >= rows:
+                tile(v, at + r, dv, workspace, room.scores, 0, workspace, to, width, count, first, rows, width)
             else:
-                value_edge(v, at + r, dv, workspace, at_scores, 0, workspace, to, width, count, first, wide - r, width)
+                edge(v, at + r, dv, workspace, room.scores, 0, workspace, to, width, count, first, wide - r, width)
+
+    return gather
+
+
+def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
+    """Return the function that applies masks to a block of scores; it returns the factor that they still need."""
+    width, at_mask, one = panel.width, panel.room.mask, np.dtype(panel.dtype).type(1)
+    causal_mask = panel.function("hide", HIDE_ARGUMENTS, Panel.hide)
+    add = panel.function("add", ADD_ARGUMENTS, Panel.add)
 
     @inlined("contract")
     def multiply(scores: Any, count: int, factor: Any) -> None:
@@ -131,49 +140,63 @@ def prefill_queries(dtype: str, lanes: int, sizes: Sizes, *, causal: bool, maske
             scores[w] = scores[w] * factor
 
     @inlined()
-    def columns(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, keys: int, d: int, dv: int, factor: Any, visible: int, live: int,
-        first_column: int, wide: int, workspace: Any,
-    ) -> None:  # fmt: skip
-        scores, sums, state = (
-            offset(workspace, at_scores), offset(workspace, at_sums), offset(workspace, at_state),
-        )  # fmt: skip
+    def apply_masks(mask: Any, queries: Queries, key: int, count: int, scores: Any, workspace: Any) -> Any:
+        by = queries.factor
+        if mask is not None:
+            turn(mask, key, queries.keys, workspace, at_mask, queries.live, count)
+            add(scores, offset(workspace, at_mask), count, by)
+            by = one
+        if causal:
+            visible_keys = max(queries.visible - key, 0)
+            if visible_keys < count:
+                if mask is None:  # before: minus infinity times the factor depends on the factor's sign
+                    multiply(scores, count * width, by)
+                    by = one
+                hidden, behind = count - visible_keys, key + visible_keys - queries.visible + 1
+                causal_mask(offset(scores, visible_keys * width), hidden, behind)
+        return by
+
+    return apply_masks
+
+
+def prefill_queries(panel: PrefillPanel, *, causal: bool) -> Any:
+    """Return the function ``(arrays, queries, first_column, wide, workspace)`` for a panel of queries, or fewer.
+
+    It computes `wide` columns of the results.
+    """
+    dtype, width, block, room = panel.dtype, panel.width, panel.sizes.block, panel.room
+    zero, minus_infinity = np.dtype(dtype).type(0), np.dtype(dtype).type(-np.inf)
+    transposing = written_by(transpose_panel, "attention_turn", dtype, panel.lanes, width)
+    turn = ir_function_of(dtype, "attention_turn", PACK_ARGUMENTS, transposing)
+    online_softmax = panel.function("weigh", WEIGH_ARGUMENTS, Panel.weigh)
+    store = panel.function("store", STORE_ARGUMENTS, Panel.store)
+    score, gather, apply_masks = key_products(panel), value_products(panel), masking_of(panel, turn, causal=causal)
+
+    @inlined()
+    def columns(arrays: Arrays, queries: Queries, first_column: int, wide: int, workspace: Any) -> None:
+        keys, d, dv, live = queries.keys, queries.d, queries.dv, queries.live
+        sums, state = offset(workspace, room.sums), offset(workspace, room.state)
         for w in range(width):
             state[w] = minus_infinity
         for w in range(width):
             state[width + w] = zero
-        last = min(keys, visible + live - 1) if causal else keys
+        last = min(keys, queries.visible + live - 1) if causal else keys
         if last <= 0:
             for r in range(wide * width):
                 sums[r] = zero
         if d <= DEPTH:
-            turn(q, 0, d, workspace, at_panel, live, d)
+            turn(arrays.q, 0, d, workspace, room.panel, live, d)
         for key in range(0, last, block):
-            count = min(block, last - key)
+            count, scores = min(block, last - key), offset(workspace, room.scores)
             for p in range(0, max(d, 1), DEPTH):
                 deep = min(DEPTH, d - p)
                 if d > DEPTH:
-                    turn(q, p, d, workspace, at_panel, live, deep)
-                score(k, key, count, p, deep, d, workspace)
-            by = factor
-            if masked:
-                turn(mask, key, keys, workspace, at_mask, live, count)
-                add(scores, offset(workspace, at_mask), count, factor)
-                by = one
-            if causal:
-                visible_keys = max(visible - key, 0)
-                if visible_keys < count:
-                    if (
-                        not masked
-                    ):  # before the causal mask: minus infinity times the factor depends on the factor's sign
-                        multiply(scores, count * width, factor)
-                        by = one
-                    causal_mask(
-                        offset(scores, visible_keys * width), count - visible_keys, key + visible_keys - visible + 1
-                    )
+                    turn(arrays.q, p, d, workspace, room.panel, live, deep)
+                score(arrays.k, key, count, p, deep, d, workspace)
+            by = apply_masks(arrays.mask, queries, key, count, scores, workspace)
             online_softmax(scores, count, by, state, sums, wide if key > 0 else 0)
-            gather(v, key * dv + first_column, count, dv, wide, 1 if key == 0 else 0, workspace)
-        store(offset(workspace, at_sums), state, offset(out, first_column), dv, live, wide)
+            gather(arrays.v, key * dv + first_column, count, dv, wide, 1 if key == 0 else 0, workspace)
+        store(sums, state, offset(arrays.out, first_column), dv, live, wide)
 
     return columns
 

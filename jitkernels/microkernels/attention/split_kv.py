@@ -4,14 +4,15 @@ Every chunk of keys yields sums relative to its own maximum, which a factor make
 2023, "Flash-Decoding"). Chunks are the same for any number of threads, and so are the results.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, offset
-from jitkernels.microkernels.attention.decode import ROOM, DecodeQueries
+from jitkernels.codegen.source_protocol import Range, inlined, offset
+from jitkernels.microkernels.attention.arguments import Arrays, Extents, Queries, arrays_of, queries_of
+from jitkernels.microkernels.attention.decode import ROOM
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
-from jitkernels.microkernels.team_barrier import claim_share, finish_share, shares_pending, yield_core
+from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 
 CHUNK = 1024
 """Keys per chunk."""
@@ -28,15 +29,11 @@ def split_kv_workspace(keys: int, dv: int, team_size: int, rows: int) -> int:
     return team_size * ROOM + rows * chunks_of(keys) * (dv + 2)
 
 
-def split_queries(dtype: str, run_of: Any, few: DecodeQueries, *, causal: bool, masked: bool) -> Any:
-    """Return the function of all arrays and extents for rows ``begin..end`` of the results, for a team of threads.
-
-    `run_of` returns which rows share keys, as in the serial nest.
-    """
+def joining_of(dtype: str) -> Any:
+    """Return the function that joins row i of a run from its parts of all chunks."""
     number = np.dtype(dtype).type
     zero, one, minus_infinity = number(0), number(1), number(-np.inf)
     exp = exp_float32 if dtype == "float32" else exp_float64
-    part = few.part
 
     @inlined("contract")
     def add(part: Any, count: int, factor: Any, out: Any) -> None:
@@ -45,7 +42,6 @@ def split_queries(dtype: str, run_of: Any, few: DecodeQueries, *, causal: bool, 
 
     @inlined("contract")
     def join(parts: Any, chunks: int, live: int, dv: int, i: int, out: Any) -> None:
-        """Join row i of a run from its parts of all chunks."""
         step = live * (dv + 2)
         states = offset(parts, live * dv + 2 * i)
         largest = minus_infinity
@@ -62,39 +58,56 @@ def split_queries(dtype: str, run_of: Any, few: DecodeQueries, *, causal: bool, 
             share = exp(states[c * step] - base) * (one / total)
             add(offset(parts, c * step + i * dv), dv, share, out)
 
+    return join
+
+
+class Share(NamedTuple):
+    """A thread's chunks of keys, and its scores."""
+
+    low: int
+    high: int
+    scores: Any
+
+
+def split_queries(dtype: str, run_of: Any, some_keys: Any, *, causal: bool) -> Any:
+    """Return the function ``(arrays, extents, factor, workspace, part, team)`` for some rows of the results.
+
+    `run_of` returns which rows share keys, as in the serial nest.
+    """
+    join, queries_of_run = joining_of(dtype), queries_of(causal=causal)
+
     @inlined()
-    def split(
-        q: Any, k: Any, v: Any, mask: Any, out: Any, heads: int, kv_heads: int, queries: int, keys: int, d: int,
-        dv: int, masks: int, factor: Any, workspace: Any, begin: int, end: int, words: Any, thread: int, team_size: int,
-    ) -> None:  # fmt: skip
-        chunks, parts = chunks_of(keys), offset(workspace, team_size * ROOM)
+    def attend(arrays: Arrays, queries: Queries, share: Share, row_parts: Any) -> None:
+        """Attend to the keys of a share."""
+        live, dv = queries.live, queries.dv
+        for c in range(share.low, share.high):
+            part, state = offset(row_parts, c * live * (dv + 2)), offset(row_parts, (c * (dv + 2) + dv) * live)
+            to = Arrays(arrays.q, arrays.k, arrays.v, arrays.mask, part)
+            some_keys(to, queries, Range(c * CHUNK, min((c + 1) * CHUNK, queries.keys)), state, share.scores)
+
+    @inlined()
+    def split(arrays: Arrays, extents: Extents, factor: Any, workspace: Any, part: Range, team: Team) -> None:
+        dv, chunks, parts = extents.dv, chunks_of(extents.keys), offset(workspace, team.team_size * ROOM)
         for phase in range(2):
-            for turn in range(team_size):
-                share = (thread + turn) % team_size
-                if claim_share(words, team_size, share, phase) == 0:
+            for turn in range(team.team_size):
+                number = (team.thread + turn) % team.team_size
+                if claim_share(team, number, phase) == 0:
                     continue
-                low, high = share * chunks // team_size, (share + 1) * chunks // team_size
-                row = begin
-                while row < end:
-                    head, query, key_head, live = run_of(row, end, heads, kv_heads, queries)
-                    row_parts = offset(parts, (row - begin) * chunks * (dv + 2))
+                low, high = number * chunks // team.team_size, (number + 1) * chunks // team.team_size
+                share = Share(low, high, offset(workspace, number * ROOM))
+                row = part.begin
+                while row < part.end:
+                    run = run_of(row, part.end, extents)
+                    row_parts = offset(parts, (row - part.begin) * chunks * (dv + 2))
                     if phase == 0:
-                        own = offset(mask, (head % masks * queries + query) * keys) if masked else mask
-                        visible = query + 1 + keys - queries if causal else keys
-                        for c in range(low, high):
-                            part(
-                                offset(q, row * d), offset(k, key_head * keys * d), offset(v, key_head * keys * dv),
-                                own,
-                                offset(row_parts, c * live * (dv + 2)), offset(row_parts, (c * (dv + 2) + dv) * live),
-                                keys, c * CHUNK, min((c + 1) * CHUNK, keys), d, dv, factor, visible, live,
-                                offset(workspace, share * ROOM),
-                            )  # fmt: skip
-                    elif share == 0:
-                        for i in range(live):
-                            join(row_parts, chunks, live, dv, i, offset(out, (row + i) * dv))
-                    row += live
-                finish_share(words, team_size)
-            while shares_pending(words, team_size, phase) != 0:
+                        queries = queries_of_run(extents, factor, run)
+                        attend(arrays_of(arrays, extents, run), queries, share, row_parts)
+                    elif number == 0:
+                        for i in range(run.live):
+                            join(row_parts, chunks, run.live, dv, i, offset(arrays.out, (row + i) * dv))
+                    row += run.live
+                finish_share(team)
+            while shares_pending(team, phase) != 0:
                 yield_core()
 
     return split

@@ -8,11 +8,11 @@ With a batch of one row, each step reads the weights of the state once. They may
 long as some steps, and speeds up each step only a little.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, offset, vectors, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import record
@@ -22,7 +22,7 @@ from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
 from jitkernels.microkernels.gemv.multirow_dot import dot_rows
 from jitkernels.microkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
 from jitkernels.microkernels.maths.tanh import tanh_float32, tanh_float64
-from jitkernels.microkernels.team_barrier import claim_share, finish_share, shares_pending, yield_core
+from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 
 SUMS_BYTES = 1 << 19
 """Bytes of products of inputs computed ahead of their steps: half of a second-level cache."""
@@ -48,6 +48,10 @@ class Shape:
     def width(self) -> int:
         """Elements of one step along k of a panel."""
         return self.gates * self.lanes
+
+    @property
+    def bias_elements(self) -> int:
+        return BIASES * self.lanes
 
     @property
     def slack(self) -> int:
@@ -177,53 +181,157 @@ def put_biases_of(shape: Shape) -> Any:
     return put_biases
 
 
+class Arrays(NamedTuple):
+    """The arrays of a layer but for the state that is carried; biases and the first state may be None."""
+
+    x: Any
+    w_ih: Any
+    w_hh: Any
+    b_ih: Any
+    b_hh: Any
+    h0: Any
+    y: Any
+    h_n: Any
+
+
+class State(NamedTuple):
+    """The state that the epilogue carries, c of an LSTM or h of a GRU: the first one, or None, and the last one."""
+
+    first: Any
+    last: Any
+
+
+class Sizes(NamedTuple):
+    """The extents of a layer."""
+
+    steps: int
+    batch: int
+    input: int
+    hidden: int
+
+
+class Plan(NamedTuple):
+    """How a call is computed: rows of the batch, blocks of units, and steps whose inputs are multiplied together."""
+
+    rows: int
+    blocks: int
+    chunk: int
+
+
+class Buffers(NamedTuple):
+    """The workspace: weights of the state and of inputs, biases, sums of each thread's tile, and sums of inputs."""
+
+    weights: Any
+    panels: Any
+    biases: Any
+    tiles: Any
+    sums: Any
+
+
+class Call(NamedTuple):
+    """A call of the layer."""
+
+    arrays: Arrays
+    state: State
+    sizes: Sizes
+    part: Range
+    plan: Plan
+    buffers: Buffers
+
+
+class Share(NamedTuple):
+    """A thread's blocks of units, and its parts of the workspace."""
+
+    number: int
+    low: int
+    high: int
+    weights: Any
+    panels: Any
+    tile: Any
+
+
 @record
-class Layer:
-    """The layer as a function of all arrays (null where absent), and its workspace."""
+class Layout:
+    """How much of the workspace is what: functions of extents, in elements."""
 
-    function: Any
-    bytes_of: Any
+    shape: Shape
+    plan_of: Any
+    panels_offset: Any
+    bias_offset: Any
 
 
-def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: bool) -> Layer:
-    """Return the layer; one that `packs` packs the weights of the state even for one row.
-
-    Threads of a team share the blocks of units, with a barrier per step (`jitkernels.microkernels.team_barrier`). The
-    workspace holds weights of inputs and of the state, biases, for each thread the sums of one tile, and sums of
-    inputs.
-    """
-    products, put_biases = products_of(shape), put_biases_of(shape)
-    packed, tiles, dots = products.packed, products.tiles, products.dots
-    lanes, width, tall, slack = shape.lanes, shape.width, shape.tall, shape.slack
-    size = dtypes.named(shape.dtype).size
-    bias_elements, sums_elements = BIASES * lanes, SUMS_BYTES // size
-    zero = np.dtype(shape.dtype).type(0)
+def layout_of(shape: Shape, *, packs: bool) -> Layout:
+    """Return the layout of the workspace; weights of the state are packed for one row only if the layer `packs`."""
+    sums_elements = SUMS_BYTES // dtypes.named(shape.dtype).size
 
     @inlined()
-    def chunk_of(steps: int, rows: int, blocks: int, team_size: int) -> int:
-        """Return how many steps' inputs are multiplied together."""
-        return max(min(steps, sums_elements * team_size // max(rows * blocks * width, 1)), 1)
+    def plan_of(sizes: Sizes, part: Range, team_size: int) -> Any:
+        rows, blocks = part.end - part.begin, (sizes.hidden + shape.lanes - 1) // shape.lanes
+        at_once = sums_elements * team_size // max(rows * blocks * shape.width, 1)
+        return Plan(rows, blocks, max(min(sizes.steps, at_once), 1))
 
     @inlined()
-    def panels_of(steps: int, rows: int, blocks: int, team_size: int) -> int:
-        """Return how many panels of input weights are kept: each is used once if all steps are computed together."""
-        return team_size if chunk_of(steps, rows, blocks, team_size) >= steps else blocks
-
-    @inlined()
-    def panels_offset(rows: int, hidden: int, blocks: int, team_size: int) -> int:
+    def panels_offset(sizes: Sizes, plan: Plan, team_size: int) -> int:
         """Return the offset of the packed input weights, behind those of the state, which are packed first."""
-        return blocks * hidden * width + team_size * slack if packs or rows > 1 else 0
+        weights = plan.blocks * sizes.hidden * shape.width + team_size * shape.slack
+        return weights if packs or plan.rows > 1 else 0
 
     @inlined()
-    def bias_offset(steps: int, rows: int, inputs: int, hidden: int, blocks: int, team_size: int) -> int:
-        panels = panels_of(steps, rows, blocks, team_size) * inputs * width
-        return panels_offset(rows, hidden, blocks, team_size) + panels + team_size * slack
+    def bias_offset(sizes: Sizes, plan: Plan, team_size: int) -> int:
+        """Return the offset of the biases. Each panel is used once if all steps are computed together."""
+        panels = team_size if plan.chunk >= sizes.steps else plan.blocks
+        elements = panels * sizes.input * shape.width + team_size * shape.slack
+        return panels_offset(sizes, plan, team_size) + elements
 
-    def bytes_of(steps: int, batch: int, inputs: int, hidden: int, team_size: int, begin: int, end: int) -> int:
-        rows, blocks = end - begin, (hidden + lanes - 1) // lanes
-        sums = (chunk_of(steps, rows, blocks, team_size) * rows + tall) * blocks * width
-        biases = bias_offset(steps, rows, inputs, hidden, blocks, team_size)
-        return (biases + blocks * bias_elements + team_size * tall * width + sums) * size
+    return Layout(shape, plan_of, panels_offset, bias_offset)
+
+
+def workspace_of(layout: Layout) -> Any:
+    """Return the function that gives the bytes of the workspace."""
+    shape, size = layout.shape, dtypes.named(layout.shape.dtype).size
+
+    def bytes_of(sizes: Sizes, part: Range, team_size: int) -> int:
+        plan = layout.plan_of(sizes, part, team_size)
+        sums = (plan.chunk * plan.rows + shape.tall) * plan.blocks * shape.width
+        biases = layout.bias_offset(sizes, plan, team_size) + plan.blocks * shape.bias_elements
+        return (biases + team_size * shape.tall * shape.width + sums) * size
+
+    return bytes_of
+
+
+def start_of(shape: Shape, products: Products, *, packs: bool) -> Any:
+    """Return the function that packs the weights of a share, and stores its biases and first state."""
+    put_biases, zero = put_biases_of(shape), np.dtype(shape.dtype).type(0)
+
+    @inlined()
+    def start(call: Call, share: Share) -> None:
+        arrays = call.arrays
+        sizes = call.sizes
+        hidden, inputs, biases = sizes.hidden, sizes.input, call.buffers.biases
+        for k in range(shape.tall * shape.width):
+            share.tile[k] = zero
+        for block in range(share.low, share.high):
+            if packs or call.plan.rows > 1:
+                weights = offset(share.weights, block * hidden * shape.width)
+                products.packed(arrays.w_hh, hidden, hidden, block, weights)
+            if call.plan.chunk < sizes.steps:
+                panel = offset(share.panels, block * (inputs * shape.width))
+                products.packed(arrays.w_ih, inputs, hidden, block, panel)
+            for k in range(block * shape.bias_elements, (block + 1) * shape.bias_elements):
+                biases[k] = zero
+            if arrays.b_ih is not None:
+                put_biases(arrays.b_ih, arrays.b_hh, hidden, block, offset(biases, block * shape.bias_elements))
+        for row in range(call.part.begin, call.part.end):
+            first = row * hidden
+            for k in range(first + share.low * shape.lanes, first + min(share.high * shape.lanes, hidden)):
+                call.state.last[k] = zero if call.state.first is None else call.state.first[k]
+
+    return start
+
+
+def inputs_of(shape: Shape, products: Products) -> Any:
+    """Return the function that multiplies the inputs of the next steps by the weights of a share."""
+    width = shape.width
 
     @inlined()
     def multiply(x: Any, rows: int, inputs: int, blocks: int, block: int, panel: Any, sums: Any) -> None:
@@ -231,94 +339,142 @@ def layer_of(shape: Shape, step: Any, *, biased: bool, initial: bool, packs: boo
         row = 0
         while row < rows:
             to = offset(sums, (row * blocks + block) * width)
-            row += tiles(offset(x, row * inputs), inputs, rows - row, panel, to, blocks * width, inputs)
+            row += products.tiles(offset(x, row * inputs), inputs, rows - row, panel, to, blocks * width, inputs)
 
     @inlined()
-    def layer(
-        x: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, h0: Any, kept0: Any, y: Any, h_n: Any, kept: Any,
-        steps: int, batch: int, inputs: int, hidden: int, workspace: Any, begin: int, end: int, words: Any,
-        thread: int, team_size: int,
-    ) -> None:  # fmt: skip
-        rows, blocks = end - begin, (hidden + lanes - 1) // lanes
-        chunk, panel = chunk_of(steps, rows, blocks, team_size), inputs * width
-        panels = offset(workspace, panels_offset(rows, hidden, blocks, team_size))
-        biases = offset(workspace, bias_offset(steps, rows, inputs, hidden, blocks, team_size))
-        tile_sums = offset(biases, blocks * bias_elements)
-        sums = offset(tile_sums, team_size * tall * width)
-        for t in range(max(steps, 1)):
-            first = t // chunk * chunk
-            for turn in range(team_size):
-                share = (thread + turn) % team_size
-                if claim_share(words, team_size, share, t) == 0:
+    def multiply_inputs(call: Call, share: Share, first: int) -> None:
+        x, w_ih, sums = call.arrays.x, call.arrays.w_ih, call.buffers.sums
+        batch, inputs = call.sizes.batch, call.sizes.input
+        rows, blocks, chunk = call.plan.rows, call.plan.blocks, call.plan.chunk
+        last = min(first + chunk, call.sizes.steps)
+        for block in range(share.low, share.high):
+            panel = offset(share.panels, (block if chunk < call.sizes.steps else share.number) * (inputs * width))
+            if chunk >= call.sizes.steps:
+                products.packed(w_ih, inputs, call.sizes.hidden, block, panel)
+            if rows == batch:
+                from_x = offset(x, first * batch * inputs)
+                multiply(from_x, (last - first) * rows, inputs, blocks, block, panel, sums)
+            else:
+                for s in range(first, last):
+                    from_x = offset(x, (s * batch + call.part.begin) * inputs)
+                    to = offset(sums, (s - first) * rows * blocks * width)
+                    multiply(from_x, rows, inputs, blocks, block, panel, to)
+
+    return multiply_inputs
+
+
+def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) -> Any:
+    """Return the function that computes a step of a share: products of the state, and the epilogue."""
+    lanes, width, tall, bias_elements = shape.lanes, shape.width, shape.tall, shape.bias_elements
+
+    @inlined()
+    def compute_block(call: Call, share: Share, block: int, t: int, before: Any) -> None:
+        """Compute a step of a block of units; before: the state of the step before."""
+        hidden, rows = call.sizes.hidden, call.plan.rows
+        is_first = call.arrays.h0 is None and t == 0
+        first = t // call.plan.chunk * call.plan.chunk
+        live = min(lanes, hidden - block * lanes)
+        row = 0
+        while row < rows:
+            count = min(tall, rows - row)
+            if not is_first and not packs and rows == 1:
+                products.dots(before, call.arrays.w_hh, hidden, block, share.tile)
+            elif not is_first:
+                weights = offset(share.weights, block * hidden * width)
+                count = products.tiles(
+                    offset(before, row * hidden), hidden, rows - row, weights, share.tile, width, hidden
+                )
+            for r in range(row, row + count):
+                at = call.part.begin + r
+                step(
+                    offset(call.buffers.sums, (((t - first) * rows + r) * call.plan.blocks + block) * width),
+                    offset(share.tile, (r - row) * width),
+                    offset(call.buffers.biases, block * bias_elements),
+                    offset(call.state.last, at * hidden + block * lanes),
+                    offset(call.arrays.y, (t * call.sizes.batch + at) * hidden + block * lanes),
+                    live,
+                )
+            row += count
+
+    @inlined()
+    def compute_step(call: Call, share: Share, t: int) -> None:
+        before = offset(call.arrays.y, ((t - 1) * call.sizes.batch + call.part.begin) * call.sizes.hidden)
+        if call.arrays.h0 is not None and t == 0:
+            before = offset(call.arrays.h0, call.part.begin * call.sizes.hidden)
+        for done in range(share.high - share.low if call.sizes.steps > 0 else 0):
+            # Serpentine order: the panels read last are still in the cache, where not all fit.
+            block = share.low + done if t % 2 == 0 else share.high - 1 - done
+            compute_block(call, share, block, t, before)
+
+    return compute_step
+
+
+def last_state_of(shape: Shape) -> Any:
+    """Return the function that stores the last hidden state of a share."""
+    zero = np.dtype(shape.dtype).type(0)
+
+    @inlined()
+    def store_last_state(call: Call, share: Share) -> None:
+        arrays = call.arrays
+        sizes = call.sizes
+        hidden, lanes = sizes.hidden, shape.lanes
+        for row in range(call.part.begin, call.part.end):
+            for k in range(row * hidden + share.low * lanes, row * hidden + min(share.high * lanes, hidden)):
+                if sizes.steps > 0:
+                    arrays.h_n[k] = arrays.y[(sizes.steps - 1) * sizes.batch * hidden + k]
+                else:
+                    arrays.h_n[k] = zero if arrays.h0 is None else arrays.h0[k]
+
+    return store_last_state
+
+
+def layer_of(layout: Layout, step: Any, *, packs: bool) -> Any:
+    """Return the layer ``(arrays, state, sizes, workspace, part, team)``.
+
+    Threads of a team share the blocks of units, with a barrier per step (`jitkernels.microkernels.team_barrier`).
+    """
+    shape = layout.shape
+    products, width, slack = products_of(shape), shape.width, shape.slack
+    start, multiply_inputs = start_of(shape, products, packs=packs), inputs_of(shape, products)
+    compute_step, store_last_state = recurrent_of(shape, products, step, packs=packs), last_state_of(shape)
+
+    @inlined()
+    def buffers_of(sizes: Sizes, plan: Plan, workspace: Any, team_size: int) -> Any:
+        biases = offset(workspace, layout.bias_offset(sizes, plan, team_size))
+        tiles = offset(biases, plan.blocks * shape.bias_elements)
+        panels = offset(workspace, layout.panels_offset(sizes, plan, team_size))
+        return Buffers(workspace, panels, biases, tiles, offset(tiles, team_size * shape.tall * width))
+
+    @inlined()
+    def share_of(call: Call, number: int, team_size: int) -> Any:
+        blocks = call.plan.blocks
+        buffers = call.buffers
+        # Packing writes past the end of its panel, where the next panel of the same thread begins.
+        return Share(
+            number, number * blocks // team_size, (number + 1) * blocks // team_size,
+            offset(buffers.weights, number * slack), offset(buffers.panels, number * slack),
+            offset(buffers.tiles, number * shape.tall * width),
+        )  # fmt: skip
+
+    @inlined()
+    def layer(arrays: Arrays, state: State, sizes: Sizes, workspace: Any, part: Range, team: Team) -> None:
+        plan = layout.plan_of(sizes, part, team.team_size)
+        call = Call(arrays, state, sizes, part, plan, buffers_of(sizes, plan, workspace, team.team_size))
+        for t in range(max(sizes.steps, 1)):
+            for turn in range(team.team_size):
+                number = (team.thread + turn) % team.team_size
+                if claim_share(team, number, t) == 0:
                     continue
-                low, high = share * blocks // team_size, (share + 1) * blocks // team_size
-                # Packing writes past the end of its panel, where the next panel of the same thread begins.
-                of_state, of_inputs = offset(workspace, share * slack), offset(panels, share * slack)
-                tile = offset(tile_sums, share * tall * width)
+                share = share_of(call, number, team.team_size)
                 if t == 0:
-                    for k in range(tall * width):
-                        tile[k] = zero
-                    for block in range(low, high):
-                        if packs or rows > 1:
-                            packed(w_hh, hidden, hidden, block, offset(of_state, block * hidden * width))
-                        if chunk < steps:
-                            packed(w_ih, inputs, hidden, block, offset(of_inputs, block * panel))
-                        for k in range(block * bias_elements, (block + 1) * bias_elements):
-                            biases[k] = zero
-                        if biased:
-                            put_biases(b_ih, b_hh, hidden, block, offset(biases, block * bias_elements))
-                    for row in range(begin, end):
-                        for k in range(row * hidden + low * lanes, row * hidden + min(high * lanes, hidden)):
-                            kept[k] = kept0[k] if initial else zero
-                if t == first:
-                    last = min(first + chunk, steps)
-                    for block in range(low, high):
-                        own_panel = offset(of_inputs, (block if chunk < steps else share) * panel)
-                        if chunk >= steps:
-                            packed(w_ih, inputs, hidden, block, own_panel)
-                        if rows == batch:
-                            from_x = offset(x, first * batch * inputs)
-                            multiply(from_x, (last - first) * rows, inputs, blocks, block, own_panel, sums)
-                        else:
-                            for s in range(first, last):
-                                from_x = offset(x, (s * batch + begin) * inputs)
-                                to = offset(sums, (s - first) * rows * blocks * width)
-                                multiply(from_x, rows, inputs, blocks, block, own_panel, to)
-                before = offset(y, ((t - 1) * batch + begin) * hidden)
-                if initial and t == 0:
-                    before = offset(h0, begin * hidden)
-                for done in range(high - low if steps > 0 else 0):
-                    # Serpentine order: the panels read last are still in the cache, where not all fit.
-                    block = low + done if t % 2 == 0 else high - 1 - done
-                    live = min(lanes, hidden - block * lanes)
-                    row = 0
-                    while row < rows:
-                        count = min(tall, rows - row)
-                        if (initial or t > 0) and not packs and rows == 1:
-                            dots(before, w_hh, hidden, block, tile)
-                        elif initial or t > 0:
-                            count = tiles(
-                                offset(before, row * hidden), hidden, rows - row,
-                                offset(of_state, block * hidden * width), tile, width, hidden,
-                            )  # fmt: skip
-                        for r in range(row, row + count):
-                            at = begin + r
-                            step(
-                                offset(sums, (((t - first) * rows + r) * blocks + block) * width),
-                                offset(tile, (r - row) * width), offset(biases, block * bias_elements),
-                                offset(kept, at * hidden + block * lanes),
-                                offset(y, (t * batch + at) * hidden + block * lanes), live,
-                            )  # fmt: skip
-                        row += count
-                if t >= steps - 1:
-                    for row in range(begin, end):
-                        for k in range(row * hidden + low * lanes, row * hidden + min(high * lanes, hidden)):
-                            if steps > 0:
-                                h_n[k] = y[(steps - 1) * batch * hidden + k]
-                            else:
-                                h_n[k] = h0[k] if initial else zero
-                finish_share(words, team_size)
-            while shares_pending(words, team_size, t) != 0:
+                    start(call, share)
+                if t % plan.chunk == 0:
+                    multiply_inputs(call, share, t)
+                compute_step(call, share, t)
+                if t >= sizes.steps - 1:
+                    store_last_state(call, share)
+                finish_share(team)
+            while shares_pending(team, t) != 0:
                 yield_core()
 
-    return Layer(layer, bytes_of)
+    return layer

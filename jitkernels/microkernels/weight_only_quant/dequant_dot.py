@@ -11,12 +11,12 @@ import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
 from jitkernels.microkernels.gemm.packed_panels import ir_function
-from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes, names_of
 
 COLUMNS, ROWS = 4, 4
 """Columns of weights that are dequantized together, and rows that are multiplied by them."""
@@ -25,19 +25,18 @@ BLOCK = 32
 
 
 def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable[..., None]:
-    """Make the function that dequantizes bytes first..last of column j into `to`, `per_byte` weights per byte."""
-    number, shifted = np.dtype(attr.dtype).type, attr.shifted
+    """Make the function that dequantizes some bytes of column j into `to`, `per_byte` weights per byte."""
+    number, middle_of_range = np.dtype(attr.dtype).type, 8 if per_byte == 2 else 0
 
     @inlined("contract")
-    def unpack(
-        packed: Any, scale: Any, zero: Any, to: Any, j: int, groups: int, size: int, first: int, last: int
-    ) -> None:
-        at, g = first, first // size if first > 0 else 0
-        while at < last:
-            stop = min((g + 1) * size, last)
-            factor = scale[j * groups + g]
-            middle = number(zero[j * groups + g]) if shifted else number(8 if per_byte == 2 else 0)
-            source, target = offset(packed, j * groups * size + at), offset(to, per_byte * (at - first))
+    def unpack(weights: Quantized, to: Any, j: int, sizes: Sizes, part: Range) -> None:
+        groups, size, at = sizes.groups, sizes.size, part.begin
+        g = at // size if at > 0 else 0
+        while at < part.end:
+            stop = min((g + 1) * size, part.end)
+            factor = weights.scale[j * groups + g]
+            middle = number(middle_of_range if weights.zero is None else weights.zero[j * groups + g])
+            source, target = offset(weights.q, j * groups * size + at), offset(to, per_byte * (at - part.begin))
             if per_byte == 2:
                 for p in range(stop - at):
                     byte = np.int32(source[p])
@@ -53,7 +52,7 @@ def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable
 
 
 def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Callable[..., None]:
-    """``(a, packed, scale, zero, c, m, n, groups, size, room, begin, end)``; `room` is scratch for COLUMNS columns."""
+    """``(a, weights, c, sizes, scratch, part)``; `scratch` has room for COLUMNS columns."""
     dtype, lanes = attr.dtype, target.lanes(attr.dtype)
     unpack = unpacking(attr, lanes, per_byte)
 
@@ -65,15 +64,12 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
     both, of_row, of_column, single = dots(ROWS, COLUMNS), dots(1, COLUMNS), dots(ROWS, 1), dots(1, 1)
 
     @inlined()
-    def in_columns(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, scratch: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        k = per_byte * groups * size
-        for j in range(begin, end, COLUMNS):
-            together = min(COLUMNS, end - j)
+    def in_columns(a: Any, weights: Quantized, c: Any, sizes: Sizes, scratch: Any, part: Range) -> None:
+        k, m, n = per_byte * sizes.groups * sizes.size, sizes.m, sizes.n
+        for j in range(part.begin, part.end, COLUMNS):
+            together = min(COLUMNS, part.end - j)
             for q in range(together):
-                unpack(packed, scale, zero, offset(scratch, q * k), j + q, groups, size, 0, groups * size)
+                unpack(weights, offset(scratch, q * k), j + q, sizes, Range(0, sizes.groups * sizes.size))
             for i in range(0, m, ROWS):
                 rows = min(ROWS, m - i)
                 if rows == ROWS and together == COLUMNS:
@@ -93,22 +89,26 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
 
 
 def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, size)``."""
+    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
     dtype, bytes_ = attr.dtype, element_size(attr.dtype)
+    in_columns = by_columns(attr, target, per_byte)
 
-    @inlined()
-    def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:
+    def body(a: Any, weights: Quantized, c: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+        in_columns(a, weights, c, sizes, workspace, part)
+
+    def needed(groups: int, size: int) -> int:
         return COLUMNS * per_byte * groups * size * bytes_
 
     signature = attr.signature()
     return LoopNest(
         f"{attr.name}_columns_{dtype}",
         signature.c_arguments,
-        body_of(by_columns(attr, target, per_byte), shifted=attr.shifted),
+        body,
         extent=signature.index("n"),
         block=BLOCK,
         parallel=parallel,
         workspace=needed,
         workspace_dtype=dtype,
         vector_bytes=target.lanes(dtype) * bytes_,
+        names=names_of(attr),
     )

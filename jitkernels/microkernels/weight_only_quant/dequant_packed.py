@@ -5,36 +5,89 @@ one by one while they stay in the first-level cache, and then transposed like th
 few columns, for which panels are too wide, fall back to `jitkernels.microkernels.weight_only_quant.dequant_dot`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.gemm.gemm_heuristics import blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.microkernels.gemm.packed_panels import ir_function
+from jitkernels.microkernels.gemm.packed_panels import Blocking, ir_function
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
-from jitkernels.microkernels.weight_only_quant.optional_zero_points import body_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes, names_of
 
 COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
-def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte.
+@record
+class Panels:
+    """Blocking of the product, and offsets in the workspace, which begins with the panels of A, in elements."""
 
-    size: bytes of a group.
-    """
-    dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
-    plan = blocking(dtype, target)
-    rows, width, depth, block_rows = plan.rows, plan.vectors * lanes, plan.depth, plan.block_rows
-    slack = packing_slack(lanes, max(width, rows))
-    panels_of_b = -(-(block_rows * depth + slack) // 64) * 64
-    columns_of_b = panels_of_b + -(-(depth * COLUMNS + slack) // 64) * 64
-    in_panels = (columns_of_b + width * depth + slack) * bytes_
+    blocking: Blocking
+    lanes: int
+
+    @property
+    def width(self) -> int:
+        return self.blocking.vectors * self.lanes
+
+    @property
+    def slack(self) -> int:
+        return packing_slack(self.lanes, max(self.width, self.blocking.rows))
+
+    @property
+    def panels_of_b(self) -> int:
+        return _aligned(self.blocking.block_rows * self.blocking.depth + self.slack)
+
+    @property
+    def columns_of_b(self) -> int:
+        """The offset of unpacked columns, before they are transposed."""
+        return self.panels_of_b + _aligned(self.blocking.depth * COLUMNS + self.slack)
+
+    @property
+    def elements(self) -> int:
+        return self.columns_of_b + self.width * self.blocking.depth + self.slack
+
+
+def _aligned(elements: int) -> int:
+    return -(-elements // 64) * 64
+
+
+class Block(NamedTuple):
+    """Some columns of the result, and steps of k: the first, and how many."""
+
+    column: int
+    columns: int
+    step: int
+    depth: int
+
+
+def packing_of(attr: QuantizedWeightsAttr, panels: Panels, per_byte: int) -> Any:
+    """Return the function that dequantizes a block of columns into panels."""
+    dtype, lanes, width = attr.dtype, panels.lanes, panels.width
+    unpack = unpacking(attr, lanes, per_byte)
+    pack = written_by(transpose_panel, "weights_pack_b", dtype, lanes, width)
+    pack_columns = ir_function("weights_pack_b", dtype, PACK_ARGUMENTS, pack)
+
+    @inlined()
+    def pack_block(weights: Quantized, sizes: Sizes, scratch: Any, block: Block) -> None:
+        deep, columns, p = block.depth, block.columns, block.step
+        for j in range(0, columns, width):
+            for w in range(min(width, columns - j)):
+                to = offset(scratch, panels.columns_of_b + w * deep)
+                unpack(weights, to, block.column + j + w, sizes, Range(p // per_byte, (p + deep) // per_byte))
+            pack_columns(scratch, panels.columns_of_b, deep, scratch, panels.panels_of_b + j * deep, columns - j, deep)
+
+    return pack_block
+
+
+def multiplying_of(dtype: str, panels: Panels) -> Any:
+    """Return the function that multiplies all rows of A by a packed block of columns."""
+    lanes, width, plan, rows = panels.lanes, panels.width, panels.blocking, panels.blocking.rows
 
     def tile_function(symbol: str, edge: bool) -> Any:
         tile = Tile(
@@ -43,54 +96,54 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
         )  # fmt: skip
         return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
-    unpack = unpacking(attr, lanes, per_byte)
     inner, edge = tile_function("weights_inner", False), tile_function("weights_edge", True)
-    pack_rows = ir_function(
-        "weights_pack_a", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "weights_pack_a", dtype, lanes, rows)
-    )
-    pack_columns = ir_function(
-        "weights_pack_b", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "weights_pack_b", dtype, lanes, width)
-    )
-
-    narrow, few_columns = by_columns(attr, target, per_byte), width // 2
+    pack = written_by(transpose_panel, "weights_pack_a", dtype, lanes, rows)
+    pack_rows = ir_function("weights_pack_a", dtype, PACK_ARGUMENTS, pack)
 
     @inlined()
-    def computed(
-        a: Any, packed: Any, scale: Any, zero: Any, c: Any, m: int, n: int, groups: int, size: int, scratch: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        k = per_byte * groups * size
-        if n <= few_columns:
-            narrow(a, packed, scale, zero, c, m, n, groups, size, scratch, begin, end)
+    def multiply_block(a: Any, c: Any, sizes: Sizes, k: int, scratch: Any, block: Block) -> None:
+        deep, columns, n = block.depth, block.columns, sizes.n
+        first = 1 if block.step == 0 else 0
+        for ic in range(0, sizes.m, plan.block_rows):
+            high = min(plan.block_rows, sizes.m - ic)
+            for i in range(0, high, rows):
+                pack_rows(a, (ic + i) * k + block.step, k, scratch, i * deep, high - i, deep)
+            for j in range(0, columns, width):
+                from_b, left = panels.panels_of_b + j * deep, columns - j
+                for i in range(0, high, rows):
+                    at = (ic + i) * n + block.column + j
+                    if left >= width and high - i >= rows:
+                        inner(scratch, i * deep, 0, scratch, from_b, 0, c, at, n, deep, first, rows, width)
+                    else:
+                        edge(scratch, i * deep, 0, scratch, from_b, 0, c, at, n, deep, first, high - i, left)
+
+    return multiply_block
+
+
+def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
+    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte."""
+    dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
+    plan = blocking(dtype, target)
+    panels, depth = Panels(plan, lanes), plan.depth
+    pack_block, multiply_block = packing_of(attr, panels, per_byte), multiplying_of(dtype, panels)
+    narrow, few_columns = by_columns(attr, target, per_byte), panels.width // 2
+    in_panels = panels.elements * bytes_
+
+    def body(a: Any, weights: Quantized, c: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+        k = per_byte * sizes.groups * sizes.size
+        if sizes.n <= few_columns:
+            narrow(a, weights, c, sizes, workspace, part)
             return
         k_blocks = max((k + depth - 1) // depth, 1)
-        step = max((groups * size + k_blocks - 1) // k_blocks, 1) * per_byte
-        for jc in range(begin, end, COLUMNS):
-            columns = min(COLUMNS, end - jc)
-            for block in range(k_blocks):
-                p = block * step
-                deep = max(min(step, k - p), 0)
-                first = 1 if block == 0 else 0
-                for j in range(0, columns, width):
-                    for w in range(min(width, columns - j)):
-                        to = offset(scratch, columns_of_b + w * deep)
-                        unpack(packed, scale, zero, to, jc + j + w, groups, size, p // per_byte, (p + deep) // per_byte)
-                    pack_columns(scratch, columns_of_b, deep, scratch, panels_of_b + j * deep, columns - j, deep)
-                for ic in range(0, m, block_rows):
-                    high = min(block_rows, m - ic)
-                    for i in range(0, high, rows):
-                        pack_rows(a, (ic + i) * k + p, k, scratch, i * deep, high - i, deep)
-                    for j in range(0, columns, width):
-                        from_b, left = panels_of_b + j * deep, columns - j
-                        for i in range(0, high, rows):
-                            at = (ic + i) * n + jc + j
-                            if left >= width and high - i >= rows:
-                                inner(scratch, i * deep, 0, scratch, from_b, 0, c, at, n, deep, first, rows, width)
-                            else:
-                                edge(scratch, i * deep, 0, scratch, from_b, 0, c, at, n, deep, first, high - i, left)
+        step = max((sizes.groups * sizes.size + k_blocks - 1) // k_blocks, 1) * per_byte
+        for jc in range(part.begin, part.end, COLUMNS):
+            for number in range(k_blocks):
+                p = number * step
+                block = Block(jc, min(COLUMNS, part.end - jc), p, max(min(step, k - p), 0))
+                pack_block(weights, sizes, workspace, block)
+                multiply_block(a, c, sizes, k, workspace, block)
 
-    @inlined()
-    def needed(m: int, n: int, groups: int, size: int, begin: int, end: int) -> int:
+    def needed(n: int, groups: int, size: int) -> int:
         if n <= few_columns:
             return UNPACKED * per_byte * groups * size * bytes_
         return in_panels
@@ -99,11 +152,12 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
     return LoopNest(
         f"matmul_weight_panels_{dtype}",
         signature.c_arguments,
-        body_of(computed, shifted=attr.shifted),
+        body,
         extent=signature.index("n"),
-        block=width,
+        block=panels.width,
         parallel=parallel,
         workspace=needed,
         workspace_dtype=dtype,
         vector_bytes=lanes * bytes_,
+        names=names_of(attr),
     )

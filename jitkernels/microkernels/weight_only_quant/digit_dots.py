@@ -8,6 +8,8 @@ products, becomes a float, which is multiplied by its unit and by its scale. The
 own, which starts with the correction of zero points, to shorten dependence chains.
 """
 
+from typing import Any
+
 from jitkernels.microkernels.weight_only_quant.dot_emitter import FLOATS, LANES, MASK, WORDS, all_of
 from jitkernels.microkernels.weight_only_quant.grouped_dots import BlockDots
 from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, Layout
@@ -26,8 +28,8 @@ class DigitDots(BlockDots):
     kind = "digits"
     loaded = LOADED
 
-    def __init__(self, layout: Layout, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:
-        super().__init__(few=few, shifted=shifted, columns=columns, rows=rows)
+    def __init__(self, layout: Layout, **tile: Any) -> None:
+        super().__init__(**tile)
         self.layout = layout
 
     def declared(self) -> list[str]:

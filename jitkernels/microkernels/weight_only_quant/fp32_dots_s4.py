@@ -7,6 +7,7 @@ word is multiplied by the scale of its group: groups are whole words.
 """
 
 import struct
+from typing import Any
 
 from jitkernels.microkernels.weight_only_quant.dot_emitter import (
     BYTES,
@@ -30,12 +31,12 @@ def _float(value: float) -> str:
 
 
 class FloatDots(BlockDots):
-    """permutes: the target has AVX-512."""
+    """Of one row. permutes: the target has AVX-512."""
 
     kind = "floats"
 
-    def __init__(self, permutes: bool, *, few: bool, shifted: bool, columns: int) -> None:
-        super().__init__(few=few, shifted=shifted, columns=columns)
+    def __init__(self, permutes: bool, **tile: Any) -> None:
+        super().__init__(**tile)
         self.permutes = permutes
 
     def declared(self) -> list[str]:
