@@ -8,7 +8,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.sequence import rnn
-from jitkernels.microkernels.sequence.rnn import Arrays, Sizes, State
+from jitkernels.microkernels.sequence.rnn_layer import Arrays, Layout, Sizes, State, layer_of, layout_of, workspace_of
 from jitkernels.microkernels.team_barrier import Team
 
 BLOCKS, SHARE = 2, 1 << 15
@@ -38,8 +38,8 @@ def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
 def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> LoopNest:
     shape = rnn.shape_of(attr.dtype, 4, cpu_target.target(), vector_bytes)
     step = rnn.lstm_step(shape)
-    layout = rnn.layout_of(shape, packs=packs)
-    layer = rnn.layer_of(layout, step, packs=packs)
+    layout = layout_of(shape, packs=packs)
+    layer = layer_of(layout, step, packs=packs)
 
     def body(arrays: Arrays, c0: Any, c_n: Any, sizes: Sizes, workspace: Any, part: Range, team: Team) -> None:
         layer(arrays, State(c0, c_n), sizes, workspace, part, team)
@@ -51,8 +51,8 @@ def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: b
 def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> LoopNest:
     shape = rnn.shape_of(attr.dtype, 3, cpu_target.target(), vector_bytes)
     step = rnn.gru_step(shape)
-    layout = rnn.layout_of(shape, packs=packs)
-    layer = rnn.layer_of(layout, step, packs=packs)
+    layout = layout_of(shape, packs=packs)
+    layer = layer_of(layout, step, packs=packs)
 
     def body(arrays: Arrays, sizes: Sizes, workspace: Any, part: Range, team: Team) -> None:
         layer(arrays, State(arrays.h0, arrays.h_n), sizes, workspace, part, team)
@@ -60,7 +60,7 @@ def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: boo
     return _nest(attr, body, layout, parallel)
 
 
-def _nest(attr: Any, body: Any, layout: rnn.Layout, parallel: bool) -> LoopNest:
+def _nest(attr: Any, body: Any, layout: Layout, parallel: bool) -> LoopNest:
     signature, shape = attr.signature(), layout.shape
 
     def threads(hidden: int, begin: int, end: int) -> int:
@@ -74,7 +74,7 @@ def _nest(attr: Any, body: Any, layout: rnn.Layout, parallel: bool) -> LoopNest:
         body,
         extent=signature.index("batch"),
         together=threads,
-        workspace=rnn.workspace_of(layout),
+        workspace=workspace_of(layout),
         workspace_dtype=attr.dtype,
         vector_bytes=shape.lanes * dtypes.named(attr.dtype).size,
         flags=("contract",),

@@ -221,7 +221,7 @@ def test_the_fields_of_a_record_decide_the_key() -> None:
         body.__annotations__["arrays"] = kind
         return LoopNest("key", TYPES, body, extent=2, names=NAMES)
 
-    kinds = [NamedTuple("Pair", [("x", Any), ("y", Any)]), NamedTuple("Pair", [("y", Any), ("x", Any)])]
+    kinds: list[Any] = [NamedTuple("Pair", [("x", Any), ("y", Any)]), NamedTuple("Pair", [("y", Any), ("x", Any)])]
     assert len({symbol_of(nest(kind)) for kind in kinds}) == len({nest(kind).text for kind in kinds}) == 2
 
 

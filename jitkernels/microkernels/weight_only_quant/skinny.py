@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 
     floats: Any
     stride: int
-    count: int
+    rows: int
 
 
 class Tile(NamedTuple):
@@ -75,7 +75,7 @@ def row_by_row(dots: Dots) -> Any:
         streamed = sizes.n * sizes.groups * sizes.size >= STREAMED
         step = dots.side if streamed else COLUMNS
         whole = tile.columns - tile.columns % step
-        for i in range(rows.count):
+        for i in range(rows.rows):
             row, result = offset(rows.floats, i * rows.stride), offset(tile.to, i * sizes.n)
             for q in range(0, whole, step):
                 if streamed:
@@ -94,7 +94,7 @@ def tiles_or_rows(dots: Dots) -> Any:
 
     @inlined()
     def multiply_tile(weights: Quantized, rows: Rows, tile: Tile, sizes: Sizes, shift: int) -> None:
-        if rows.count == ROWS and tile.columns == COLUMNS:
+        if rows.rows == ROWS and tile.columns == COLUMNS:
             both(weights, rows.floats, tile.column, tile.to, sizes, shift)
         else:
             each(weights, rows, tile, sizes, shift)

@@ -80,7 +80,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
         stride = blocks * (layout.bytes // 4 if in_digits else layout.floats)
         for top in range(0, sizes.m, ROWS):
             rows, unusual = Rows(workspace, stride, min(ROWS, sizes.m - top)), 0
-            for i in range(rows.count):
+            for i in range(rows.rows):
                 row, to = offset(a, (top + i) * k), offset(workspace, i * stride)
                 if not in_digits:
                     permute(row, k, (groups * size + BYTES - 1) // BYTES, to)
@@ -95,7 +95,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                     by_digits(weights, rows, tile, sizes, shift)
                 else:
                     by_floats(weights, rows, tile, sizes, shift)
-                repair(offset(a, top * k), weights, tile, sizes, rows.count, unusual if fits else -1)
+                repair(offset(a, top * k), weights, tile, sizes, rows.rows, unusual if fits else -1)
 
     def needed(m: int, groups: int, size: int) -> int:
         for_rows = min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * layout.floats
