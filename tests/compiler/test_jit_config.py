@@ -169,7 +169,7 @@ MISTAKES = {
 @pytest.mark.parametrize("level", [-1, -2, -3])
 def test_differences_are_errors(level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """They say what differs, by how much and where, and arguments stay what they were."""
-    compile_it = backends.compiled
+    compile_it = backends.compile_graph
     monkeypatch.setattr(backends, "compiled", lambda graph, *others: compile_it(changed(graph, *mistake), *others))
     compiled = jk.jit(mixed, opt_level=level)
     for _ in range(2):

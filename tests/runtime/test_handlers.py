@@ -106,7 +106,7 @@ def test_handlers_end_traces() -> None:
 def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.exp(x) * 17.25)
     is_late = True
-    truly = backends.compiled
+    truly = backends.compile_graph
 
     def interrupted(*given: Any) -> Any:
         if is_late:

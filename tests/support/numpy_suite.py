@@ -69,7 +69,7 @@ def through(text: str, parameters: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _count_ways() -> None:
-    plain, run = JitFunction._plain, compiled_program.Program.run
+    plain, run = JitFunction._plain, compiled_program.CompiledProgram.run
 
     def counted_plain(self: Any, *args: Any) -> Any:
         counts["numpy"] += 1
@@ -81,7 +81,7 @@ def _count_ways() -> None:
             counts["numpy"] += 1
         return run(self, *args, **kwargs)
 
-    JitFunction._plain, compiled_program.Program.run = counted_plain, counted_run  # type: ignore[method-assign, assignment]
+    JitFunction._plain, compiled_program.CompiledProgram.run = counted_plain, counted_run  # type: ignore[method-assign, assignment]
 
     def done(self: Any, taken: Any, arrays: Any) -> None:  # which would hold references that tests count
         taken.calls += 1

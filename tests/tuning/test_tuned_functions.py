@@ -13,6 +13,7 @@ import jitkernels as jk
 from jitkernels.compiler.diagnostics import autotune
 from jitkernels.compiler.diagnostics.profile_report import KernelTime
 from jitkernels.compiler.lowering import autotune_program
+from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.selection.records import Measured, Record
 from jitkernels.tuning.tune import keep
 
@@ -204,10 +205,11 @@ def test_a_pick_is_said_once_for_all_nests_or_for_one() -> None:
     class Anything:
         variant = ""
 
-    how = autotune_program.Picked(jk.JitConfig(), {"nests": "1 x 32", "nest1": "4 x 16"}, None)
+    how = autotune_program.ProgramVariant(jk.JitConfig(), {"nests": "1 x 32", "nest1": "4 x 16"}, None)
     nest: Any = Anything()
     nest.cost = 1
-    picks = [how(nest, {}, None, 1.0, 2) for _ in range(3)]  # type: ignore[arg-type]
+    scope: Any = None
+    picks = [how(NestRequest(nest, {}, scope, 1.0, 2)) for _ in range(3)]
     assert [(one.unroll, one.vector_bytes) for one in picks if one] == [(1, 32), (4, 16), (1, 32)]
 
 

@@ -2,7 +2,7 @@
 
 While a function is traced, NumPy evaluates every operation of constants, used or not, and the warnings are recorded:
 text and source line. Compiled code raises the flags of the recorded kinds in each call (see
-`jitkernels.compiler.lowering.compiled_program.Program.raised`), so that its warnings report them.
+`jitkernels.compiler.lowering.compiled_program.CompiledProgram.raised`), so that its warnings report them.
 """
 
 import math

@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
+from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.diagnostics.kernel_summary import groups_of
 from jitkernels.compiler.dispatch import specialization as specialisations
 from jitkernels.compiler.dispatch.specialization import Specialisation
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
-from jitkernels.compiler.lowering.compiled_program import Program, aligned
+from jitkernels.compiler.lowering.build_segment import NestRequest
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, aligned
 from jitkernels.compiler.schedule.loop_nest import Nest
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import cpu_target
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
 from jitkernels.selection.explain_selection import Explanation
@@ -126,15 +128,15 @@ class Call:
         """Tune the nests and products alone, in the order of their time."""
         collected: list[tuple[Nest, autotune_nest.FusedNest]] = []
 
-        def collect(nest: Nest, *others: Any) -> Any:
-            own_kernel = autotune_nest.fused_nest(nest, *others)
+        def collect(request: NestRequest) -> NestSchedule | None:
+            own_kernel = autotune_nest.fused_nest(request)
             if own_kernel is not None:
-                collected.append((nest, own_kernel))
-            return backends.measured(nest, *others)
+                collected.append((request.nest, own_kernel))
+            return backends.measured_variant(request)
 
         trace = self._trace(exact=self.config.exact_sizes)
         assert trace.graph is not None, "asked"
-        program = lower_graph.compiled(trace.graph, trace.scope, replace(self.config, profile=True), collect)
+        program = lower_graph.compile_graph(trace.graph, trace.scope, replace(self.config, profile=True), collect)
         if not program.has_kernels:
             raise NotUsableError(f"{self.name} has no kernels: it is left to NumPy")
         own_kernels = {id(nest): own_kernel for nest, own_kernel in collected}
@@ -143,7 +145,7 @@ class Call:
             if share < LEAST_SHARE or (explanations and not left(FOR_KERNELS)):
                 break
             try:
-                if isinstance(part, Product) and not part.node.ndim > 2:
+                if isinstance(part, MatMulStep) and not part.node.ndim > 2:
                     attr: Any = part.attr
                 elif id(part) in own_kernels:
                     attr = autotune_nest.attr_of(own_kernels[id(part)], trace.scope.values)
@@ -171,13 +173,13 @@ class Call:
 
     def _compiled(
         self, variant: Mapping[str, Any], *, profile: bool = False
-    ) -> tuple[Program, autotune_program.Picked, Specialisation]:
+    ) -> tuple[CompiledProgram, autotune_program.ProgramVariant, Specialisation]:
         config = autotune_program.with_fields(self.config, variant)
         trace = self._trace(exact=config.exact_sizes)
         if trace.graph is None:
             raise NotUsableError(f"{self.name} is left to NumPy: {trace.reason}")
-        how = autotune_program.Picked(replace(config, profile=profile), variant, backends.measured)
-        return lower_graph.compiled(trace.graph, trace.scope, how.config, how), how, trace
+        how = autotune_program.ProgramVariant(replace(config, profile=profile), variant, backends.measured_variant)
+        return lower_graph.compile_graph(trace.graph, trace.scope, how.config, how), how, trace
 
     def _arrays(self, trace: Specialisation) -> list[Any]:
         """The arguments, in the same memory for all variants: alignment influences the time much."""
@@ -258,7 +260,7 @@ def copy_with_strides(leaf: Any) -> Any:
     return new
 
 
-def _shares(program: Program, arrays: Sequence[Any], trace: Specialisation) -> list[tuple[Any, float]]:
+def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specialisation) -> list[tuple[Any, float]]:
     """The parts of a profiled program with the share of the time that each took, largest first."""
     values = trace.values(arrays)
     assert values is not None, "traced for these"

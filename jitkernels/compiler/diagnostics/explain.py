@@ -9,7 +9,7 @@ from jitkernels.compiler.diagnostics.kernel_summary import Group, bytes_moved_by
 from jitkernels.compiler.diagnostics.profile_report import KernelTime, by_group, times_of
 from jitkernels.compiler.dispatch.specialization import Specialisation
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.lowering.compiled_program import Program
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.memory.arena import Arena
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
@@ -59,7 +59,9 @@ def numbers(specializations: Sequence[Specialisation], hits: int, entries: Seque
         if specialization.graph is not None
     ]
     arenas = [
-        specialization.program.arena for specialization, _ in compiled if isinstance(specialization.program, Program)
+        specialization.program.arena
+        for specialization, _ in compiled
+        if isinstance(specialization.program, CompiledProgram)
     ]
     largest = max(arenas, key=lambda arena: arena.now, default=Arena())
     kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
@@ -159,7 +161,7 @@ def explanation(
     graph = getattr(specialization.program, "graph", specialization.graph)
     groups = tuple(by_group(specialization.program, groups_of(specialization.program, graph)))
     names = names_of(graph, groups, arguments)
-    between = specialization.program.arena.now if isinstance(specialization.program, Program) else 0
+    between = specialization.program.arena.now if isinstance(specialization.program, CompiledProgram) else 0
     return FunctionExplanation(
         title,
         groups,

@@ -89,21 +89,13 @@ def group_of(nest: Any) -> Group:
         return Group(kind, (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), parts=(nest,))
-    nodes: dict[int, Node] = {}
-    reads: dict[int, Node] = {}
-    for cone in nest.cones:
-        nodes |= {id(node): node for node in cone.nodes}
-        reads |= cone.leaves
-    writes = {id(store.target): store.target for store in nest.stores}
-    return Group(
-        "kernel", tuple(nodes.values()), tuple(reads.values()), tuple(writes.values()), nest.variant, parts=(nest,)
-    )
+    writes = dict.fromkeys(store.target for store in nest.stores)
+    return Group("kernel", tuple(nest.nodes), tuple(nest.leaves), tuple(writes), nest.variant, parts=(nest,))
 
 
 def _nests_in(flow: Flow) -> list[Any]:
     """The nests and products inside a loop or branch."""
-    groups = (group for body in flow.bodies.values() for _, group in body.stages if group)
-    return [step for group in groups for step in group.steps]
+    return [step for body in flow.bodies.values() for group in body.groups for step in group.steps]
 
 
 def inside(node: Node) -> list[Node]:

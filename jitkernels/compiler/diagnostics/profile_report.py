@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.compiler.diagnostics.kernel_summary import Group, group_of, groups_of
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.lowering.profile_counters import Profile, Taken
+from jitkernels.compiler.lowering.profile_counters import Profile, SizeCounters
 from jitkernels.compiler.schedule.loop_nest import Nest
 
 FREE = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
@@ -75,7 +75,7 @@ def times_of(programs: Iterable[Any]) -> tuple[KernelTime, ...]:
 def by_group(program: Any, groups: Sequence[Group]) -> list[Group]:
     """The groups of one program with their times, summed over all sizes of calls."""
     profile = getattr(program, "profile", None)
-    all_taken: list[Taken] = [*profile.by_sizes.values()] if profile is not None else []
+    all_taken: list[SizeCounters] = [*profile.by_sizes.values()] if profile is not None else []
     if profile is None or not all_taken:
         return [*groups]
     summed = [
@@ -111,14 +111,14 @@ def _sum(several: Sequence[KernelTime]) -> KernelTime:
     )
 
 
-def _times(group: Group, profile: Profile, taken: Taken) -> list[KernelTime]:
+def _times(group: Group, profile: Profile, taken: SizeCounters) -> list[KernelTime]:
     """The time of a group in calls of one size, and then that of each kernel inside of it."""
     within = [_time(group_of(part), profile, taken, (part,)) for part in group.inner]
     own = _time(group, profile, taken, group.parts)
     return [own, *(replace(kernel_time, inside=True) for kernel_time in within)]
 
 
-def _time(group: Group, profile: Profile, taken: Taken, parts: Sequence[Any]) -> KernelTime:
+def _time(group: Group, profile: Profile, taken: SizeCounters, parts: Sequence[Any]) -> KernelTime:
     numbers = [number for number, value in enumerate(profile.parts) if any(value is part for part in parts)]
     numbers = [number for number in numbers if number < len(taken.counters)]
     seconds = sum(taken.seconds(number) for number in numbers)
@@ -152,7 +152,7 @@ def _work(group: Group, values: Mapping[str, int]) -> tuple[int, int]:
 def _bytes(part: Any, values: Mapping[str, int]) -> int:
     """Bytes that one run of a part moves: of an array that it needs a slice of, that slice."""
     if isinstance(part, Nest):
-        stored = {id(store.cone.root): store.cone.root for store in part.stores}.values()
+        stored = {store.region.root for store in part.stores}
         return sum(_size(node, values) for node in stored) + sum(
             min(_size(leaf, values), symbolic_dims.evaluated(steps, values) * np.dtype(leaf.dtype).itemsize)
             for leaf, steps in part.reads

@@ -12,7 +12,8 @@ from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.lowering import lower_graph
-from jitkernels.compiler.lowering.compiled_program import Program, Segment
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
+from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.errors import AttrError, NotUsableError, shown
 
 PRINTED = ("native", "numba")
@@ -41,7 +42,7 @@ def source(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], backend
 
 def _text(name: str, made: Specialisation, names: Sequence[str], config: JitConfig) -> str:
     assert made.graph is not None, "compiled"
-    program = lower_graph.compiled(made.graph, made.scope, config)
+    program = lower_graph.compile_graph(made.graph, made.scope, config)
     mark = "#" if config.backend == "numba" else ";"
     head = [f"{mark} {line}" for line in _described(name, made, program, names)]
     segments = [step for step in program.steps if isinstance(step, Segment)]
@@ -51,22 +52,22 @@ def _text(name: str, made: Specialisation, names: Sequence[str], config: JitConf
     return "\n".join([*head, python_of(functions)])
 
 
-def _described(name: str, made: Specialisation, program: Program, names: Sequence[str]) -> list[str]:
+def _described(name: str, made: Specialisation, program: CompiledProgram, names: Sequence[str]) -> list[str]:
     """What the arrays of the code are, and the steps that are no printed loops."""
     symbols = ", ".join(f"{symbol}={value}" for symbol, value in made.scope.values.items())
     lines = [f"{name} for {symbols}" if symbols else name]
     known: dict[int, str] = {}
     for node, argument in zip(program.graph.inputs, names, strict=False):
-        known[program.words[id(node)]] = f"{argument}: {described(node)}"
+        known[program.words[node]] = f"{argument}: {described(node)}"
     for i, node in enumerate(program.graph.outputs):
-        if id(node) in program.words:
-            known.setdefault(program.words[id(node)], f"result {i}: {described(node)}")
+        if node in program.words:
+            known.setdefault(program.words[node], f"result {i}: {described(node)}")
     lines += [f"a{word} is {what}" for word, what in sorted(known.items())]
     for number, step in enumerate(program.steps, 1):
         if isinstance(step, Node):
             lines.append(f"step {number}: NumPy computes {step.operation}")
             continue
-        parts = [f"{type(nest).__name__.lower()}{f' ({note})' if (note := _note(nest)) else ''}" for nest in step.nests]
+        parts = [f"{gemm_epilogue.kind_of(nest)}{f' ({note})' if (note := _note(nest)) else ''}" for nest in step.nests]
         lines.append(f"step {number}: {', '.join(parts)}")
     return lines
 

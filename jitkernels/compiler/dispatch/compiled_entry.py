@@ -24,7 +24,7 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.call_abi import Bound, Reach, Rebuilt, Step, Whole
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.lowering.compiled_program import Program
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.runtime import inline_cache, python_fallback
 from jitkernels.runtime.loading import loader
 
@@ -187,11 +187,11 @@ def _watch_defaults(function: Any, call: Call) -> bool:
 def entry_of(specialisation: Specialisation, leaves: Sequence[Any], call: Call) -> Entry:
     """The compiled entry for calls of a specialization. Raises UnreachableError if they must enter through Python."""
     plan, program = specialisation.plan, specialisation.program
-    if plan is None or not isinstance(program, Program):
+    if plan is None or not isinstance(program, CompiledProgram):
         raise UnreachableError("code that NumPy runs operation by operation")
     if specialisation.alarm is not None and specialisation.alarm.precedes_calls:
         raise UnreachableError("constants that fail: NumPy warns before compiled code writes")
-    if any(id(node) not in program.words for node in program.graph.outputs):
+    if any(node not in program.words for node in program.graph.outputs):
         raise UnreachableError("a result that is no array in memory")
     objects = [*leaves, *specialisation.constants]
     inputs = program.graph.inputs

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitkernels.codegen.python.simd_library import Library
-from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.ir.call_abi import Argument, Reach, Rebuilt, Result
 from jitkernels.compiler.ir.symbolic_dims import Guard, Number, bare
 from jitkernels.compiler.memory.arena import Arena
@@ -40,7 +40,7 @@ class EntryBuilder:
     library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:
-        self.function = Function(self.library, {})
+        self.function = FunctionBuilder(self.library, {})
         self.block = self.function.block
         self.known: set[str] = set()
         self.dtypes: set[str] = set()

@@ -11,7 +11,7 @@ from jitkernels.compiler.ir import access_map, builder, call_abi, dim_bounds, re
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.symbolic_dims import Guard
-from jitkernels.compiler.lowering.compiled_program import Program, Segment, nothing
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment, nothing
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
@@ -33,7 +33,7 @@ class Entry:
 
 
 def caller(
-    program: Program,
+    program: CompiledProgram,
     guards: Sequence[Guard],
     sources: Sequence[tuple[int, str]],
     reach: call_abi.Reach,
@@ -57,14 +57,14 @@ def caller(
     input_ids = {id(node) for node in program.graph.inputs}
     results = []
     for number, node in enumerate(program.graph.outputs):
-        order = program.orders.get(id(node))
+        order = program.orders.get(node)
         if id(node) in input_ids:
             return None
         size = np.dtype(node.dtype).itemsize
         kind_name = kinds[number] if kinds else ""
         is_number = kind_name in call_abi.NUMBERS or (kind_name == "scalar" and rebuilt is not None)
         kind = kind_name if is_number else ""
-        results.append(call_abi.Result(program.words[id(node)], node.dtype, size, node.shape, order, kind))
+        results.append(call_abi.Result(program.words[node], node.dtype, size, node.shape, order, kind))
     if len({one.word for one in results}) < len(results) or not (is_tuple or len(results) <= 1):
         return None
     segment = steps[0]
@@ -85,16 +85,16 @@ def caller(
     return Entry(source, segment.source, most)
 
 
-def _flags_raised(program: Program) -> tuple[int, bool] | None:
+def _flags_raised(program: CompiledProgram) -> tuple[int, bool] | None:
     """The floating-point flags that each call raises, and whether they replace those of the computation."""
     if not program.raised:
         return None
     return fp_status.flags_of(program.raised), not program.reports_fp_errors
 
 
-def _writes_before_checks(program: Program) -> bool:
+def _writes_before_checks(program: CompiledProgram) -> bool:
     """Whether a step writes to arguments before a later check that may bail out."""
-    given = {id(node) for node in program.graph.inputs}
+    inputs = set(program.graph.inputs)
     nests = [nest for step in program.steps if isinstance(step, Segment) for nest in step.nests]
     written = False
     for nest in nests:
@@ -105,32 +105,32 @@ def _writes_before_checks(program: Program) -> bool:
             return True
         if isinstance(nest, Flow):
             targets = [nest.node.inputs[place] for place in region_memory.changed(nest.node)]
-            writes_here = any(id(memory_of(one, program.shared)) in given for one in targets)
+            writes_here = any(memory_of(one, program.shared) in inputs for one in targets)
             if region_memory.may_bail_out(nest.node) and (written or writes_here):
                 return True
         if written and any(one in program.graph.checks for one in targets):
             return True
-        written = written or any(id(memory_of(one, program.shared)) in given for one in targets)
+        written = written or any(memory_of(one, program.shared) in inputs for one in targets)
     return False
 
 
-def _argument(program: Program, node: Node, segment: Segment) -> call_abi.Argument:
+def _argument(program: CompiledProgram, node: Node, segment: Segment) -> call_abi.Argument:
     strides = node.options.get("strides") or builder.contiguous(node.shape)
     whole = symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape))
     nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
     alone = len(segment.nests) == 1 and len(nests) == 1 and not nests[0].rows and not program.orders
     same_place = all(
-        id(node) not in cone.places
+        node not in region.access_maps
         or (
-            symbolic_dims.key_of_shape(cone.root.shape) == symbolic_dims.key_of_shape(node.shape)
-            and list(cone.places[id(node)]) == [access_map.key_of(access_map.identity(node.ndim))]
+            symbolic_dims.key_of_shape(region.root.shape) == symbolic_dims.key_of_shape(node.shape)
+            and list(region.access_maps[node]) == [access_map.key_of(access_map.identity(node.ndim))]
         )
         for nest in nests
-        for cone in nest.cones
+        for region in nest.regions
     ) and not any(base is node for base in program.reshaped.values())
     size = np.dtype(node.dtype).itemsize
     return call_abi.Argument(
-        program.words[id(node)],
+        program.words[node],
         node.dtype,
         size,
         node.shape,

@@ -291,13 +291,13 @@ def made(
         specialisation.operations = sum(node.operation not in ("input", "constant", "extent") for node in graph)
         specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
         try:
-            how = backends.picked(graph, tracer.scope, config, variant)
+            how = backends.choose_variant(graph, tracer.scope, config, variant)
             if how is not None and how.config.exact_sizes > config.exact_sizes:
                 exact = how.config, how.variant
             else:
-                specialisation.program = backends.compiled(graph, tracer.scope, config, how)
-            if how is not None and how.told:
-                specialisation.notes += (how.told,)
+                specialisation.program = backends.compile_graph(graph, tracer.scope, config, how)
+            if how is not None and how.description:
+                specialisation.notes += (how.description,)
             specialisation.guards = tuple(tracer.scope.guards.values())  # lowering adds guards
         except MemoryLimitError:
             raise

@@ -13,13 +13,17 @@ from jitkernels.compiler.export.c_entry import entry_source
 from jitkernels.compiler.export.link_object import object_of
 from jitkernels.compiler.export.manifest import CHECKED, LINE, Description, Tensor, checksum, laid_out
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.lowering.compiled_program import Program, Segment
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
 from jitkernels.core import cpu_target
 from jitkernels.errors import ArgumentError, BundleError, shown
 
 
 def write(
-    directory: Path, name: str, program: Program, given: Sequence[tuple[str, Any, bool]], values: Mapping[str, int]
+    directory: Path,
+    name: str,
+    program: CompiledProgram,
+    given: Sequence[tuple[str, Any, bool]],
+    values: Mapping[str, int],
 ) -> Description:
     """Write a bundle into a folder, which is created if needed.
 
@@ -44,17 +48,17 @@ def write(
     weights: list[tuple[int, str, Any]] = []
     for node, (label, array, is_weight) in zip(program.graph.inputs, given, strict=True):
         contiguous = np.asarray(array, node.dtype, order="C")
-        (weights if is_weight else inputs).append((program.words[id(node)], label, contiguous))
+        (weights if is_weight else inputs).append((program.words[node], label, contiguous))
     tensors, content = laid_out([(label, array) for _, label, array in weights])
-    if any(id(node) not in program.words for node in program.graph.outputs):
+    if any(node not in program.words for node in program.graph.outputs):
         raise BundleError(f"{name}: a result shares memory with an argument")
     outputs = [
-        (program.words[id(node)], Tensor(_output(i, program), node.dtype, tuple(map(value, node.shape))))
+        (program.words[node], Tensor(_output(i, program), node.dtype, tuple(map(value, node.shape))))
         for i, node in enumerate(program.graph.outputs)
     ]
     changed = {id(target) for target, _ in program.graph.writes}
     labels = [label for label, _, _ in given]
-    begins, arena_bytes = program.arena.places(value)
+    begins, arena_bytes = program.arena.offsets(value)
     source = entry_source(
         f"{name}_run",
         segment.source,
@@ -91,7 +95,7 @@ def write(
     return description
 
 
-def _output(number: int, program: Program) -> str:
+def _output(number: int, program: CompiledProgram) -> str:
     return "result" if len(program.graph.outputs) == 1 else f"result_{number}"
 
 

@@ -130,13 +130,13 @@ def rebuild_roots(graph: Graph, new: Callable[[Node], Node]) -> Graph:
     return graph.remade(outputs, [(target, new(value)) for target, value in graph.writes], checks)
 
 
-def readers(nodes: Iterable[Node]) -> dict[int, list[Node]]:
-    """By the id of each node its users, once for each use."""
-    users: dict[int, list[Node]] = {}
+def readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The users of each node, once for each use."""
+    users: dict[Node, list[Node]] = {}
     for node in nodes:
-        users.setdefault(id(node), [])
+        users.setdefault(node, [])
         for operand in node.inputs:
-            users.setdefault(id(operand), []).append(node)
+            users.setdefault(operand, []).append(node)
     return users
 
 

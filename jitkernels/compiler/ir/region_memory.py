@@ -247,13 +247,13 @@ def _with_copies_inside(region: Graph, own: set[int]) -> Graph:
     return rebuild_roots(region, lambda node: new[id(node)])
 
 
-def _reading(array: Node, read: Mapping[int, list[Node]], returned: set[int], flow: Node) -> list[Node]:
+def _reading(array: Node, read: Mapping[Node, list[Node]], returned: set[int], flow: Node) -> list[Node]:
     """The nodes that read an array, directly or through views, including views that are results.
 
     An element passed to the loop or branch is a scalar: it is loaded before.
     """
     reading: list[Node] = []
-    for user in read[id(array)]:
+    for user in read[array]:
         if user.operation in VIEWS:
             reading += [other for other in _reading(user, read, returned, flow) if user.ndim or other is not flow]
         if user.operation not in VIEWS or id(user) in returned:
@@ -268,12 +268,12 @@ def seen(node: Node) -> Node:
     return node
 
 
-def in_place(nodes: Iterable[Node]) -> dict[int, Node]:
-    """By the id of each array result of a loop or branch, the operand in whose memory it is."""
-    bases: dict[int, Node] = {}
+def in_place(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """By each array result of a loop or branch, the operand in whose memory it is."""
+    bases: dict[Node, Node] = {}
     for node in nodes:
         if is_result(node):
             index = home_operand_index(node)
             if index is not None:
-                bases[id(node)] = node.inputs[0].inputs[index]
+                bases[node] = node.inputs[0].inputs[index]
     return bases

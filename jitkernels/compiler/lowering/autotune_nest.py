@@ -12,14 +12,14 @@ import numpy as np
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.schema.signature import Array as Shaped
-from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
 from jitkernels.compiler.ir import graph as ir
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import AttrError
@@ -56,8 +56,7 @@ class FusedNest:
     def __init__(self, graph: Graph, scope: Scope, along: str, unroll: int, cost: float) -> None:
         self.graph, self.scope, self.along, self.unroll, self._cost = graph, scope, along, unroll, cost
         self.symbols = tuple(scope.values)
-        results = len(graph.writes)
-        count = len(graph.inputs) - results
+        count = len(graph.inputs) - len(graph.writes)
         self.arrays = tuple(
             NestArgument(f"{'xy'[i >= count]}{i}", "out" if i >= count else "in", node.dtype, node.shape)
             for i, node in enumerate(graph.inputs)
@@ -89,16 +88,16 @@ class FusedNest:
 
         The order of a sum decides whether it overflows, and what a sum of infinities is.
         """
-        known: dict[int, Any] = {}
+        known: dict[Node, Any] = {}
         largest = 0.0
         reduces = any(node.operation == "reduce" for node in self.graph)
         for node, array in zip(self.graph.inputs, arrays, strict=True):
-            known[id(node)] = array.astype(node.dtype)
+            known[node] = array.astype(node.dtype)
         for node in self.graph:
-            if id(node) not in known:
-                inputs = [known[id(operand)] for operand in node.inputs]
-                known[id(node)] = interpreter.of_node(node, inputs, lambda item: symbolic_dims.evaluated(item, sizes))
-            value = known[id(node)]
+            if node not in known:
+                inputs = [known[operand] for operand in node.inputs]
+                known[node] = interpreter.of_node(node, inputs, lambda item: symbolic_dims.evaluated(item, sizes))
+            value = known[node]
             if value.dtype.kind == "f" and value.size:
                 if reduces and not np.isfinite(value).all():
                     return np.inf
@@ -113,16 +112,16 @@ class FusedNest:
 
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
         """LLVM IR of the kernel body. Raises BuildError."""
-        variant = Variant(vector_bytes, unroll, stream, fetches=stream)
+        variant = NestSchedule(vector_bytes, unroll, stream, prefetches=stream)
         return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
-def measured(nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int) -> Variant | None:
+def measured(request: NestRequest) -> NestSchedule | None:
     """The variant of a nest that measured best for the traced sizes; None where nothing was measured."""
     if select.tuning_mode() == "off":
         return None
-    own_kernel = fused_nest(nest, arrays, scope, cost, unroll)
-    return None if own_kernel is None else measured_variant(own_kernel)
+    own_kernel = fused_nest(request)
+    return None if own_kernel is None else best_variant(own_kernel)
 
 
 class Collector:
@@ -131,50 +130,46 @@ class Collector:
     def __init__(self) -> None:
         self.nests: list[FusedNest] = []
 
-    def __call__(
-        self, nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
-    ) -> Variant | None:
-        own_kernel = fused_nest(nest, arrays, scope, cost, unroll)
+    def __call__(self, request: NestRequest) -> NestSchedule | None:
+        own_kernel = fused_nest(request)
         if own_kernel is not None:
             self.nests.append(own_kernel)
         return None
 
 
-def fused_nest(nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int) -> FusedNest | None:
+def fused_nest(request: NestRequest) -> FusedNest | None:
     """A nest as a kernel of its own; None unless it is a loop over contiguous arrays of dtypes that kernels take."""
-    if any(store.region is not None for store in nest.stores):
-        return None
-    operations = {node.operation for cone in nest.cones for node in cone.nodes}
-    if "gather" in operations or ("scan" in operations and not nest.rows):
-        return None  # data-dependent indices, which other code checks; or no parallel dimension
-    leaves = {key: leaf for cone in nest.cones for key, leaf in cone.leaves.items()}
-    roots = {id(store.cone.root): store.cone.root for store in nest.stores}
-    if leaves.keys() & roots.keys() or not all(
-        _is_plain(node, arrays[key]) for key, node in (leaves | {id(s.target): s.target for s in nest.stores}).items()
-    ):
+    nest, scope = request.nest, request.scope
+    operations = {node.operation for node in nest.nodes}
+    if any(store.target_map is not None for store in nest.stores) or "gather" in operations:
+        return None  # data-dependent indices, which other code checks
+    if "scan" in operations and not nest.rows:
+        return None  # no parallel dimension
+    leaves, roots = nest.leaves, [*dict.fromkeys(region.root for region in nest.regions)]
+    arrays = [*leaves, *(store.target for store in nest.stores)]
+    if not {*leaves}.isdisjoint(roots) or not all(_is_contiguous(node, request.arrays[node]) for node in arrays):
         return None
     outermost = (*nest.rows, *nest.columns)[0] if nest.rows or nest.columns else 1
     names = [name for name in scope.values if symbolic_dims.same(Extent({(Atom(name),): 1}, scope), outermost)]
     if not names:
         return None
-    new: dict[int, Node] = {}
-    inputs: list[Node] = []
-    for node in (*leaves.values(), *roots.values()):
-        options = {"index": len(inputs), "strides": builder.contiguous(node.shape)}
-        inputs.append(Node("input", (), node.dtype, node.shape, options))
-        if id(node) in leaves:
-            new[id(node)] = inputs[-1]
-    for cone in nest.cones:
-        for node in cone.nodes:
-            if id(node) not in new:
-                new[id(node)] = node.with_inputs([_known(new, operand) for operand in node.inputs])
-    writes = tuple(zip(inputs[len(leaves) :], [new[key] for key in roots], strict=True))
-    used = _symbols(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
+    inputs = [
+        Node("input", (), node.dtype, node.shape, {"index": i, "strides": builder.contiguous(node.shape)})
+        for i, node in enumerate((*leaves, *roots))
+    ]
+    new: dict[Node, Node] = dict(zip(leaves, inputs, strict=False))
+    for region in nest.regions:
+        for node in region.nodes:
+            if node not in new:
+                # A node without a clone is a constant.
+                new[node] = node.with_inputs([new.setdefault(operand, operand) for operand in node.inputs])
+    writes = tuple(zip(inputs[len(leaves) :], [new[root] for root in roots], strict=True))
+    used = _symbols_in(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
     guards = {
         key: guard for key, guard in scope.guards.items() if not guard.is_choice and _symbols_of([guard.extent]) <= used
     }
     own = Scope({name: value for name, value in scope.values.items() if name in used}, guards)
-    return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], unroll, cost)
+    return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], request.unroll, request.cost)
 
 
 def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
@@ -186,26 +181,21 @@ def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
     }
     if not wider:
         return graph
-    new: dict[int, Node] = {}
+    new: dict[Node, Node] = {}
     for node in ir.sorted_nodes([*graph.inputs, *graph.roots]):
-        operands = [new[id(operand)] for operand in node.inputs]
-        new[id(node)] = Node(node.operation, operands, wider.get(node.dtype, node.dtype), node.shape, node.options)
-    writes = tuple((new[id(target)], new[id(value)]) for target, value in graph.writes)
-    return Graph(tuple(new[id(node)] for node in graph.inputs), (), writes)
+        operands = [new[operand] for operand in node.inputs]
+        new[node] = Node(node.operation, operands, wider.get(node.dtype, node.dtype), node.shape, node.options)
+    writes = tuple((new[target], new[value]) for target, value in graph.writes)
+    return Graph(tuple(new[node] for node in graph.inputs), (), writes)
 
 
-def _known(new: dict[int, Node], node: Node) -> Node:
-    """The clone of a node; a node without one is a constant."""
-    return new.setdefault(id(node), node)
-
-
-def _is_plain(node: Node, array: Array) -> bool:
+def _is_contiguous(node: Node, array: Array) -> bool:
     contiguous = symbolic_dims.key_of_shape(builder.contiguous(node.shape))
-    lies = symbolic_dims.key_of_shape(array.strides) == contiguous and symbolic_dims.same(array.first, 0)
-    return lies and node.dtype in dtypes.TABLE
+    is_dense = symbolic_dims.key_of_shape(array.strides) == contiguous and symbolic_dims.same(array.first, 0)
+    return is_dense and node.dtype in dtypes.TABLE
 
 
-def _symbols(nodes: Sequence[Node]) -> set[str]:
+def _symbols_in(nodes: Sequence[Node]) -> set[str]:
     return _symbols_of([value for node in nodes for value in (node.shape, *node.options.values())])
 
 
@@ -229,15 +219,15 @@ def _symbols_of(values: Iterable[Any]) -> set[str]:
 
 def text_of(graph: Graph) -> str:
     """A canonical text of what a graph computes: equal for graphs with equal code."""
-    numbers: dict[int, int] = {}
+    numbers: dict[Node, int] = {}
     lines: list[str] = []
     for node in ir.sorted_nodes([*graph.inputs, *graph.roots]):
-        numbers[id(node)] = len(numbers)
+        numbers[node] = len(numbers)
         options = node.options if node.operation != "input" else {}
-        arguments = [f"%{numbers[id(operand)]}" for operand in node.inputs]
+        arguments = [f"%{numbers[operand]}" for operand in node.inputs]
         arguments += [f"{name}={_shown(value)}" for name, value in sorted(options.items())]
         lines.append(f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{_shown(node.shape)}")
-    written = ", ".join(f"%{numbers[id(value)]}" for value in graph.roots)
+    written = ", ".join(f"%{numbers[value]}" for value in graph.roots)
     return "\n".join([*lines, f"return {written}"])
 
 
@@ -268,7 +258,7 @@ def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     return row(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 
-def measured_variant(nest: FusedNest) -> Variant | None:
+def best_variant(nest: FusedNest) -> NestSchedule | None:
     """The variant that measured best for the traced sizes; None where nothing was measured."""
     try:
         attr = attr_of(nest, nest.scope.values)
@@ -277,13 +267,11 @@ def measured_variant(nest: FusedNest) -> Variant | None:
     record = select.known_record(attr)
     if record is None:
         return None
-    best = next(
-        (candidate for candidate in record.candidates if candidate.implementation == "gen" and candidate.error is None),
-        None,
-    )
+    generated = (one for one in record.candidates if one.implementation == "gen" and one.error is None)
+    best = next(generated, None)
     if best is None or best.variant.get("unroll") is None:
         return None
     chosen = best.variant
     width = min(chosen["vector_bytes"], cpu_target.target().vector_bytes)
     streams = chosen.get("stream", False)
-    return Variant(width, chosen["unroll"], STREAM_BYTES if streams else 0, fetches=streams)
+    return NestSchedule(width, chosen["unroll"], STREAM_BYTES if streams else 0, prefetches=streams)

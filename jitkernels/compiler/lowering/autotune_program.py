@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from jitkernels.attrs.program import ProgramAttr
-from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
-from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Scope
 from jitkernels.compiler.lowering import autotune_nest, heuristics
-from jitkernels.compiler.lowering.build_segment import Choose
+from jitkernels.compiler.lowering.build_segment import Choose, NestRequest
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.errors import AttrError
@@ -31,7 +30,7 @@ MOST_EXACT = 8
 
 
 @dataclass
-class Picked:
+class ProgramVariant:
     """How to compile a program: the config, and variants for some of its nests; `choose` decides for all others."""
 
     config: JitConfig
@@ -40,23 +39,23 @@ class Picked:
     nests: list[Nest] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The variant as text, if it is not the default."""
         settings = ", ".join(f"{key}={value}" for key, value in self.variant.items())
         return f"compiled with {settings}, measured" if settings else ""
 
-    def __call__(
-        self, nest: Nest, arrays: Mapping[int, Array], scope: Scope, cost: float, unroll: int
-    ) -> Variant | None:
+    def __call__(self, request: NestRequest) -> NestSchedule | None:
         own = self.variant.get(f"{NEST}{len(self.nests)}")
-        self.nests.append(nest)
+        self.nests.append(request.nest)
         if own is None:
-            chosen = self.choose(nest, arrays, scope, cost, unroll) if self.choose else None
+            chosen = self.choose(request) if self.choose else None
             own = self.variant.get(ALL_NESTS)
             if chosen is not None or own is None:
                 return chosen
         vectors, vector_bytes = map(int, own.split(" x "))
-        return Variant(min(vector_bytes, cpu_target.target().vector_bytes), vectors, heuristics.stream(nest))
+        return NestSchedule(
+            min(vector_bytes, cpu_target.target().vector_bytes), vectors, heuristics.stream(request.nest)
+        )
 
 
 def with_fields(config: JitConfig, variant: Mapping[str, Any]) -> JitConfig:
@@ -64,12 +63,12 @@ def with_fields(config: JitConfig, variant: Mapping[str, Any]) -> JitConfig:
     return replace(config, **{key: value for key, value in variant.items() if not key.startswith(NEST)})
 
 
-def picked(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None) -> Picked:
+def choose_variant(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None) -> ProgramVariant:
     """The variant that measured best for the traced sizes; the config as it is where nothing was measured.
 
     Where other sizes have specialized code, guards keep this code from serving them.
     """
-    default = Picked(config, {}, choose)
+    default = ProgramVariant(config, {}, choose)
     if not cache_dirs.has_timings("program", get_num_threads()) or select.tuning_mode() == "off":
         return default
     try:
@@ -79,7 +78,7 @@ def picked(graph: Graph, scope: Scope, config: JitConfig, choose: Choose | None)
     variant = _best(attr)
     if not variant.get("exact_sizes"):
         _keep_from_exact(attr, scope)
-    return Picked(with_fields(config, variant), variant, choose)
+    return ProgramVariant(with_fields(config, variant), variant, choose)
 
 
 def _best(attr: ProgramAttr) -> Mapping[str, Any]:

@@ -12,11 +12,13 @@ from jitkernels.core import cache_dirs
 from jitkernels.runtime.threads.num_threads import get_num_threads
 
 if TYPE_CHECKING:
+    from jitkernels.compiler.codegen.nest.phases import NestSchedule
     from jitkernels.compiler.lowering.autotune_nest import FusedNest
-    from jitkernels.compiler.lowering.autotune_program import Picked
+    from jitkernels.compiler.lowering.autotune_program import ProgramVariant
+    from jitkernels.compiler.lowering.build_segment import NestRequest
 
 
-def measured(*nest: Any) -> Any:
+def measured_variant(request: "NestRequest") -> "NestSchedule | None":
     """The variant of a nest that measured best.
 
     The tuning modules take as long to import as code to generate: import them only where timings exist.
@@ -25,24 +27,26 @@ def measured(*nest: Any) -> Any:
         return None
     from jitkernels.compiler.lowering import autotune_nest
 
-    return autotune_nest.measured(*nest)
+    return autotune_nest.measured(request)
 
 
-def picked(graph: Graph, scope: Scope, config: JitConfig, variant: Mapping[str, Any] | None = None) -> "Picked | None":
+def choose_variant(
+    graph: Graph, scope: Scope, config: JitConfig, variant: Mapping[str, Any] | None = None
+) -> "ProgramVariant | None":
     """How to compile a graph: as `variant` says, or as measured best; None where nothing was measured."""
     if config.backend != "native" or (variant is None and not cache_dirs.has_timings("program", get_num_threads())):
         return None
     from jitkernels.compiler.lowering import autotune_program
 
     if variant is not None:
-        return autotune_program.Picked(autotune_program.with_fields(config, variant), variant, measured)
-    return autotune_program.picked(graph, scope, config, measured)
+        return autotune_program.ProgramVariant(autotune_program.with_fields(config, variant), variant, measured_variant)
+    return autotune_program.choose_variant(graph, scope, config, measured_variant)
 
 
-def compiled(graph: Graph, scope: Scope, config: JitConfig, choice: "Picked | None" = None) -> Any:
+def compile_graph(graph: Graph, scope: Scope, config: JitConfig, choice: "ProgramVariant | None" = None) -> Any:
     """An object with ``run(arrays, values, out)``, which returns outputs and does the writes."""
     if config.is_compiled:
-        return lower_graph.compiled(graph, scope, choice.config if choice else config, choice or measured)
+        return lower_graph.compile_graph(graph, scope, choice.config if choice else config, choice or measured_variant)
     return Interpreted(graph)
 
 
@@ -51,7 +55,7 @@ def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
     from jitkernels.compiler.lowering.autotune_nest import Collector
 
     collector = Collector()
-    lower_graph.compiled(graph, scope, config, collector)
+    lower_graph.compile_graph(graph, scope, config, collector)
     return collector.nests
 
 

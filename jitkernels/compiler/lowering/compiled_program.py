@@ -20,7 +20,7 @@ from jitkernels.compiler.lowering.profile_counters import Profile
 from jitkernels.compiler.memory.arena import Arena
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import Nest
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.errors import WorkspaceError
@@ -42,7 +42,7 @@ class Segment:
     `polls`: it polls for signals, so that Python code may run meanwhile; or it `calls_python`.
     """
 
-    nests: list[Nest | Product | Flow | KernelCall | NumpyCall] = field(repr=False)
+    nests: list[Nest | MatMulStep | Flow | KernelCall | NumpyCall] = field(repr=False)
     source: module_text.Fused
     work: Number
     cached: bool = True
@@ -73,7 +73,7 @@ class Segment:
 
 
 @dataclass
-class Program:
+class CompiledProgram:
     """A compiled graph. `words`: the frame slot of each materialized array; `symbols`: those of the symbols.
 
     `raised`: kinds of floating-point errors of folded constants, whose flags each call raises; `reports_fp_errors`:
@@ -84,21 +84,25 @@ class Program:
     graph: Graph = field(repr=False)
     config: JitConfig
     steps: list[Segment | Node] = field(default_factory=list, repr=False)
-    words: dict[int, int] = field(default_factory=dict, repr=False)
+    words: dict[Node, int] = field(default_factory=dict, repr=False)
     symbols: dict[str, int] = field(default_factory=dict, repr=False)
     made: list[Node] = field(default_factory=list, repr=False)
-    orders: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
-    shared: dict[int, Node] = field(default_factory=dict, repr=False)
-    reshaped: dict[int, Node] = field(default_factory=dict, repr=False)
+    orders: dict[Node, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    shared: dict[Node, Node] = field(default_factory=dict, repr=False)
+    reshaped: dict[Node, Node] = field(default_factory=dict, repr=False)
     arena: Arena = field(default_factory=Arena, repr=False)
     profile: Profile | None = field(default=None, repr=False)
     raised: frozenset[str] = frozenset()
     reports_fp_errors: bool = True
 
+    def place_symbols(self) -> None:
+        """Assign the frame slots behind those of arrays to the symbols."""
+        self.symbols = {name: len(self.words) + i for i, name in enumerate(self.symbols)}
+
     def empty(self, node: Node, value: Callable[[Number], int], memory: Any = None, begin: int = 0) -> Any:
         """An array for a materialized node in the node's memory order: a new one, or in `memory` from `begin` on."""
         shape = tuple(map(value, node.shape))
-        order = self.orders.get(id(node))
+        order = self.orders.get(node)
         if order is None:
             return np.ndarray(shape, node.dtype, memory, begin)
         inner: Any = np.ndarray([shape[i] for i in order], node.dtype, memory, begin)
@@ -107,11 +111,11 @@ class Program:
     def fits(self, values: Mapping[str, int]) -> bool:
         """Whether the arena stays within the memory limit for some values of the symbols."""
         limit = self.arena.limit
-        return limit is None or self.arena.places(dim_bounds.Values(values))[1] <= limit
+        return limit is None or self.arena.offsets(dim_bounds.Values(values))[1] <= limit
 
-    def _between(self, value: Callable[[Number], int]) -> dict[int, Any]:
+    def _between(self, value: Callable[[Number], int]) -> dict[Node, Any]:
         """New arrays between the steps, in one arena."""
-        begins, total = self.arena.places(value)
+        begins, total = self.arena.offsets(value)
         try:
             memory = aligned(total)
         except MemoryError:
@@ -119,29 +123,27 @@ class Program:
             memory = aligned(total)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
-            id(node): self.empty(node, value, memory, at[self.words[id(node)]])
-            for node in self.made
-            if self.words[id(node)] in at
+            node: self.empty(node, value, memory, at[self.words[node]]) for node in self.made if self.words[node] in at
         }
 
     def _arrays(
         self, arrays: Sequence[Any], value: Callable[[Number], int], out: Sequence[Any] | None = None
-    ) -> dict[int, Any]:
-        """The arrays of inputs, outputs and intermediates, by the ids of nodes."""
-        known: dict[int, Any] = {
-            id(node): array if isinstance(array, np.ndarray) else np.asarray(array, node.dtype)
+    ) -> dict[Node, Any]:
+        """The arrays of inputs, outputs and intermediates."""
+        known: dict[Node, Any] = {
+            node: array if isinstance(array, np.ndarray) else np.asarray(array, node.dtype)
             for node, array in zip(self.graph.inputs, arrays, strict=True)
         }
         if out is not None:
             known |= {
-                id(node): array
+                node: array
                 for node, array in zip(self.graph.outputs, out, strict=True)
-                if id(node) not in known and array is not None
+                if node not in known and array is not None
             }
         known |= self._between(value)
         for node in self.made:
-            if id(node) not in known:
-                known[id(node)] = self.empty(node, value)
+            if node not in known:
+                known[node] = self.empty(node, value)
         return known
 
     def _frame(self, values: Mapping[str, int]) -> "np.ndarray[Any, np.dtype[np.int64]]":
@@ -150,19 +152,19 @@ class Program:
             frame[word] = values[name]
         return frame
 
-    def _point(self, frame: "np.ndarray[Any, np.dtype[np.int64]]", new: Mapping[int, Any]) -> None:
+    def _point(self, frame: "np.ndarray[Any, np.dtype[np.int64]]", new: Mapping[Node, Any]) -> None:
         """Store the addresses of new arrays to the frame."""
-        for key, array in new.items():
-            if key in self.words and isinstance(array, np.ndarray):
-                frame[self.words[key]] = array.ctypes.data
+        for node, array in new.items():
+            if node in self.words and isinstance(array, np.ndarray):
+                frame[self.words[node]] = array.ctypes.data
 
-    def _share(self, known: dict[int, Any]) -> dict[int, Any]:
+    def _share(self, known: dict[Node, Any]) -> dict[Node, Any]:
         """Add nodes that alias the memory of others; return what was added."""
-        added: dict[int, Any] = {}
-        for key, base in self.shared.items():
-            memory = id(memory_of(base, self.shared))
-            if key not in known and memory in known:
-                known[key] = added[key] = known[memory]
+        added: dict[Node, Any] = {}
+        for node, base in self.shared.items():
+            memory = memory_of(base, self.shared)
+            if node not in known and memory in known:
+                known[node] = added[node] = known[memory]
         return added
 
     def bound(self, arrays: Sequence[Any], values: Mapping[str, int]) -> Callable[[], list[Any]]:
@@ -170,10 +172,10 @@ class Program:
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.profile is not None:
             return lambda: self.run(arrays, values)
         value, segment, frame = dim_bounds.Values(values), self.steps[0], self._frame(values)
-        own = {id(node) for node in self.made}
+        own = set(self.made)
         out = [
             self.empty(node, value, aligned(value(symbolic_dims.product(node.shape)) * np.dtype(node.dtype).itemsize))
-            if id(node) in own
+            if node in own
             else None
             for node in self.graph.outputs
         ]
@@ -183,7 +185,7 @@ class Program:
 
         def call() -> list[Any]:
             segment.run(frame)
-            return [known[id(node)] for node in self.graph.outputs]
+            return [known[node] for node in self.graph.outputs]
 
         return call
 
@@ -195,41 +197,41 @@ class Program:
         value = dim_bounds.Values(values)
         known = self._arrays(arrays, value, out)
         frame, new = self._frame(values), dict(known)
-        times = None
+        counters = None
         if self.profile is not None:
-            times = self.profile.of(values)
-            frame[self.profile.word] = times.counters.ctypes.data
+            counters = self.profile.of(values)
+            frame[self.profile.word] = counters.counters.ctypes.data
         for step in self.steps:
             if isinstance(step, Node):
-                operands = [known[id(operand)] for operand in step.inputs]
                 began = perf_counter()
-                array_of_step = interpreter.of_node(step, operands, value)
-                if times is not None and self.profile is not None:
-                    self.profile.by_numpy(times, step, perf_counter() - began)
-                if step.operation == "reshape" and (step in self.graph.outputs or self.graph.writes):
-                    array_of_step = np.array(
-                        array_of_step
-                    )  # a view may alias an array of the caller, or one that a later step writes
-                if id(step) in known:
-                    known[id(step)][...] = array_of_step
-                else:
-                    if isinstance(array_of_step, np.generic):
-                        array_of_step = np.asarray(array_of_step)  # loop nests read memory
-                    elif isinstance(array_of_step, np.ndarray) and array_of_step.ndim:
-                        array_of_step = np.ascontiguousarray(array_of_step)
-                    known[id(step)] = new[id(step)] = array_of_step
-                continue
-            self._point(frame, new)
-            step.run(frame)
-            new = self._share(known)
-        if times is not None and self.profile is not None:
-            self.profile.done(times, arrays)
-        results = [known[id(node)] for node in self.graph.outputs]
-        if out is not None:
-            for array, result in zip(out, results, strict=True):
-                if array is not None and array is not result:
-                    np.copyto(array, result)
+                result = interpreter.of_node(step, [known[operand] for operand in step.inputs], value)
+                if counters is not None and self.profile is not None:
+                    self.profile.by_numpy(counters, step, perf_counter() - began)
+                self._keep(step, result, known, new)
+            else:
+                self._point(frame, new)
+                step.run(frame)
+                new = self._share(known)
+        if counters is not None and self.profile is not None:
+            self.profile.done(counters, arrays)
+        results = [known[node] for node in self.graph.outputs]
+        for array, result in zip(out, results, strict=True) if out is not None else ():
+            if array is not None and array is not result:
+                np.copyto(array, result)
         return results
+
+    def _keep(self, node: Node, result: Any, known: dict[Node, Any], new: dict[Node, Any]) -> None:
+        """Store what NumPy computed for a node to its array, or let it be the array."""
+        if node.operation == "reshape" and (node in self.graph.outputs or self.graph.writes):
+            result = np.array(result)  # a view may alias an array of the caller, or one that a later step writes
+        if node in known:
+            known[node][...] = result
+            return
+        if isinstance(result, np.generic):
+            result = np.asarray(result)  # loop nests read memory
+        elif isinstance(result, np.ndarray) and result.ndim:
+            result = np.ascontiguousarray(result)
+        known[node] = new[node] = result
 
     @property
     def has_kernels(self) -> bool:

@@ -39,11 +39,10 @@ def stream(nest: Nest) -> int:
 
 def is_stencil(nest: Nest) -> bool:
     """Whether an array is read with several access maps for one result, most of them not aligned to cache lines."""
-    return not any(cone.reductions for cone in nest.cones) and any(
-        cone.leaves[key].shape and _are_near([*access_maps.values()])
-        for cone in nest.cones
-        for key, access_maps in cone.places.items()
-        if key in cone.leaves
+    return not nest.reductions and any(
+        leaf.shape and _are_near([*region.access_maps[leaf].values()])
+        for region in nest.regions
+        for leaf in region.leaves
     )
 
 
@@ -59,13 +58,13 @@ def _is_near(first: IndexMap, second: IndexMap) -> bool:
     return any(bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b)
 
 
-def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
+def unroll(nest: Nest, arrays: Mapping[Node, Array]) -> int:
     """The unroll factor: vectors per step."""
-    if any(access_map.adds(store.cone.root) for store in nest.stores):
+    if any(access_map.adds(store.region.root) for store in nest.stores):
         return 1  # scatter-adds run lane by lane
     is_long = bool(nest.rows) and product_now(nest.columns) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
-    reduces = any(cone.reductions for cone in nest.cones)
+    reduces = bool(nest.reductions)
     is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
     most = 4
     # Code for a single row serves all lengths, also large arrays, which steps of two would slow down.
@@ -80,17 +79,17 @@ def unroll(nest: Nest, arrays: Mapping[int, Array]) -> int:
     return most
 
 
-def _moved(nest: Nest, arrays: Mapping[int, Array]) -> int:
+def _moved(nest: Nest, arrays: Mapping[Node, Array]) -> int:
     """Vectors loaded and stored per result: several for lanes at small strides."""
     read: dict[Any, int] = {}
     written = 0
     for store in nest.stores:
-        if store.region != BY_NUMBERS:
-            own = store.region or access_map.identity(store.cone.root.ndim)
-            written += _vectors(arrays[id(store.target)], own)
-        for key, leaf in store.cone.leaves.items():
-            for name, index_map in store.cone.places[key].items() if leaf.shape and key in arrays else ():
-                read[key, name] = _vectors(arrays[key], index_map)
+        if store.target_map != BY_NUMBERS:
+            own = store.target_map or access_map.identity(store.region.root.ndim)
+            written += _vectors(arrays[store.target], own)
+        for leaf in store.region.leaves:
+            for name, index_map in store.region.access_maps[leaf].items() if leaf.shape and leaf in arrays else ():
+                read[leaf, name] = _vectors(arrays[leaf], index_map)
     return written + sum(read.values())
 
 

@@ -7,29 +7,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jitkernels.compiler.codegen.core import module_text
-from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope
-from jitkernels.compiler.lowering.compiled_program import Program, Segment
-from jitkernels.compiler.lowering.lower_graph import compiled
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
+from jitkernels.compiler.lowering.lower_graph import compile_graph
 from jitkernels.errors import BuildError
 
 CONFIG = JitConfig(opt_level=3, backend="native")
 
 
-def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Variant, backend: str = "native") -> str:
+def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: NestSchedule, backend: str = "native") -> str:
     """The body; the first `arrays` inputs of the graph are the kernel's arrays, the other ones scalars of type double.
 
     It splits the range along the extent `along`. Raises BuildError for a graph that is more than one loop nest.
     """
-    units: list[module_text.Unit] = []
-    program = compiled(graph, scope, replace(CONFIG, backend=backend), lambda *_: variant, units)
-    _require_one(program, units)
-    (unit,) = units
-    (call,) = unit.calls
+    emitted: list[module_text.SegmentParts] = []
+    program = compile_graph(graph, scope, replace(CONFIG, backend=backend), lambda _: variant, emitted)
+    _require_one(program, emitted)
+    (parts,) = emitted
+    (call,) = parts.calls
     symbols = [*program.symbols]
-    words = [program.words[id(node)] for node in graph.inputs]
+    words = [program.words[node] for node in graph.inputs]
     words[arrays:arrays] = program.symbols.values()
     kinds = ["ptr"] * arrays + ["i64"] * len(symbols)
     kinds += ["ptr"] * (len(words) - len(kinds))
@@ -46,18 +46,18 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: Varian
         lines += [f"  %b{i} = mul i64 {first}, {factor}", f"  %e{i} = mul i64 {last}, {factor}"]
         first, last = f"%b{i}", f"%e{i}"
     # Inlining the nest lets LLVM promote the frame to registers.
-    texts = [text.replace(" noinline ", " alwaysinline ", 1) for text in unit.texts]
+    texts = [module_text.inlined(text) for text in (*parts.texts, *parts.flows)]
     run = f"  %status = call i64 @{call.name}(ptr %frame, i64 {first}, i64 {last})"
-    return module_text.unit_text(unit.library, [*texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
+    return module_text.unit_text(parts.library, [*texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
 
 
-def _require_one(program: Program, units: Sequence[module_text.Unit]) -> None:
+def _require_one(program: CompiledProgram, emitted: Sequence[module_text.SegmentParts]) -> None:
     """Raise BuildError unless the program is one loop nest over its arguments."""
     others = [step.operation for step in program.steps if not isinstance(step, Segment)]
-    if others or not units:
+    if others or not emitted:
         raise BuildError(f"expected one loop nest, got {', '.join(others) or 'nothing'} besides")
-    if len(units[0].calls) != 1 or program.made:
-        raise BuildError(f"expected one loop nest, got {len(units[0].calls)} with arrays between them")
+    if len(emitted[0].calls) != 1 or program.made:
+        raise BuildError(f"expected one loop nest, got {len(emitted[0].calls)} with arrays between them")
 
 
 def _steps(extent: Number, along: str, symbols: Sequence[str]) -> list[int | str]:

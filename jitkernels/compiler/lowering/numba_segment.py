@@ -2,54 +2,54 @@
 
 from typing import Any
 
-from jitkernels.compiler.codegen.core.parallel_region import Call
-from jitkernels.compiler.codegen.nest.phases import Variant
+from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
+from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.codegen.numba.flow_printer import FlowPrinter, unprintable
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.lowering.build_segment import InnerMaker, Maker
+from jitkernels.compiler.lowering.build_segment import RegionNestBuilder, SegmentBuilder
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.transforms.trip_count import work_of
 
-PLAIN = Variant(any_size=True)
+DEFAULT = NestSchedule(any_size=True)
 
 
-class NumbaInnerMaker(InnerMaker):
-    """Nests that a loop or branch calls, whose arrays may be versions of one another."""
+class _NumbaNests(SegmentBuilder):
+    """Prints loop nests for numba. `has_distinct_arrays`: no array of a nest is a version of another."""
 
-    def _emitter(self, nest: Nest, name: str, variant: Variant) -> Any:  # noqa: ARG002
-        found = NestPrinter(nest, self.arrays, self._function(), PLAIN, name)
-        found.is_alone = False
-        return found
+    has_distinct_arrays = False
 
-    def _variant(self, nest: Nest, *, follows: bool) -> Variant:  # noqa: ARG002
+    def _emitter(self, nest: Nest, name: str, variant: NestSchedule) -> Any:
+        printer = NestPrinter(nest, self.arrays, self._function(), variant, name)
+        printer.is_alone = self.has_distinct_arrays
+        return printer
+
+    def _variant(self, nest: Nest, *, follows: bool) -> NestSchedule:  # noqa: ARG002
         nest.variant = "by numba"
-        return PLAIN
+        return DEFAULT
 
 
-class NumbaMaker(Maker):
-    """Makes the segments of a program."""
+class NumbaRegionNestBuilder(_NumbaNests, RegionNestBuilder):
+    """Builds nests that a loop or branch calls, whose arrays may be versions of one another."""
 
-    def inner_maker(self) -> type[InnerMaker]:
-        return NumbaInnerMaker
 
-    def _emitter(self, nest: Nest, name: str, variant: Variant) -> Any:  # noqa: ARG002
-        found = NestPrinter(nest, self.arrays, self._function(), PLAIN, name)
-        found.is_alone = self.units is None  # kernels may write an array over one that they read
-        return found
+class NumbaSegmentBuilder(_NumbaNests):
+    """Builds the segments of a program."""
 
-    def _variant(self, nest: Nest, *, follows: bool) -> Variant:  # noqa: ARG002
-        nest.variant = "by numba"
-        return PLAIN
+    def __post_init__(self) -> None:
+        self.has_distinct_arrays = self.emitted is None  # kernels may write an array over one that they read
+
+    def inner_builder(self) -> type[RegionNestBuilder]:
+        return NumbaRegionNestBuilder
 
     def _flow(self, flow: Flow, name: str) -> None:
-        """A loop or branch; what Python cannot say is the LLVM generator's, with nests by numba."""
+        """Emit a loop or branch; as LLVM IR, with nests by numba, where Python cannot express it."""
         if unprintable(flow):
             super()._flow(flow, name)
             return
         printer = FlowPrinter(self.arrays, self.program.symbols, self.scope.moving, flow, name, self.library)
         self.flows.append(printer.text())
-        self.calls.append(Call(name, None, work_of(flow.node), refuses=True, clock=self._clock(flow)))
+        self.calls.append(SegmentCall(name, None, work_of(flow.node), bails_out=True, clock=self._clock(flow)))
 
-    def _handing_on(self, product: Any, emitter: Any) -> None:  # noqa: ARG002
+    def _epilogue_kernel(self, product: Any, emitter: Any) -> None:  # noqa: ARG002
         return None

@@ -19,7 +19,7 @@ SECONDS_OF_CALIBRATION = 2e-3
 
 
 @dataclass
-class Taken:
+class SizeCounters:
     """Counters of the calls of one size: ticks and runs of each part. `arrays`: those of the latest call."""
 
     values: dict[str, int]
@@ -45,7 +45,7 @@ class Profile:
 
     parts: list[Any] = field(default_factory=list)
     word: int = 0
-    by_sizes: dict[tuple[int, ...], Taken] = field(default_factory=dict)
+    by_sizes: dict[tuple[int, ...], SizeCounters] = field(default_factory=dict)
 
     def clock(self, part: Any) -> Clock:
         """The clock of a part, which may be called in several places."""
@@ -58,7 +58,7 @@ class Profile:
         self.parts.append(part)
         return len(self.parts) - 1
 
-    def of(self, values: Mapping[str, int]) -> Taken:
+    def of(self, values: Mapping[str, int]) -> SizeCounters:
         """The counters for the sizes of a call."""
         key = tuple(values.values())
         counters_of_size = self.by_sizes.get(key)
@@ -67,15 +67,15 @@ class Profile:
             if len(snapshot) >= MOST_SIZES:
                 self.by_sizes.pop(min(snapshot, key=lambda item: item[1].calls)[0], None)
             counters = np.zeros((max(len(self.parts), 1), 2), np.int64)
-            counters_of_size = self.by_sizes.setdefault(key, Taken(dict(values), counters))
+            counters_of_size = self.by_sizes.setdefault(key, SizeCounters(dict(values), counters))
         return counters_of_size
 
-    def done(self, taken: Taken, arrays: Sequence[Any]) -> None:
+    def done(self, taken: SizeCounters, arrays: Sequence[Any]) -> None:
         """Count a call and keep its arrays."""
         taken.calls += 1
         taken.arrays = arrays
 
-    def by_numpy(self, taken: Taken, part: Any, seconds: float) -> None:
+    def by_numpy(self, taken: SizeCounters, part: Any, seconds: float) -> None:
         """Add the time that NumPy took for a node."""
         taken.counters[self._number(part)] += (round(seconds / seconds_of_tick()), 1)
 

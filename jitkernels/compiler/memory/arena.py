@@ -70,7 +70,7 @@ class Arena:
     above: list[tuple[int, ...]] = field(default_factory=list)
     limit: int | None = None
 
-    def places(self, value: Callable[[Number], int]) -> tuple[list[int], int]:
+    def offsets(self, value: Callable[[Number], int]) -> tuple[list[int], int]:
         """Return each buffer's offset, and the bytes of the arena."""
         begins: list[int] = []
         ends: list[int] = []
@@ -87,7 +87,7 @@ class Arena:
     @property
     def now(self) -> int:
         """The bytes of the arena in the traced call."""
-        return self.places(symbolic_dims.value_of)[1]
+        return self.offsets(symbolic_dims.value_of)[1]
 
 
 def bound_of(buffers: Iterable[Buffer]) -> int:
@@ -128,7 +128,7 @@ def _sums(changes: dict[int, int]) -> dict[int, int]:
     return dict(zip(sorted(changes), itertools.accumulate(changes[time] for time in sorted(changes)), strict=True))
 
 
-def planned(buffers: Sequence[Buffer]) -> Arena:
+def assign_offsets(buffers: Sequence[Buffer]) -> Arena:
     """Assign buffers to an arena."""
     if not buffers:
         return Arena()

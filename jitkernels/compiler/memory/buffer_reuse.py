@@ -10,15 +10,15 @@ half as many cache lines, and a smaller arena. Rules:
 4. The nest is no GEMM epilogue, which runs on finished rows while the product still reads its operands.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from jitkernels.compiler.ir import access_map, symbolic_dims
+from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.compiler.schedule.fusion import Single
+from jitkernels.compiler.ir.symbolic_dims import Number, key_of_shape
+from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
 from jitkernels.compiler.schedule.loop_nest import Nest, Store
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.update_in_place import memory_of
 
 
@@ -28,58 +28,51 @@ class InPlaceOutputs:
     `shared`: maps a node to the node whose memory it has; updated for each output that is stored in place.
     """
 
-    def __init__(self, steps: Sequence[Step], graph: Graph, shared: dict[int, Node]) -> None:
+    def __init__(self, steps: Sequence[Step], graph: Graph, shared: dict[Node, Node]) -> None:
         self.steps, self.shared = steps, shared
         live_out = (*graph.inputs, *graph.roots, *graph.checks)
-        self.lasting = {id(memory_of(node, shared)) for node in live_out} | set(map(id, live_out))
-        self.nodes = {id(node): node for node in graph}
-        self.last: dict[int, int] = {}
+        self.live_out = {memory_of(node, shared) for node in live_out}.union(live_out)
+        self.last_use: dict[Node, int] = {}
         for time, step in enumerate(steps):
-            for key in {*read_by(step), *map(id, written_by(step))}:
-                memory = self._memory(key)
-                self.last[memory] = len(steps) if isinstance(step, Single) else max(time, self.last.get(memory, 0))
+            for node in {*read_by(step), *written_by(step)}:
+                memory = memory_of(node, shared)
+                last = len(steps) if isinstance(step, UnfusedStep) else max(time, self.last_use.get(memory, 0))
+                self.last_use[memory] = last
 
-    def _memory(self, key: int) -> int:
-        return id(memory_of(self.shared[key], self.shared)) if key in self.shared else key
-
-    def replaced(
-        self, time: int, store: Store, strides: Sequence[Number], known: dict[int, Sequence[Number]]
+    def take_over(
+        self, time: int, store: Store, strides: Sequence[Number], known: Mapping[Node, Sequence[Number]]
     ) -> Node | None:
         """Return the operand that a store of step `time` may overwrite; `known`: the strides of arrays made so far."""
         nest, target = self.steps[time], store.target
-        is_epilogue = time > 0 and isinstance(self.steps[time - 1], Product)
-        if not isinstance(nest, Nest) or is_epilogue or store.region is not None or target is not store.cone.root:
+        is_epilogue = time > 0 and isinstance(self.steps[time - 1], MatMulStep)
+        if not isinstance(nest, Nest) or is_epilogue or store.target_map is not None or target is not store.region.root:
             return None
-        if not target.ndim or id(target) in self.lasting:
+        if not target.ndim or target in self.live_out:
             return None
         if any(node.operation in ("reduce", "scan") for node in nest.nodes):
             return None
-        strides_key = symbolic_dims.key_of_shape(strides)
-        for node in store.cone.leaves.values():
-            memory = self._memory(id(node))
-            if memory in self.lasting or id(node) not in known or self.last.get(memory) != time:
+        wanted = target.dtype, key_of_shape(target.shape), key_of_shape(strides)
+        for node in store.region.leaves:
+            memory = memory_of(node, self.shared)
+            if memory in self.live_out or node not in known or self.last_use.get(memory) != time:
                 continue
-            if node.dtype != target.dtype or symbolic_dims.key_of_shape(node.shape) != symbolic_dims.key_of_shape(
-                target.shape
-            ):
-                continue
-            if symbolic_dims.key_of_shape(known[id(node)]) == strides_key and self._only_there(memory, nest, store):
-                self.shared[id(target)] = node
-                self.last[memory] = self.last[id(target)]
+            form = node.dtype, key_of_shape(node.shape), key_of_shape(known[node])
+            if form == wanted and self._is_accessed_only_at(memory, nest, store):
+                self.shared[target] = node
+                self.last_use[memory] = self.last_use[target]
                 return node
         return None
 
-    def _only_there(self, memory: int, nest: Nest, store: Store) -> bool:
+    def _is_accessed_only_at(self, memory: Node, nest: Nest, store: Store) -> bool:
         """Return whether a nest accesses some memory only at the access map of `store`."""
-        store_map = {access_map.key_of(access_map.identity(store.cone.root.ndim))}
+        store_map = {access_map.key_of(access_map.identity(store.region.root.ndim))}
         for other in nest.stores:
-            if other is not store and self._memory(id(other.target)) == memory:
+            region = other.region
+            read = [node for node in region.leaves if memory_of(node, self.shared) is memory]
+            if other is not store and memory_of(other.target, self.shared) is memory:
                 return False
-            for key in other.cone.leaves:
-                if self._memory(key) == memory and (
-                    other.order != store.order or {*other.cone.places[key]} != store_map
-                ):
-                    return False
-            if any(self._memory(key) == memory for key in other.cone.gathered_ids):
+            if any(other.order != store.order or {*region.access_maps[node]} != store_map for node in read):
+                return False
+            if any(memory_of(node, self.shared) is memory for node in region.gathered):
                 return False
         return True

@@ -17,11 +17,11 @@ from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.memory.arena import Buffer
-from jitkernels.compiler.schedule.fusion import Single
+from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import Nest
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 
 LINE = 64
 Unit = tuple[Step, ...]
@@ -43,7 +43,7 @@ def units_of(steps: Sequence[Step]) -> list[Unit]:
             results[-1].append(step)
         else:
             results.append([step])
-        waits = isinstance(step, Product) or (waits and is_nothing)
+        waits = isinstance(step, MatMulStep) or (waits and is_nothing)
     return [tuple(result) for result in results]
 
 
@@ -59,7 +59,7 @@ class Use:
     lasts: bool
 
 
-def use_of(unit: Unit, arrays: Mapping[int, Array]) -> Use:
+def use_of(unit: Unit, arrays: Mapping[Node, Array]) -> Use:
     """The arrays that a unit uses."""
     reads: set[int] = set()
     writes: set[int] = set()
@@ -67,24 +67,24 @@ def use_of(unit: Unit, arrays: Mapping[int, Array]) -> Use:
         if isinstance(step, Nest) and step.is_empty:
             continue
         reads |= {arrays[key].word for key in read_by(step) if key in arrays} - writes
-        writes |= {arrays[id(node)].word for node in written_by(step) if id(node) in arrays}
+        writes |= {arrays[node].word for node in written_by(step) if node in arrays}
         if isinstance(step, Flow):
             writes |= {word for body in step.bodies.values() for word in body.words}
-    return Use(frozenset(reads), frozenset(writes), any(isinstance(step, Single) for step in unit))
+    return Use(frozenset(reads), frozenset(writes), any(isinstance(step, UnfusedStep) for step in unit))
 
 
 def stays(unit: Unit, graph: Graph) -> bool:
     """Return whether a unit must not be reordered, as it has effects other than its outputs."""
-    checks = set(map(id, graph.checks))
+    checks = set(graph.checks)
     return any(
-        not isinstance(step, Nest | Product | KernelCall) or any(id(node) in checks for node in written_by(step))
+        not isinstance(step, Nest | MatMulStep | KernelCall) or any(node in checks for node in written_by(step))
         for step in unit
     )
 
 
 def work_of(unit: Unit) -> int:
     """The approximate number of additions of a unit, in the traced call."""
-    return sum(symbolic_dims.value_of(step.work) for step in unit if isinstance(step, Nest | Product | KernelCall))
+    return sum(symbolic_dims.value_of(step.work) for step in unit if isinstance(step, Nest | MatMulStep | KernelCall))
 
 
 def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[int, int]]]:
@@ -121,20 +121,20 @@ def lifetimes(
 def flow_local_lifetimes(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
     """For arrays that live within one loop or branch: the first and last of its steps that need them, by frame word.
 
-    An array that one stage of an iteration makes and uses is made anew in the next iteration. Sets `sharing` of
+    An array that one stage of an iteration makes and uses is made again in the next iteration. Sets `sharing` of
     groups.
     """
     result: dict[int, tuple[int, int]] = {}
     for flow in (step for unit in units for step in unit if isinstance(step, Flow)):
-        groups = [group for body in flow.bodies.values() for _, group in body.stages if group]
+        groups = [group for body in flow.bodies.values() for group in body.groups]
         spans: dict[int, tuple[int, int]] = {}
         steps = itertools.count()
         for group in groups:
-            lasting = {group.arrays[id(node)].word for node in group.program.graph.outputs}
+            lasting = {group.arrays[node].word for node in group.program.graph.outputs}
             words = {
-                group.program.words[id(node)]: group.words[id(node)]
+                group.program.words[node]: group.words[node]
                 for node in group.program.made
-                if id(node) in group.words and group.program.words[id(node)] not in lasting
+                if node in group.words and group.program.words[node] not in lasting
             }
             for number, step in zip(steps, group.steps, strict=False):
                 use = use_of((step,), group.arrays)

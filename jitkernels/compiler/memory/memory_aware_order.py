@@ -15,12 +15,12 @@ from jitkernels.compiler.memory.arena import Buffer, bound_of
 from jitkernels.compiler.memory.lifetimes import Use, spans_of
 
 
-def ordered(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer]) -> list[int]:
+def order_units(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer]) -> list[int]:
     """Return an order of units whose peak of live bytes is at most that of the given order."""
     original, dependences = list(range(len(uses))), _dependences(uses, stays)
     size = {buffer.word: buffer.now for buffer in buffers}
     orders = (original, _list_schedule(uses, dependences, size), _reverse_list_schedule(uses, dependences, size))
-    return min(orders, key=lambda order: bound_of(needed_in(order, uses, buffers)))
+    return min(orders, key=lambda order: bound_of(buffers_in_order(order, uses, buffers)))
 
 
 def _reverse_list_schedule(uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]) -> list[int]:
@@ -33,7 +33,7 @@ def _reverse_list_schedule(uses: Sequence[Use], dependences: Sequence[set[int]],
     return [last - number for number in reversed(_list_schedule(uses[::-1], followers, size))]
 
 
-def needed_in(order: Sequence[int], uses: Sequence[Use], buffers: Sequence[Buffer]) -> list[Buffer]:
+def buffers_in_order(order: Sequence[int], uses: Sequence[Use], buffers: Sequence[Buffer]) -> list[Buffer]:
     """The buffers with their live ranges in another order of units."""
     spans = spans_of(order, uses)
     return [replace(buffer, spans=tuple(spans[buffer.word])) for buffer in buffers]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.memory_order import Order, concatenation_order, elementwise_order
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number, same
@@ -12,58 +13,58 @@ from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_nest import Nest, Store
 
 
-def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[int, Array]) -> Order | None:
+def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, Array]) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
-    if store.region is None:
-        return order_of(store.cone, arrays)
+    if store.target_map is None:
+        return order_of(store.region, arrays)
     if store.target.operation != "concatenate":
         return None
     parts = [store for step in steps if isinstance(step, Nest) for store in step.stores]
     named = store.target.options.get("named", False)
     # A new array that is filled has the order of the array that fills it, whatever else is stored into it.
-    cones = [part.cone for part in parts if part.target is store.target and (part.cone.leaves or not named)]
-    known = [(cone.root.shape, _strides_of_part(cone, arrays)) for cone in cones]
+    regions = [part.region for part in parts if part.target is store.target and (part.region.leaves or not named)]
+    known = [(region.root.shape, _strides_of_part(region, arrays)) for region in regions]
     order = concatenation_order(store.target.ndim, known)
     return None if named and order != (*reversed(range(store.target.ndim)),) else order
 
 
-def _strides_of_part(cone: FusionRegion, arrays: Mapping[int, Array]) -> list[Number]:
+def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, Array]) -> list[Number]:
     """The strides of a part: of the array that it is a view of, or of its result where it is computed."""
-    shape = cone.root.shape
-    (leaf, *others) = cone.leaves or (0,)
-    is_view = leaf in arrays and all(node.operation in ("view", "cast") for node in cone.nodes)
-    if others or not is_view or len(cone.places[leaf]) != 1:
-        return [*builder.contiguous(shape, order_of(cone, arrays))]
-    (access_map,) = cone.places[leaf].values()
-    return _loop_strides(arrays[leaf].strides, access_map, len(shape))
+    shape = region.root.shape
+    leaf = next(iter(region.leaves), None)
+    is_view = leaf in arrays and all(node.operation in ("view", "cast") for node in region.nodes)
+    if leaf is None or not is_view or len(region.leaves) > 1 or len(region.access_maps[leaf]) != 1:
+        return [*builder.contiguous(shape, order_of(region, arrays))]
+    (index_map,) = region.access_maps[leaf].values()
+    return _loop_strides(arrays[leaf].strides, index_map, len(shape))
 
 
-def _loop_strides(strides: Sequence[Number], place: IndexMap, dimensions: int) -> list[Number]:
+def _loop_strides(strides: Sequence[Number], index_map: IndexMap, dimensions: int) -> list[Number]:
     """The coefficient of each output dimension in an array's offset."""
     steps: list[Number] = [0] * dimensions
-    for stride, (_, coefficients) in zip(strides, place, strict=True):
+    for stride, (_, coefficients) in zip(strides, index_map, strict=True):
         for loop, step in coefficients:
             if loop < access_map.INNER:
                 steps[loop] = steps[loop] + stride * step
     return steps
 
 
-def order_of(cone: FusionRegion, arrays: Mapping[int, Array]) -> Order | None:
+def order_of(region: FusionRegion, arrays: Mapping[Node, Array]) -> Order | None:
     """The memory order of an elementwise output, outermost dimension first, as in its operands; None for C order.
 
     NumPy's rule for the layout of a result: transposed operands give a transposed result.
     """
-    if cone.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in cone.reductions):
+    if region.root.ndim < 2 or any(node.options["kind"] in ("argmin", "argmax") for node in region.reductions):
         return None
     known: list[list[Number]] = []
     # A gathered array is new, in C order; the layout of indices has no influence.
-    read = [(id(node), builder.contiguous(node.shape)) for node in cone.nodes if node.operation == "gather"]
-    read += [(key, arrays[key].strides) for key in cone.leaves if key in arrays]
-    for key, strides in read:
-        for place in cone.places[key].values():
-            if access_map.ANYWHERE in access_map.loops_of(place):
+    read = [(node, builder.contiguous(node.shape)) for node in region.nodes if node.operation == "gather"]
+    read += [(leaf, arrays[leaf].strides) for leaf in region.leaves if leaf in arrays]
+    for node, strides in read:
+        for index_map in region.access_maps[node].values():
+            if access_map.ANYWHERE in access_map.loops_of(index_map):
                 continue
-            steps = _loop_strides(strides, place, cone.root.ndim)
-            steps = [0 if same(extent, 1) else step for extent, step in zip(cone.root.shape, steps, strict=True)]
+            steps = _loop_strides(strides, index_map, region.root.ndim)
+            steps = [0 if same(extent, 1) else step for extent, step in zip(region.root.shape, steps, strict=True)]
             known.append(steps)
-    return elementwise_order(cone.root.ndim, known)
+    return elementwise_order(region.root.ndim, known)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from jitkernels.compiler.memory.arena import Arena, Buffer, needed_at, planned
+from jitkernels.compiler.memory.arena import Arena, Buffer, assign_offsets, needed_at
 from jitkernels.compiler.memory.lifetimes import Use, spans_of
 from jitkernels.errors import MemoryLimitError
 
@@ -76,7 +76,7 @@ class Rematerializer:
         for _ in range(MOST_CHANGES):
             live = self._live(order)
             if max(live, default=0) <= aim:
-                arena = planned(self._needed_in(order))
+                arena = assign_offsets(self._needed_in(order))
                 if arena.now <= limit:
                     order, arena = self._without_unnecessary(order, arena, limit)
                     return [turn.unit for turn in order], arena
@@ -85,7 +85,7 @@ class Rematerializer:
             if changed is None:
                 break
             order = changed
-        needed = planned(self._needed_in(order)).now
+        needed = assign_offsets(self._needed_in(order)).now
         raise MemoryLimitError(
             f"memory_limit: the arrays between kernels need {needed:,} bytes for these sizes, even with"
             f" rematerialization; the limit is {limit:,} bytes"
@@ -211,7 +211,7 @@ class Rematerializer:
             last = len(order) - 1 - order[::-1].index(turn)
             candidate = [*order[:last], *order[last + 1 :]]
             if max(self._live(candidate), default=0) <= limit:
-                candidate_arena = planned(self._needed_in(candidate))
+                candidate_arena = assign_offsets(self._needed_in(candidate))
                 if candidate_arena.now <= limit:
                     order, arena = candidate, candidate_arena
         return order, arena

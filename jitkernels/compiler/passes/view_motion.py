@@ -113,7 +113,7 @@ def rule_1_view_of_elementwise(node: Node, plan: MotionPlan) -> None:
     if node.operation != "view":
         return
     index_map, shape = plan.of_view(node)
-    for_product = any(reader.operation == "matmul" for reader in plan.readers[id(node)])
+    for_product = any(reader.operation == "matmul" for reader in plan.readers[node])
     if not overlaps(index_map) and not (for_product and is_permutation(node)):
         plan.propose(node.inputs[0], Requested(*without_broadcast(index_map, shape)))
 
@@ -127,7 +127,7 @@ def rule_2_view_of_cheap(node: Node, plan: MotionPlan) -> None:
     sources = [array.inputs[0] if array.operation == "view" else array for array in arrays]
     if cost > MAX_RECOMPUTED_COST or len(arrays) != 1 or sources[0].operation != "input":
         return
-    users = plan.readers[id(node)]
+    users = plan.readers[node]
     index_map, shape = plan.of_view(node)
     requested = Requested(*without_broadcast(index_map, shape))
     if (
@@ -139,7 +139,7 @@ def rule_2_view_of_cheap(node: Node, plan: MotionPlan) -> None:
 
 
 def rule_3_reshape_of_elementwise(node: Node, plan: MotionPlan) -> None:
-    if node.operation == "reshape" and plan.readers[id(node)] and plan.whole[id(node.inputs[0])]:
+    if node.operation == "reshape" and plan.readers[node] and plan.whole[id(node.inputs[0])]:
         plan.propose(node.inputs[0], Requested(None, plan.shape_of(node)))
 
 

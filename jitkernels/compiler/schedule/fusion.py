@@ -15,8 +15,8 @@ Rules, in the order in which they are applied:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from jitkernels.compiler.ir import access_map, op_cost, region_memory, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node
@@ -27,17 +27,23 @@ from jitkernels.compiler.schedule.loop_direction import Directions
 from jitkernels.compiler.schedule.loop_nest import Nest, Store
 from jitkernels.compiler.schedule.partial_stores import copied, has_partial_stores, partial_stores_of
 from jitkernels.compiler.schedule.reduction_epilogue import ReductionEpilogues
-from jitkernels.compiler.schedule.update_in_place import Made, memory_of, overwritten, shared_memory
+from jitkernels.compiler.schedule.update_in_place import (
+    OutputPart,
+    OutputParts,
+    memory_of,
+    resolve_hazards,
+    shared_memory,
+)
 
 
 @dataclass
-class Single:
+class UnfusedStep:
     """One operation that is no loop nest."""
 
     node: Node
 
 
-Step = Nest | Single
+Step = Nest | UnfusedStep
 
 
 @dataclass
@@ -45,10 +51,10 @@ class Schedule:
     """Steps in topological order, and the nodes that share the memory of another node."""
 
     steps: list[Step]
-    shared: dict[int, Node]
+    shared: dict[Node, Node]
 
 
-def scheduled(
+def schedule_graph(
     graph: Graph,
     *,
     fuse: bool = True,
@@ -62,303 +68,275 @@ def scheduled(
     """
     materialized = _always_materialized(graph, fuse=fuse)
     if not fuse_reduce:
-        materialized |= {id(node) for node in graph if node.operation == "reduce"}
-    pieces = {id(node): partial_stores_of(node) for node in graph if has_partial_stores(node, graph)}
-    order, finishing = _numbers_first(graph), ReductionEpilogues(graph)
-    regions_by_id: dict[int, FusionRegion] = {}
-    additional: dict[int, Node] = {}
+        materialized |= {node for node in graph if node.operation == "reduce"}
+    partial_stores = {node: partial_stores_of(node) for node in graph if has_partial_stores(node, graph)}
+    order, epilogues = _scalars_first(graph), ReductionEpilogues(graph)
+    known: dict[Node, FusionRegion] = {}
+    additional: set[Node] = set()
     while True:
         # Recompute the regions that contain a newly materialized node or were cut at one.
-        regions_by_id = {
-            key: cone
-            for key, cone in regions_by_id.items()
-            if not any(node_ in cone.inside or node_ in cone.fusion_blockers for node_ in additional)
+        known = {
+            root: region
+            for root, region in known.items()
+            if additional.isdisjoint(region.inside | region.blocking_nodes)
         }
-        roots = [node for node in order if id(node) in materialized and node.operation != "input"]
-        made_: Made = {}
+        roots = [node for node in order if node in materialized and node.operation != "input"]
+        parts: OutputParts = {}
         for node in roots:
-            if id(node) not in pieces and not fusion_region.is_inline(node):
+            if node not in partial_stores and not fusion_region.is_inline(node):
                 continue
-            made_[id(node)] = []
-            for value, region in pieces.get(id(node), [(node, None)]):
-                if id(value) not in regions_by_id:
-                    regions_by_id[id(value)] = FusionRegion(value, materialized, largest)
-                made_[id(node)].append((regions_by_id[id(value)], region))
-        regions = [cone for output_regions in made_.values() for cone, _ in output_regions]
-        additional = {}
-        for cone in regions:
-            additional |= cone.fusion_blockers
-        additional = {id(last): last for last in (finishing.last(node_, materialized) for node_ in additional.values())}
+            parts[node] = []
+            for value, target_map in partial_stores.get(node, [(node, None)]):
+                if value not in known:
+                    known[value] = FusionRegion(value, materialized, largest)
+                parts[node].append(OutputPart(known[value], target_map))
+        regions = [part.region for listed in parts.values() for part in listed]
+        shared = shared_memory(graph, roots, parts) | region_memory.in_place(order)
+        additional = (
+            {epilogues.last(node, materialized) for region in regions for node in region.blocking_nodes}
+            or set().union(*(region.recomputed_nodes for region in regions))
+            or set().union(*(region.nodes_over_operand_limit(most_inputs) for region in regions))
+            or _computed_twice(regions)
+            or _read_late(roots, parts)
+        )
+        directions: dict[FusionRegion, Directions] = {}
         if not additional:
-            for cone in regions:
-                additional |= cone.recompute_blockers
+            additional, directions = resolve_hazards(roots, parts, shared, materialized)
+        additional -= materialized
         if not additional:
-            for cone in regions:
-                additional |= cone.operand_limit_blockers(most_inputs)
-        if not additional:
-            additional = _computed_twice(regions) or _read_late(roots, made_)
-        shared = shared_memory(graph, roots, made_) | region_memory.in_place(order)
-        directions: dict[int, Directions] = {}
-        if not additional:
-            additional, directions = overwritten(roots, made_, shared, materialized)
-        additional = {key: node for key, node in additional.items() if key not in materialized}
-        if not additional:
-            checks = frozenset(id(node) for node in graph.checks)
-            steps = _nests(roots, made_, shared, materialized, checks, directions, most_inputs if fuse else 0)
+            grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), most_inputs if fuse else 0)
+            steps = grouping.group(roots, parts, directions)
             return Schedule([*steps, *_written(graph, shared, materialized)], shared)
-        materialized |= set(additional)
+        materialized |= additional
 
 
-def _numbers_first(graph: Graph) -> list[Node]:
+def _scalars_first(graph: Graph) -> list[Node]:
     """The nodes of a graph, with scalars computed from scalars first: no nest has to wait for them."""
-    numbers: set[int] = set()
-    order, written = list(graph), {id(value) for _, value in graph.writes}
+    scalars: set[Node] = set()
+    order, written = list(graph), {value for _, value in graph.writes}
     for node in order:
         is_plain = fusion_region.is_inline(node) and not access_map.changes(node) or node.operation == "input"
-        if node.ndim or not is_plain or id(node) in written:
-            continue
-        if all(id(operand) in numbers for operand in node.inputs):
-            numbers.add(id(node))
-    return sorted(order, key=lambda node: id(node) not in numbers)
+        if is_plain and not node.ndim and node not in written and scalars.issuperset(node.inputs):
+            scalars.add(node)
+    return sorted(order, key=lambda node: node not in scalars)
 
 
-def _always_materialized(graph: Graph, *, fuse: bool) -> set[int]:
+def _always_materialized(graph: Graph, *, fuse: bool) -> set[Node]:
     """Nodes that are materialized in any case."""
-    materialized = {id(node) for node in (*graph.inputs, *graph.roots)}
+    materialized = {*graph.inputs, *graph.roots}
     for node in graph:
         if not fusion_region.is_inline(node):
-            materialized.add(id(node))
+            materialized.add(node)
             if node.operation == "matmul":
-                materialized |= {id(one) for one in matmul_step.operands(node)[0]}
+                materialized.update(matmul_step.operands(node)[0])
             elif region_memory.is_control_flow(node):
-                materialized |= {
-                    id(operand) for operand in node.inputs if operand.operation not in ("constant", "extent")
-                }
+                materialized |= {one for one in node.inputs if one.operation not in ("constant", "extent")}
             elif not has_partial_stores(node, graph):
-                materialized |= {id(operand) for operand in node.inputs}
+                materialized.update(node.inputs)
             elif access_map.changes(node) and not fusion_region.is_inline(node.inputs[0]):
-                materialized.add(id(node.inputs[0]))
+                materialized.add(node.inputs[0])
         elif not fuse and node.operation not in ("view", "constant", "extent"):
-            materialized.add(id(node))
+            materialized.add(node)
         if node.operation == "gather":
-            materialized.add(id(access_map.gathered_array(node)))
+            materialized.add(access_map.gathered_array(node))
     return materialized
 
 
-def _written(graph: Graph, shared: dict[int, Node], kept: set[int]) -> list[Step]:
+def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[Step]:
     """Copies to the inputs that are written, except where the value was computed in their memory."""
     results: list[Step] = []
     for target, value in graph.writes:
         if memory_of(value, shared) is not target:
-            cone = FusionRegion(copied(value, target.shape), kept)
-            rows, columns, order = split(cone)
-            results.append(Nest(rows, columns, [Store(cone, order, target)]))
+            region = FusionRegion(copied(value, target.shape), kept)
+            rows, columns, order = split(region)
+            results.append(Nest(rows, columns, [Store(region, order, target)]))
     return results
 
 
-def _computed_twice(made: Iterable[FusionRegion]) -> dict[int, Node]:
+def _computed_twice(regions: Sequence[FusionRegion]) -> set[Node]:
     """Expensive nodes that several nests would compute: the last common nodes of these nests."""
-    owners: dict[int, set[int]] = {}
-    domains: dict[int, Any] = {}
-    costs: dict[int, float] = {}
-    listed = list(made)
-    for number, cone in enumerate(listed):
-        domains[number] = _domain(cone)
-        for node in cone.nodes:
-            costs[id(node)] = op_cost.own_cost(node) + sum(costs.get(id(operand), 0.0) for operand in {*node.inputs})
-            if node is not cone.root:
-                owners.setdefault(id(node), set()).add(number)
-    result: dict[int, Node] = {}
-    for cone in listed:
-        for node in cone.nodes:
+    owners: dict[Node, set[int]] = {}
+    costs: dict[Node, float] = {}
+    for number, region in enumerate(regions):
+        for node in region.nodes:
+            costs[node] = op_cost.own_cost(node) + sum(costs.get(operand, 0.0) for operand in {*node.inputs})
+            if node is not region.root:
+                owners.setdefault(node, set()).add(number)
+    domains = [split(region).domain for region in regions]
+    result: set[Node] = set()
+    for region in regions:
+        for node in region.nodes:
             for operand in node.inputs:
-                key = id(operand)
-                if (
-                    key in result
-                    or key not in owners
-                    or operand.operation == "view"
-                    or costs[key] < fusion_region.COSTLY
-                ):
+                if operand not in owners or operand.operation == "view" or costs[operand] < fusion_region.COSTLY:
                     continue
-                last = node is cone.root or owners[id(node)] != owners[key]
-                if last and len({domains[owner] for owner in owners[key]}) > 1:
-                    result[key] = operand
+                is_last = node is region.root or owners[node] != owners[operand]
+                if is_last and len({domains[owner] for owner in owners[operand]}) > 1:
+                    result.add(operand)
     return result
 
 
-def _read_late(roots: Sequence[Node], made: Made) -> dict[int, Node]:
+def _read_late(roots: Sequence[Node], parts: OutputParts) -> set[Node]:
     """Nodes that read an array after a loop or branch has overwritten it: they are materialized before."""
-    overwritten_at: dict[int, int] = {}
+    overwritten_at: dict[Node, int] = {}
     for position, node in enumerate(roots):
         for operand_index in region_memory.changed(node) if region_memory.is_control_flow(node) else ():
-            overwritten_at.setdefault(id(node.inputs[operand_index]), position)
-    result: dict[int, Node] = {}
+            overwritten_at.setdefault(node.inputs[operand_index], position)
+    result: set[Node] = set()
     for position, node in enumerate(roots):
-        for cone, _ in made.get(id(node), ()):
-            late = {key for key in cone.leaves if overwritten_at.get(key, position) < position}
-            for inner in cone.nodes if late else ():
-                if inner.operation not in region_memory.VIEWS and any(
-                    id(region_memory.seen(other)) in late for other in inner.inputs
-                ):
-                    result[id(inner)] = inner
+        for region, _ in parts.get(node, ()):
+            late = {leaf for leaf in region.leaves if overwritten_at.get(leaf, position) < position}
+            result |= {
+                inner
+                for inner in (region.nodes if late else ())
+                if inner.operation not in region_memory.VIEWS
+                and any(region_memory.seen(other) in late for other in inner.inputs)
+            }
     return result
 
 
-def _domain(cone: FusionRegion) -> Any:
-    rows, columns, _ = split(cone)
-    return symbolic_dims.key_of_shape(rows), symbolic_dims.key_of_shape(columns)
+class RegionLoops(NamedTuple):
+    """The loops of a region: extents of the rows and of the columns, and the output's dimensions in this order."""
+
+    rows: tuple[Number, ...]
+    columns: tuple[Number, ...]
+    order: tuple[int, ...]
+
+    @property
+    def domain(self) -> Any:
+        """A key that is equal for equal loops."""
+        return symbolic_dims.key_of_shape(self.rows), symbolic_dims.key_of_shape(self.columns)
 
 
-def split(cone: FusionRegion) -> tuple[tuple[Number, ...], tuple[Number, ...], tuple[int, ...]]:
-    """Extents of the rows and of the columns of a region, and the output's dimensions in this order."""
-    rows = sorted(cone.rows or ())
-    columns = [i for i in range(cone.root.ndim) if i not in rows]
-    shape = cone.root.shape
-    return tuple(shape[i] for i in rows), tuple(shape[i] for i in columns), (*rows, *columns)
+def split(region: FusionRegion) -> RegionLoops:
+    """Split the dimensions of a region's output into rows and columns."""
+    rows = sorted(region.rows or ())
+    columns = [i for i in range(region.root.ndim) if i not in rows]
+    shape = region.root.shape
+    return RegionLoops(tuple(shape[i] for i in rows), tuple(shape[i] for i in columns), (*rows, *columns))
 
 
-def _nests(
-    roots: list[Node],
-    made: Made,
-    shared: dict[int, Node],
-    materialized: set[int],
-    checks: frozenset[int],
-    directions: Mapping[int, Directions],
-    most_inputs: int,
-) -> list[Step]:
-    """Group outputs into steps in order; a nest takes up to `most_inputs` operand arrays."""
-    steps: list[Step] = []
-    step_of: dict[int, int] = {}
-    barrier = last_check = -1
-    for node in roots:
-        if region_memory.is_result(node) or region_memory.is_kernel_result(node):
-            step_of[id(node)] = step_of[id(node.inputs[0])]
-            continue
-        if id(node) not in made:
-            step_of[id(node)] = len(steps)
-            steps.append(Single(node))
-            continue
-        for cone, region in made[id(node)]:
-            if access_map.changes(node) and region is None and id(node) in shared:
+@dataclass
+class _NestGrouping:
+    """Groups outputs into steps in order; a nest takes up to `most_inputs` operand arrays."""
+
+    shared: dict[Node, Node]
+    materialized: set[Node]
+    checks: frozenset[Node]
+    most_inputs: int
+    steps: list[Step] = field(default_factory=list)
+    step_of: dict[Node, int] = field(default_factory=dict)
+
+    def group(
+        self, roots: Sequence[Node], parts: OutputParts, directions: Mapping[FusionRegion, Directions]
+    ) -> list[Step]:
+        """Return the steps that compute the materialized nodes `roots`."""
+        steps, step_of, shared = self.steps, self.step_of, self.shared
+        barrier = last_check = -1
+        for node in roots:
+            if region_memory.is_result(node) or region_memory.is_kernel_result(node):
+                step_of[node] = step_of[node.inputs[0]]
                 continue
-            earliest = max((step_of.get(key, -1) for key in cone.leaves), default=-1)
-            if cone.uses_indices:
-                earliest = max(earliest, last_check + 1)
-            if access_map.changes(node):
-                earliest = len(steps)  # behind all readers of the overwritten array, and alone
-            elif id(node) in shared:
-                earliest = max(earliest, len(steps) - 1)
-            store = Store(cone, split(cone)[2], node, region, directions.get(id(cone), {}))
-            step_index = _add_to_nest(
-                steps, max(earliest, barrier), store, step_of, materialized, shared, checks, most_inputs
-            )
-            if step_index is None:
-                rows, columns, _ = split(cone)
-                step_index = len(steps)
-                steps.append(Nest(rows, columns, [store]))
-            step_of[id(node)] = max(step_index, step_of.get(id(node), -1))
-            if id(node) in checks:
-                last_check = max(last_check, step_index)
-            if access_map.changes(node) or id(node) in shared:
-                barrier = len(steps) - 1
-    return steps
+            if node not in parts:
+                step_of[node] = len(steps)
+                steps.append(UnfusedStep(node))
+                continue
+            changes = access_map.changes(node)
+            for region, target_map in parts[node]:
+                if changes and target_map is None and node in shared:
+                    continue
+                earliest = max((step_of.get(leaf, -1) for leaf in region.leaves), default=-1)
+                if region.uses_indices:
+                    earliest = max(earliest, last_check + 1)
+                if changes:
+                    earliest = len(steps)  # behind all readers of the overwritten array, and alone
+                elif node in shared:
+                    earliest = max(earliest, len(steps) - 1)
+                rows, columns, order = split(region)
+                store = Store(region, order, node, target_map, directions.get(region, {}))
+                step_index = self._add_to_nest(max(earliest, barrier), store)
+                if step_index is None:
+                    step_index = len(steps)
+                    steps.append(Nest(rows, columns, [store]))
+                step_of[node] = max(step_index, step_of.get(node, -1))
+                if node in self.checks:
+                    last_check = max(last_check, step_index)
+                if changes or node in shared:
+                    barrier = len(steps) - 1
+        return steps
 
+    def _add_to_nest(self, after: int, store: Store) -> int | None:
+        """Add an output to an existing nest of the same loops behind its dependences.
 
-def _add_to_nest(
-    steps: list[Step],
-    after: int,
-    store: Store,
-    step_of: dict[int, int],
-    materialized: set[int],
-    shared: dict[int, Node],
-    checks: frozenset[int],
-    most_inputs: int,
-) -> int | None:
-    """Add an output to an existing nest of the same loops behind its dependences.
+        Return the step, None if there is none.
+        """
+        rows, columns, _ = split(store.region)
+        for i in range(len(self.steps) - 1, max(after, 0) - 1, -1) if self.most_inputs else ():
+            step = self.steps[i]
+            if not isinstance(step, Nest) or not _same(step.rows, rows):
+                continue
+            if any((other.target in self.checks) != (store.target in self.checks) for other in step.stores):
+                continue  # checks run before any store
+            if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
+                continue
+            if not (columns or step.columns or _reduced(store) == _reduced(step.stores[0])):
+                continue  # a nest has one lane loop
+            read = store.region.arrays.union(*(other.region.arrays for other in step.stores))
+            if len(read - {other.target for other in step.stores}) > self.most_inputs:
+                continue
+            if i == after and not self._is_fusible_with_producer(step, store, i):
+                continue
+            if store.target in self.shared and any(self._is_read_elsewhere(other, store) for other in step.stores):
+                continue
+            if not step.columns:
+                step.columns = columns
+            step.stores.append(store)
+            return i
+        return None
 
-    Return the step, None if there is none.
-    """
-    rows, columns, _ = split(store.cone)
-    for i in range(len(steps) - 1, max(after, 0) - 1, -1) if most_inputs else ():
-        step = steps[i]
-        if not isinstance(step, Nest) or not _same(step.rows, rows):
-            continue
-        if any((id(other.target) in checks) != (id(store.target) in checks) for other in step.stores):
-            continue  # checks run before any store
-        if not (_same(step.columns, columns) or (rows and not (columns and step.columns))):
-            continue
-        if not (columns or step.columns or _reduced(store) == _reduced(step.stores[0])):
-            continue  # a nest has one lane loop
-        read = store.cone.arrays.union(*(store.cone.arrays for store in step.stores))
-        if len(read - {id(store.target) for store in step.stores}) > most_inputs:
-            continue
-        if i == after and not _is_fusible_with_producer(
-            step, store, {key for key, at in step_of.items() if at == i}, materialized
-        ):
-            continue
-        if id(store.target) in shared and any(_is_read_elsewhere(other, store, shared) for other in step.stores):
-            continue
-        if not step.columns:
-            step.columns = columns
-        step.stores.append(store)
-        return i
-    return None
+    def _is_read_elsewhere(self, reader: Store, store: Store) -> bool:
+        """Return whether an output of a nest reads the memory of `store` except at the element that is stored then."""
+        memory = memory_of(store.target, self.shared)
+        reduces = reader.region.reductions or store.region.reductions
+        at_once = store.target_map is None and reader.order == store.order and not reduces
+        identity_key = {access_map.key_of(access_map.identity(reader.region.root.ndim))}
+        return any(
+            memory_of(leaf, self.shared) is memory
+            and not (at_once and set(reader.region.access_maps[leaf]) == identity_key)
+            for leaf in reader.region.leaves
+        )
+
+    def _is_fusible_with_producer(self, nest: Nest, store: Store, step: int) -> bool:
+        """Return whether an output can read other outputs of the same nest from registers, at the same access map."""
+        stores = {other.target: other for other in nest.stores}
+        needed = {leaf for leaf in store.region.leaves if self.step_of.get(leaf) == step}
+        if not needed:
+            return True
+        if any(one.target_map is not None for one in (store, *nest.stores)) or store.region.gathered & needed:
+            return False
+        if any(leaf not in stores or stores[leaf].region.root is not leaf for leaf in needed):
+            return False
+        region = FusionRegion(store.region.root, self.materialized - needed)
+        new, old = split(region), split(store.region)
+        if region.blocking_nodes or (new[:2] != old[:2] and (new.domain, new.order) != (old.domain, old.order)):
+            return False
+        for leaf in needed:
+            order = stores[leaf].order
+            if len(order) > len(store.order):
+                return False
+            index_map = tuple((0, ((store.order[order.index(i)], 1),)) for i in range(leaf.ndim))
+            if set(store.region.access_maps[leaf]) != {access_map.key_of(index_map)}:
+                return False
+        store.region = region
+        return True
 
 
 def _reduced(store: Store) -> frozenset[Any]:
     """The shapes over which the reductions of an output run."""
     return frozenset(
         symbolic_dims.key_of_shape(node.inputs[0].shape[axis] for axis in node.options["axes"])
-        for node in store.cone.nodes
+        for node in store.region.nodes
         if node.operation == "reduce"
     )
-
-
-def _is_read_elsewhere(reader: Store, store: Store, shared: dict[int, Node]) -> bool:
-    """Return whether an output of a nest reads the memory of another one except at the element that is stored then."""
-    memory = memory_of(store.target, shared)
-    at_once = (
-        store.region is None and reader.order == store.order and not (reader.cone.reductions or store.cone.reductions)
-    )
-    identity_key = {access_map.key_of(access_map.identity(reader.cone.root.ndim))}
-    return any(
-        memory_of(leaf, shared) is memory and not (at_once and set(reader.cone.places[key]) == identity_key)
-        for key, leaf in reader.cone.leaves.items()
-    )
-
-
-def _is_fusible_with_producer(nest: Nest, store: Store, nest_outputs: set[int], materialized: set[int]) -> bool:
-    """Return whether an output can read other outputs of the same nest from registers, at the same access map."""
-    stores = {id(store.target): store for store in nest.stores}
-    needed = [key for key in store.cone.leaves if key in nest_outputs]
-    if not needed:
-        return True
-    if any(
-        key not in stores or stores[key].region is not None or stores[key].cone.root is not stores[key].target
-        for key in needed
-    ):
-        return False
-    if store.region is not None or any(store.region is not None for store in nest.stores):
-        return False
-    if store.cone.gathered_ids & set(needed):
-        return False
-    cone = FusionRegion(store.cone.root, materialized - set(needed))
-    if cone.fusion_blockers or split(cone)[:2] != split(store.cone)[:2] and not _same_split(cone, store.cone):
-        return False
-    for key in needed:
-        order = stores[key].order
-        if len(order) > len(store.order):
-            return False
-        place = tuple((0, ((store.order[order.index(i)], 1),)) for i in range(stores[key].cone.root.ndim))
-        if set(store.cone.places[key]) != {access_map.key_of(place)}:
-            return False
-    store.cone = cone
-    return True
-
-
-def _same_split(left: FusionRegion, right: FusionRegion) -> bool:
-    first, second = split(left), split(right)
-    return _same(first[0], second[0]) and _same(first[1], second[1]) and first[2] == second[2]
 
 
 def _same(left: Iterable[Number], right: Iterable[Number]) -> bool:

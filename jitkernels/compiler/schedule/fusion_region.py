@@ -5,7 +5,7 @@ loops of an output are its dimensions; a fused reduction adds loops of its own. 
 view is free, and a node that is needed at two access maps is computed twice.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -21,12 +21,14 @@ from jitkernels.compiler.ir.access_map import (
     operand_access_map,
 )
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.op_cost import own_cost
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
 
+Steps = tuple[tuple[int, Number], ...]
+"""The coefficient of each loop in one dimension of an access map."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """Operations that can be fused into a reader, beside the elementwise ones."""
 LARGEST = 400
@@ -46,127 +48,118 @@ def is_inline(node: Node) -> bool:
     return node.operation in INLINE or OPERATIONS[node.operation].is_elementwise
 
 
-@dataclass
+@dataclass(eq=False)
 class FusionRegion:
     """One output and all nodes that are fused into it, down to materialized (`kept`) nodes.
 
-    `places`: the access maps of each node, by id and by key. `reductions`: the fused ones in topological order.
-    `rows`: the loops that these depend on. `fusion_blockers`: nodes to materialize so that the rest is one loop nest.
+    `access_maps`: those of each node, by key. `leaves`: the materialized operands, in order. `reductions`: the fused
+    ones in topological order. `rows`: the loops that these depend on. `blocking_nodes`: nodes to materialize so that
+    the rest is one loop nest.
     """
 
     root: Node
-    kept: Container[int]
+    kept: Container[Node]
     largest: int = LARGEST
-    places: dict[int, dict[Any, IndexMap]] = field(default_factory=dict)
+    access_maps: dict[Node, dict[Any, IndexMap]] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     reductions: list[Node] = field(default_factory=list)
-    leaves: dict[int, Node] = field(default_factory=dict)
+    leaves: dict[Node, None] = field(default_factory=dict)
     rows: frozenset[int] | None = None
-    fusion_blockers: dict[int, Node] = field(default_factory=dict)
+    blocking_nodes: set[Node] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.nodes = self._inside()
-        self.places[id(self.root)] = {key_of(identity(self.root.ndim)): identity(self.root.ndim)}
-        inside = self.inside = frozenset(id(node) for node in self.nodes)
+        self.access_maps[self.root] = {key_of(identity(self.root.ndim)): identity(self.root.ndim)}
+        inside = self.inside = frozenset(self.nodes)
         for node in reversed(self.nodes):
-            for key, index_map in list(self.places.get(id(node), {}).items()):
+            for key, index_map in list(self.access_maps.get(node, {}).items()):
                 if node.operation == "reduce" and node is not self.root:
                     self._reduction(node, index_map)
                 if node.operation == "scan":
                     self._scan(node, index_map)
                 if node.operation == "reduce" and any(loop >= INNER for loop in loops_of(index_map)):
-                    self.fusion_blockers[id(node)] = node  # a reduction inside of another one's loops
+                    self.blocking_nodes.add(node)  # a reduction inside of another one's loops
                 for operand_index, operand in enumerate(node.inputs):
                     operand_map = operand_access_map(node, operand_index, index_map)
                     operand_key = key if operand_map is index_map else key_of(operand_map)
-                    self.places.setdefault(id(operand), {}).setdefault(operand_key, operand_map)
-                    if id(operand) not in inside:
-                        self.leaves[id(operand)] = operand
+                    self.access_maps.setdefault(operand, {}).setdefault(operand_key, operand_map)
+                    if operand not in inside:
+                        self.leaves[operand] = None
         self.reductions = [node for node in self.nodes if node.operation == "reduce"]
         if self.root.operation == "reduce":
             all_loops = frozenset(range(self.root.ndim))
             if self.rows is not None and self.rows != all_loops:
                 inner = ("reduce", "scan")
-                self.fusion_blockers |= {
-                    id(node): node for node in self.nodes if node.operation in inner and node is not self.root
-                }
+                self.blocking_nodes |= {one for one in self.nodes if one.operation in inner and one is not self.root}
             self.rows = all_loops
 
     def _inside(self) -> list[Node]:
         """The fused nodes in topological order."""
-        done: dict[int, Node] = {}
+        done: dict[Node, None] = {}
         opened = 0
         stack = [(self.root, False)]
         while stack:
             node, expanded = stack.pop()
-            if id(node) in done:
+            if node in done:
                 continue
             if expanded:
-                done[id(node)] = node
+                done[node] = None
                 continue
             opened += 1
             stack.append((node, True))
             for operand in reversed(node.inputs):
-                if id(operand) in done or id(operand) in self.kept or not is_inline(operand):
+                if operand in done or operand in self.kept or not is_inline(operand):
                     continue
                 if opened < self.largest or not operand.inputs:
                     stack.append((operand, False))
                 else:
-                    self.fusion_blockers[id(operand)] = operand
-        return list(done.values())
+                    self.blocking_nodes.add(operand)
+        return list(done)
 
     def _scan(self, node: Node, index_map: IndexMap) -> None:
         """Fuse a scan if its rows are rows of all other reductions and scans, and it is needed once."""
         axis = node.options["axis"]
         along = [steps[0][0] for _, steps in index_map[axis : axis + 1] if steps]
         others = [steps[0][0] for i, (_, steps) in enumerate(index_map) if i != axis and steps]
-        rows = frozenset(others)
         is_whole = all(
-            (not steps and same(extent, 1))
-            or (
-                same(start, 0)
-                and len(steps) == 1
-                and same(steps[0][1], 1)
-                and (same(self.root.shape[steps[0][0]], extent) if steps[0][0] < INNER else i == axis)
-            )
+            (not steps and same(extent, 1)) or self._covers(extent, start, steps, by_inner_loop=i == axis)
             for i, (extent, (start, steps)) in enumerate(zip(node.shape, index_map, strict=True))
         )
-        loops = {*rows, *(loop for loop in along if loop < INNER)}
-        is_repeated = len(rows) != len(others) or len(self.places[id(node)]) > 1
-        if self.root.operation != "reduce" and len(loops) < self.root.ndim:
-            is_repeated = True
-        if not is_whole or is_repeated or (self.rows is not None and self.rows != rows):
-            self.fusion_blockers[id(node)] = node
-        else:
-            self.rows = rows
+        loops = {*others, *(loop for loop in along if loop < INNER)}
+        is_partial = self.root.operation != "reduce" and len(loops) < self.root.ndim
+        self._fuse_row(node, others, is_fusible=is_whole and not is_partial)
 
     def _reduction(self, node: Node, index_map: IndexMap) -> None:
         """Fuse a reduction if it is needed once per iteration of the same row loops as all others."""
-        loops = [steps[0][0] for _, steps in index_map if len(steps) == 1]
+        rows = [steps[0][0] for _, steps in index_map if len(steps) == 1]
         is_whole = all(
-            same(extent, 1)
-            or (
-                same(start, 0)
-                and len(steps) == 1
-                and same(steps[0][1], 1)
-                and steps[0][0] < INNER
-                and same(self.root.shape[steps[0][0]], extent)
-            )
+            same(extent, 1) or self._covers(extent, start, steps)
             for extent, (start, steps) in zip(node.shape, index_map, strict=True)
         )
-        rows = frozenset(loops)
-        is_repeated = len(rows) != len(loops) or len(self.places[id(node)]) > 1
         # A full reduction: its readers are another nest, so that both can run in parallel.
         is_full = not rows and self.root.ndim > 0
-        if not is_whole or is_repeated or is_full or (self.rows is not None and self.rows != rows):
-            self.fusion_blockers[id(node)] = node
+        self._fuse_row(node, rows, is_fusible=is_whole and not is_full)
+
+    def _covers(self, extent: Number, start: Number, steps: Steps, *, by_inner_loop: bool = False) -> bool:
+        """Return whether one loop of the root, or of a reduction, steps through all of a dimension."""
+        if len(steps) != 1 or not same(start, 0) or not same(steps[0][1], 1):
+            return False
+        loop = steps[0][0]
+        return same(self.root.shape[loop], extent) if loop < INNER else by_inner_loop
+
+    def _fuse_row(self, node: Node, loops: list[int], *, is_fusible: bool) -> None:
+        """Fuse a reduction or scan if it is needed once for each row, and the rows are those of the others."""
+        rows = frozenset(loops)
+        is_repeated = len(rows) != len(loops) or len(self.access_maps[node]) > 1
+        if not is_fusible or is_repeated or (self.rows is not None and self.rows != rows):
+            self.blocking_nodes.add(node)
         else:
             self.rows = rows
 
     @unlocked_cached_property
-    def gathered_ids(self) -> frozenset[int]:
+    def gathered(self) -> frozenset[Node]:
         """The arrays from which nodes gather: they must be in memory."""
-        return frozenset(id(gathered_array(node)) for node in self.nodes if node.operation == "gather")
+        return frozenset(gathered_array(node) for node in self.nodes if node.operation == "gather")
 
     @unlocked_cached_property
     def uses_indices(self) -> bool:
@@ -174,27 +167,20 @@ class FusionRegion:
         return any(node.operation in ("gather", "placed") for node in self.nodes)
 
     @unlocked_cached_property
-    def recompute_blockers(self) -> dict[int, Node]:
+    def recomputed_nodes(self) -> set[Node]:
         """Expensive nodes that would be computed more than once for the same element."""
-        return {id(node): node for node in self._wasteful()}
-
-    def _wasteful(self) -> Iterator[Node]:
-        costs: dict[int, float] = {}
-        dimensions = frozenset(range(self.root.ndim))
+        result: set[Node] = set()
+        costs: dict[Node, float] = {}
         for node in self.nodes:
-            costs[id(node)] = own_cost(node) + sum(
-                {id(operand): costs.get(id(operand), 0.0) for operand in node.inputs}.values()
-            )
-            if node is self.root or costs[id(node)] < COSTLY or node.operation in ("view", "reduce"):
+            costs[node] = own_cost(node) + sum(costs.get(operand, 0.0) for operand in dict.fromkeys(node.inputs))
+            if node is self.root or costs[node] < COSTLY or node.operation in ("view", "reduce"):
                 continue
-            access_maps = [*self.places[id(node)].values()]
-            several = len(access_maps) > 1 and len({loops_of(access_map) for access_map in access_maps}) < len(
-                access_maps
-            )
-            if (several and not self._are_parts(access_maps)) or any(
-                self._repeated(loops_of(access_map), dimensions) for access_map in access_maps
-            ):
-                yield node
+            access_maps = [*self.access_maps[node].values()]
+            loops = [*map(loops_of, access_maps)]
+            is_repeated = len({*loops}) < len(loops) and not self._are_parts(access_maps)
+            if is_repeated or any(map(self._is_repeated, loops)):
+                result.add(node)
+        return result
 
     def _are_parts(self, access_maps: list[IndexMap]) -> bool:
         """Return whether a few access maps are pairwise disjoint: each part of the node is computed once."""
@@ -215,56 +201,46 @@ class FusionRegion:
         least = [symbolic_dims.least_of(distance - span) for distance in (first - start, start - first)]
         return any(left is not None and left >= 0 for left in least)
 
-    def operand_limit_blockers(self, most: int) -> dict[int, Node]:
+    def nodes_over_operand_limit(self, most: int) -> set[Node]:
         """Nodes to materialize so that the rest reads at most so many arrays: those that read the most, first."""
         if len(self.arrays) <= most:
-            return self._reduced_beside()
-        result: dict[int, Node] = {}
-        read: dict[int, frozenset[int]] = {key: frozenset([key]) for key in self.arrays}
+            return self._reductions_over_limit()
+        result: set[Node] = set()
+        read: dict[Node, frozenset[Node]] = {leaf: frozenset([leaf]) for leaf in self.arrays}
         for node in self.nodes:
-            by_reads = sorted(
-                {id(operand): operand for operand in node.inputs}.values(), key=lambda one: -len(read.get(id(one), ()))
-            )
-            for one in by_reads:
-                all_read: frozenset[int] = frozenset().union(*(read.get(id(other), ()) for other in node.inputs))
-                if len(all_read) > most and len(read[id(one)]) > 1:
+            for one in sorted(dict.fromkeys(node.inputs), key=lambda operand: -len(read.get(operand, ()))):
+                all_read: frozenset[Node] = frozenset().union(*(read.get(other, ()) for other in node.inputs))
+                if len(all_read) > most and len(read[one]) > 1:
                     base = one
-                    while base.operation in ("view", "cast") and id(base.inputs[0]) in self.inside:
+                    while base.operation in ("view", "cast") and base.inputs[0] in self.inside:
                         base = base.inputs[0]
-                    result[id(base)] = base
-                    read[id(base)] = read[id(one)] = frozenset([id(base)])
-            read[id(node)] = frozenset().union(*(read.get(id(operand), ()) for operand in node.inputs))
+                    result.add(base)
+                    read[base] = read[one] = frozenset([base])
+            read[node] = frozenset().union(*(read.get(operand, ()) for operand in node.inputs))
         return result
 
-    def _reduced_beside(self) -> dict[int, Node]:
-        """Reductions to be kept so that the rest reduces no more than `MOST_REDUCED_SHAPES` shapes."""
+    def _reductions_over_limit(self) -> set[Node]:
+        """Reductions to materialize so that the rest reduces no more than `MOST_REDUCED_SHAPES` shapes."""
         shapes: set[Any] = set()
-        found: dict[int, Node] = {}
+        result: set[Node] = set()
         for node in self.reductions:
             shape = symbolic_dims.key_of_shape(node.inputs[0].shape)
             if shape not in shapes and len(shapes) == MOST_REDUCED_SHAPES:
-                found[id(node)] = node
+                result.add(node)
             else:
                 shapes.add(shape)
-        return found
+        return result
 
     @unlocked_cached_property
-    def arrays(self) -> frozenset[int]:
-        """The ids of arrays that every iteration reads."""
-        return frozenset(key for key, leaf in self.leaves.items() if leaf.ndim)
+    def arrays(self) -> frozenset[Node]:
+        """The arrays that every iteration reads."""
+        return frozenset(leaf for leaf in self.leaves if leaf.ndim)
 
-    def _repeated(self, loops: frozenset[int], dimensions: frozenset[int]) -> bool:
-        """Return whether an access map depends on an inner loop but not on one around it.
-
-        Iterations recompute the node.
-        """
+    def _is_repeated(self, loops: frozenset[int]) -> bool:
+        """Return whether an access map depends on an inner loop but not on one around it: iterations recompute it."""
+        rows = self.rows or frozenset()
         if any(loop >= INNER for loop in loops) or not loops:
-            return bool(loops) and bool((self.rows or frozenset()) - loops)
-        order = [*sorted(self.rows or ()), *sorted(dimensions - (self.rows or frozenset()))]
+            return bool(loops) and bool(rows - loops)
+        order = [*sorted(rows), *sorted(frozenset(range(self.root.ndim)) - rows)]
         innermost = max(order.index(loop) for loop in loops)
         return any(order[i] not in loops for i in range(innermost))
-
-
-def topological(roots: list[Node]) -> dict[int, int]:
-    """The position of each node in a topological order."""
-    return {id(node): i for i, node in enumerate(sorted_nodes(roots))}

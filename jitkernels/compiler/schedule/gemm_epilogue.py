@@ -1,9 +1,8 @@
-"""What follows a matrix product: a loop nest that takes its rows while they are in the cache.
+"""GEMM epilogues: a loop nest that runs on rows of a matrix product while they are in the cache.
 
 Bias, activation and residual are such nests, and so is whatever else needs no more of the product than the row that it
-computes, such as a softmax. The kernel hands each band of its rows on (see
-`jitkernels.microkernels.epilogue.tile_consumer`). A product that
-nothing else reads lies in the memory of what is made of it.
+computes, such as a softmax. The kernel calls it for each finished band of rows (see
+`jitkernels.microkernels.epilogue.tile_consumer`). A product that nothing else reads shares the memory of the output.
 """
 
 from collections.abc import Container, Sequence
@@ -14,50 +13,54 @@ from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.schedule.fusion import Single
+from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import Nest
-from jitkernels.compiler.schedule.matmul_step import Product, operands
+from jitkernels.compiler.schedule.matmul_step import MatMulStep, operands
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
-Step = Nest | Single | Product | Flow | KernelCall | NumpyCall
+Step = Nest | UnfusedStep | MatMulStep | Flow | KernelCall | NumpyCall
 LARGE = 1 << 18
-"""Bytes from which on a product lies in the memory of what is made of it. In the cache it is better apart: vectors at
-the end of one row and at the begin of the next overlap, and loads would wait for stores. A guess from the traced
-call."""
+"""Bytes from which on a product shares the memory of its output. In the cache separate memory is faster: vectors at the
+end of one row and at the begin of the next overlap, and loads would wait for stores. A heuristic, by traced sizes."""
 
 
-def brought_together(steps: Sequence[Step], shared: Container[int]) -> list[Step]:
-    """Steps in which products stand before the first nest that reads them, behind others that change nothing."""
-    found = list(steps)
+def move_products_to_readers(steps: Sequence[Step], shared: Container[Node]) -> list[Step]:
+    """Move products to just before the first nest that reads them, behind other steps that change nothing."""
+    results = list(steps)
     for step in steps:
-        if not isinstance(step, Product):
+        if not isinstance(step, MatMulStep):
             continue
-        at = found.index(step)
+        at = results.index(step)
         end = at + 1
-        while end < len(found) and _lets_by(found[end], step, shared):
+        while end < len(results) and _may_precede(results[end], step, shared):
             end += 1
-        if end < len(found) and isinstance(found[end], Nest) and id(step.node) in read_by(found[end]):
-            found.insert(end - 1, found.pop(at))
-    return found
+        if end < len(results) and isinstance(results[end], Nest) and step.node in read_by(results[end]):
+            results.insert(end - 1, results.pop(at))
+    return results
 
 
-def _lets_by(step: Step, product: Product, shared: Container[int]) -> bool:
-    """Whether a product may as well come behind a step: a nest whose results are new."""
-    if not isinstance(step, Nest) or id(product.node) in read_by(step):
+def _may_precede(step: Step, product: MatMulStep, shared: Container[Node]) -> bool:
+    """Return whether a step may run before a product: a nest that does not read it, and whose results are new."""
+    if not isinstance(step, Nest) or product.node in read_by(step):
         return False
     return all(
-        store.region is None and store.target.operation != "input" and id(store.target) not in shared
+        store.target_map is None and store.target.operation != "input" and store.target not in shared
         for store in step.stores
     )
 
 
-def read_by(step: Step) -> set[int]:
-    """The arrays in memory that a step reads, by their ids."""
+def kind_of(step: Step) -> str:
+    """The word for a step in printed code."""
+    return "product" if isinstance(step, MatMulStep) else type(step).__name__.lower()
+
+
+def read_by(step: Step) -> set[Node]:
+    """The arrays in memory that a step reads."""
     if isinstance(step, Nest):
-        return {key for cone in step.cones for key in (*cone.leaves, *cone.gathered_ids)}
+        return {node for region in step.regions for node in (*region.leaves, *region.gathered)}
     read = operands(step.node)[0] if step.node.operation == "matmul" else step.node.inputs
-    return set(map(id, (*read, *step.node.inputs)))
+    return {*read, *step.node.inputs}
 
 
 def written_by(step: Step) -> list[Node]:
@@ -67,27 +70,26 @@ def written_by(step: Step) -> list[Node]:
     return [step.node, *step.items] if isinstance(step, Flow | KernelCall | NumpyCall) else [step.node]
 
 
-def taken_over(steps: Sequence[Step], graph: Graph, shared: Container[int]) -> dict[int, Node]:
-    """By the ids of roots: products that are stored in their memory, where each element is read in its place alone."""
-    kept = {id(node) for node in (*graph.inputs, *graph.roots, *graph.checks)}
-    found: dict[int, Node] = {}
+def products_in_output_memory(steps: Sequence[Step], graph: Graph, shared: Container[Node]) -> dict[Node, Node]:
+    """By root: the product that is stored in its memory, as the nest reads each element where it stores one."""
+    kept = {*graph.inputs, *graph.roots, *graph.checks}
+    result: dict[Node, Node] = {}
     for product, nest in pairwise(steps):
-        if not isinstance(product, Product) or not isinstance(nest, Nest) or id(product.node) in kept:
+        if not isinstance(product, MatMulStep) or not isinstance(nest, Nest) or product.node in kept:
             continue
-        if _bytes(product.node) < LARGE:
+        node = product.node
+        if _bytes(node) < LARGE or [step for step in steps if node in read_by(step)] != [nest]:
             continue
-        if [step for step in steps if id(product.node) in read_by(step)] != [nest]:
-            continue
-        where = {access_map.key_of(access_map.identity(product.node.ndim))}
-        if any(cone.reductions or {*cone.places.get(id(product.node), where)} != where for cone in nest.cones):
+        identity = {access_map.key_of(access_map.identity(node.ndim))}
+        if any(region.reductions or {*region.access_maps.get(node, identity)} != identity for region in nest.regions):
             continue
         for store in nest.stores:
-            root = store.cone.root
-            is_alike = root.dtype == product.node.dtype and _has_shape(root, product.node)
-            if is_alike and root is store.target and store.region is None and id(root) not in shared:
-                found[id(root)] = product.node
+            root = store.region.root
+            is_congruent = root.dtype == node.dtype and _has_shape(root, node)
+            if is_congruent and root is store.target and store.target_map is None and root not in shared:
+                result[root] = node
                 break
-    return found
+    return result
 
 
 def _bytes(node: Node) -> int:

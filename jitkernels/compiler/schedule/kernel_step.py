@@ -103,7 +103,7 @@ class KernelCall:
         return int(self.kernel.attr.operations()) + 1
 
 
-def lowered(graph: Graph) -> Graph:
+def densify_kernel_operands(graph: Graph) -> Graph:
     """Insert copies of strided arguments of kernels, which take dense arrays only."""
     return transformed(graph, _without_gaps)
 

@@ -8,6 +8,7 @@ of them is stored. Loops with a direction are sequential: they run whole.
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -21,20 +22,20 @@ Directions = dict[int, int]
 """By dimension of an output: 1 where its loop must run forwards, -1 where backwards."""
 
 
-def directions_of(cone: FusionRegion, region: IndexMap, read: list[int]) -> Directions | None:
-    """Return loop directions for an output stored in a region of an array that the leaves `read` alias.
+def directions_of(region: FusionRegion, target_map: IndexMap, read: list[Node]) -> Directions | None:
+    """Return loop directions for an output stored at the access map `target_map` of an array that `read` leaves alias.
 
     None if there are none, or if they would cost more than a copy.
     """
-    if cone.reductions or any(node.operation in ("scan", "placed") for node in cone.nodes):
+    if region.reductions or any(node.operation in ("scan", "placed") for node in region.nodes):
         return None
-    size = product_now(cone.root.shape)
+    size = product_now(region.root.shape)
     if size >= LARGE and get_num_threads() > FEW_THREADS:
         return None
     result: Directions = {}
-    for key in read:
-        for access_map in cone.places[key].values():
-            distances = _dependence_distances(access_map, region, cone.root.ndim)
+    for leaf in read:
+        for access_map in region.access_maps[leaf].values():
+            distances = _dependence_distances(access_map, target_map, region.root.ndim)
             if distances is None:
                 return None
             for loop, distance in distances.items():
@@ -43,14 +44,14 @@ def directions_of(cone: FusionRegion, region: IndexMap, read: list[int]) -> Dire
     return {loop: 1 if distance > 0 else -1 for loop, distance in result.items()}
 
 
-def _dependence_distances(access_map: IndexMap, region: IndexMap, ndim: int) -> dict[int, int] | None:
-    """The dependence distance of each loop, from a load at an access map to a store in a region; None if not constant.
+def _dependence_distances(access_map: IndexMap, target_map: IndexMap, ndim: int) -> dict[int, int] | None:
+    """The dependence distance of each loop, from a load at an access map to a store; None if not constant.
 
     Both must depend on every loop by the same coefficients, each dimension on one loop.
     """
     result: dict[int, int] = {}
     loops: set[int] = set()
-    for (read, moves), (written, steps) in zip(access_map, region, strict=True):
+    for (read, moves), (written, steps) in zip(access_map, target_map, strict=True):
         offset = read - written
         if not steps and not moves:
             if isinstance(offset, symbolic_dims.Extent):

@@ -1,4 +1,4 @@
-"""A loop nest as it is planned: its loops, what is computed in them and where that goes, and how much work that is."""
+"""Loop nests before code generation: loops, the fusion regions computed in them, their stores, and the work."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,113 +15,120 @@ from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions
 
 LITTLE = 8
-"""How many times less than the rest is little work."""
+"""Work is little if it is less than the rest by this factor."""
 BYTES = 2
-"""Of a large array, how many bytes are read or written in the time of an addition."""
+"""Bytes of a large array that are loaded or stored in the time of an addition."""
 
 
 @dataclass
 class Store:
-    """A root that is computed in a nest, and where it goes: its own array, or a region of the `target`'s.
+    """The store of a region's root: to its own array, or to a part of the `target`.
 
-    `order`: the dimension of the root that each loop of the nest is. `region`: an index map of the target.
-    `directions`: of dimensions of the root that have to go in one, as it is stored over what it is computed from.
+    `order`: the dimension of the root that each loop of the nest is. `target_map`: the access map of the store in the
+    target, None for all of it. `directions`: of the loops of an in-place update, by dimension of the root.
     """
 
-    cone: FusionRegion
+    region: FusionRegion
     order: tuple[int, ...]
     target: Node
-    region: IndexMap | None = None
+    target_map: IndexMap | None = None
     directions: Directions = field(default_factory=dict)
 
 
 @dataclass
 class Nest:
-    """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a cone of its own.
+    """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a fusion region of its own.
 
-    A root has the extents of both, or of the rows alone. `variant`: how its code is made, in words, once that is so,
-    and `product`: whose rows it takes as soon as each is done.
+    A root has the extents of both, or of the rows alone. `variant`: the schedule as text, once code is generated, and
+    `product`: the GEMM of which the nest is the epilogue.
     """
 
     rows: tuple[Number, ...]
     columns: tuple[Number, ...]
     stores: list[Store] = field(default_factory=list)
     variant: str = ""
-    product: matmul_step.Product | None = None
+    product: matmul_step.MatMulStep | None = None
 
     @property
-    def cones(self) -> list[FusionRegion]:
-        return [store.cone for store in self.stores]
+    def regions(self) -> list[FusionRegion]:
+        return [store.region for store in self.stores]
+
+    @property
+    def leaves(self) -> list[Node]:
+        """The materialized nodes that are read, each once."""
+        return [*dict.fromkeys(leaf for region in self.regions for leaf in region.leaves)]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that are computed, each once."""
+        return [*dict.fromkeys(node for region in self.regions for node in region.nodes)]
+
+    @property
+    def reductions(self) -> list[Node]:
+        return [node for region in self.regions for node in region.reductions]
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, whatever the sizes are."""
         return all(
-            builder.is_unwritten(cone.root) or any(symbolic_dims.same(extent, 0) for extent in cone.root.shape)
-            for cone in self.cones
+            builder.is_unwritten(region.root) or any(symbolic_dims.same(extent, 0) for extent in region.root.shape)
+            for region in self.regions
         )
 
     @property
     def cost(self) -> float:
-        """What an element takes, in additions."""
-        return sum(min(op_cost.own_cost(node), 15.0) for node in self.nodes)
+        """The cost of an element, in additions."""
+        return _cost(self.nodes)
 
     @property
     def cost_of_columns(self) -> float:
         """The same without what is done once for a row."""
         rows = product_now(self.rows)
-        inside = [node for node in self.nodes if product_now(node.shape) != rows]
-        return sum(min(op_cost.own_cost(node), 15.0) for node in inside)
-
-    @property
-    def nodes(self) -> list[Node]:
-        """What is computed, each once."""
-        return [*{id(node): node for cone in self.cones for node in cone.nodes}.values()]
+        return _cost([node for node in self.nodes if product_now(node.shape) != rows])
 
     @property
     def work(self) -> Number:
-        """Additions of four bytes, about: of every node as many as the loops have steps that it depends on.
+        """Additions of four bytes, about: of every node as many as the loops that it depends on have iterations.
 
-        Where reading and writing takes longer than computing, so much. What is little beside the rest is left out: work
+        Where loads and stores take longer than computing, their time. What is little beside the rest is left out: work
         is one product of extents mostly then, so that many functions have code in common (see `extents.content`).
         """
-        most: dict[int, tuple[int, Number, Node]] = {}
-        for cone in self.cones:
+        most: dict[Node, tuple[int, Number]] = {}
+        for region in self.regions:
             known: dict[frozenset[int], tuple[int, Number]] = {}
-            for node in (*cone.nodes, *cone.leaves.values()):
-                for place in cone.places[id(node)].values():
-                    loops = access_map.loops_of(place)
+            for node in (*region.nodes, *region.leaves):
+                for index_map in region.access_maps[node].values():
+                    loops = access_map.loops_of(index_map)
                     if loops not in known:
-                        steps = self._steps(cone, loops)
-                        known[loops] = symbolic_dims.value_of(steps), steps
-                    if id(node) not in most or known[loops][0] > most[id(node)][0]:
-                        most[id(node)] = *known[loops], node
-        read = {key for cone in self.cones for key in cone.leaves}
-        written = {id(cone.root) for cone in self.cones}
-        found: dict[Any, tuple[Number, list[Node], int]] = {}
-        for _, steps, node in most.values():
-            key = symbolic_dims.key_of(steps)
-            _, nodes, moved = found.get(key, (steps, [], 0))
-            if id(node) not in read:
+                        trip_count = _trip_count(region, loops)
+                        known[loops] = symbolic_dims.value_of(trip_count), trip_count
+                    if node not in most or known[loops][0] > most[node][0]:
+                        most[node] = known[loops]
+        leaves, roots = {*self.leaves}, {region.root for region in self.regions}
+        by_count: dict[Any, tuple[Number, list[Node], int]] = {}
+        for node, (_, trip_count) in most.items():
+            key = symbolic_dims.key_of(trip_count)
+            _, nodes, nbytes = by_count.get(key, (trip_count, [], 0))
+            if node not in leaves:
                 nodes.append(node)
-            if id(node) in read or id(node) in written:
-                moved += np.dtype(node.dtype).itemsize
-            found[key] = steps, nodes, moved
-        parts = [steps * max(self._additions(nodes), moved // BYTES) for steps, nodes, moved in found.values()]
+            if node in leaves or node in roots:
+                nbytes += np.dtype(node.dtype).itemsize
+            by_count[key] = trip_count, nodes, nbytes
+        parts = [count * max(self._additions(nodes), nbytes // BYTES) for count, nodes, nbytes in by_count.values()]
         most_now = max(map(symbolic_dims.value_of, parts), default=0)
         return sum((part for part in parts if LITTLE * symbolic_dims.value_of(part) >= most_now), 0)
 
     @property
     def reads(self) -> list[tuple[Node, Number]]:
-        """The arrays that are read, and how many elements of each the loops come by."""
-        found: dict[int, tuple[Node, Number]] = {}
-        for cone in self.cones:
-            for key, leaf in cone.leaves.items():
-                places = cone.places[key].values()
-                steps = sum((self._steps(cone, access_map.loops_of(place)) for place in places), 0)
-                if key not in found or symbolic_dims.value_of(steps) > symbolic_dims.value_of(found[key][1]):
-                    found[key] = leaf, steps
-        return [*found.values()]
+        """The arrays that are read, and how many elements of each the loops load."""
+        result: dict[Node, Number] = {}
+        for region in self.regions:
+            for leaf in region.leaves:
+                maps = region.access_maps[leaf].values()
+                count = sum((_trip_count(region, access_map.loops_of(index_map)) for index_map in maps), 0)
+                if leaf not in result or symbolic_dims.value_of(count) > symbolic_dims.value_of(result[leaf]):
+                    result[leaf] = count
+        return [*result.items()]
 
     @property
     def work_of_step(self) -> int:
@@ -129,14 +136,13 @@ class Nest:
         return self._additions(self.nodes)
 
     def _additions(self, nodes: list[Node]) -> int:
-        """Those of nodes for one step: vectors have half as many elements of eight bytes."""
-        cost = sum(min(op_cost.own_cost(node), 15.0) for node in nodes)
-        return max(round(cost * self.widest / 4), 1)
+        """Those of nodes for one iteration: vectors have half as many elements of eight bytes."""
+        return max(round(_cost(nodes) * self.widest / 4), 1)
 
     @property
     def widest(self) -> int:
         """Bytes of the widest element that is read or written."""
-        return max(np.dtype(node.dtype).itemsize for cone in self.cones for node in (cone.root, *cone.leaves.values()))
+        return max(np.dtype(node.dtype).itemsize for region in self.regions for node in (region.root, *region.leaves))
 
     @property
     def row_now(self) -> int:
@@ -144,22 +150,26 @@ class Nest:
         return max(map(symbolic_dims.value_of, [symbolic_dims.product(self.columns), *_reduced(self.nodes)]))
 
     @property
-    def read_arrays(self) -> set[int]:
-        """The arrays that are read, by their ids."""
-        return {key for cone in self.cones for key, leaf in cone.leaves.items() if leaf.shape}
+    def read_arrays(self) -> list[Node]:
+        """The arrays that are read, without scalars."""
+        return [leaf for leaf in self.leaves if leaf.shape]
 
-    @staticmethod
-    def _steps(cone: FusionRegion, loops: frozenset[int]) -> Number:
-        """The steps of some loops of a cone; those of its reductions one after another.
 
-        What numbers pick of an array is as much as there is of the root.
-        """
-        if access_map.ANYWHERE in loops:
-            return symbolic_dims.product(cone.root.shape)
-        outer = symbolic_dims.product(cone.root.shape[loop] for loop in loops if loop < access_map.INNER)
-        if all(loop < access_map.INNER for loop in loops):
-            return outer
-        return outer * sum(_reduced(cone.reductions), 0)
+def _cost(nodes: list[Node]) -> float:
+    return sum(min(op_cost.own_cost(node), 15.0) for node in nodes)
+
+
+def _trip_count(region: FusionRegion, loops: frozenset[int]) -> Number:
+    """The iterations of some loops of a region; those of its reductions one after another.
+
+    Of an array that indices pick from, as many elements are loaded as the root has.
+    """
+    if access_map.ANYWHERE in loops:
+        return symbolic_dims.product(region.root.shape)
+    outer = symbolic_dims.product(region.root.shape[loop] for loop in loops if loop < access_map.INNER)
+    if all(loop < access_map.INNER for loop in loops):
+        return outer
+    return outer * sum(_reduced(region.reductions), 0)
 
 
 def _reduced(nodes: list[Node]) -> list[Number]:

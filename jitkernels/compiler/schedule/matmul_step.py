@@ -32,7 +32,7 @@ FEW = 64
 """Multiplications for which a loop nest takes half the time of a kernel call; four times as many take as long."""
 
 
-def lowered(graph: Graph) -> Graph:
+def lower_matmuls(graph: Graph) -> Graph:
     """Decompose matrix products that no kernel computes into sums of products."""
     return transformed(graph, _as_sum)
 
@@ -104,13 +104,13 @@ def _is_fortran_ordered(node: Node) -> bool:
 
 
 @record
-class Product:
-    """A product of matrices in memory; `turned`: which of the two operands are transposed."""
+class MatMulStep:
+    """A product of matrices in memory; `transposed`: which of the two operands are transposed."""
 
     node: Node
     left: Node
     right: Node
-    turned: tuple[bool, bool]
+    transposed: tuple[bool, bool]
 
     @property
     def attr(self) -> "MatMulAttr":
@@ -118,7 +118,7 @@ class Product:
         from jitkernels.attrs.matmul import MatMulAttr
 
         m, n, k = (symbolic_dims.value_of(size) for size in self.sizes)
-        return MatMulAttr(m=m, n=n, k=k, trans_a=self.turned[0], trans_b=self.turned[1], dtype=self.node.dtype)
+        return MatMulAttr(m=m, n=n, k=k, trans_a=self.transposed[0], trans_b=self.transposed[1], dtype=self.node.dtype)
 
     @unlocked_cached_property
     def choice(self) -> "Choice | None":
@@ -159,7 +159,7 @@ class Product:
         Of a matrix times its own transpose half is computed and the rest copied, so that rows are finished only at
         the end.
         """
-        is_symmetric = self.left is self.right and self.turned[0] != self.turned[1]
+        is_symmetric = self.left is self.right and self.transposed[0] != self.transposed[1]
         if is_symmetric or self.choice is None or self.choice.implementation.name != "gen":
             return None
         from jitkernels.microkernels.gemm.runtime_select import runtime_select_entry
@@ -196,13 +196,14 @@ class Product:
         return symbolic_dims.product(self.node.shape[:-2]) if self.node.ndim > 2 else None
 
 
-def factors(nodes: Iterable[Node]) -> set[int]:
-    """Ids of the operands of products and kernels, which must be dense in memory."""
-    results: set[int] = set()
-    for node in nodes:
-        if node.operation in ("matmul", "kernel"):
-            results |= {id(operand) for operand in (operands(node)[0] if node.operation == "matmul" else node.inputs)}
-    return results
+def factors(nodes: Iterable[Node]) -> set[Node]:
+    """The operands of products and kernels, which must be dense in memory."""
+    return {
+        operand
+        for node in nodes
+        if node.operation in ("matmul", "kernel")
+        for operand in (operands(node)[0] if node.operation == "matmul" else node.inputs)
+    }
 
 
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:

@@ -11,18 +11,18 @@ from jitkernels.runtime import python_callback, vectorcall
 
 @dataclass
 class NumpyCall:
-    """The step of a node ``call``, and those of its results that are read. `hears`: warnings depend on its flags."""
+    """The step of a node ``call``, and those of its results that are read. `reports_warnings`: by its flags."""
 
     node: Node
     items: list[Node] = field(default_factory=list)
-    hears: bool = False
+    reports_warnings: bool = False
     work: int = 0
 
     @property
     def externals(self) -> tuple[External, ...]:
         """The external symbols that the code links to."""
         name = numpy_call_spec.name_of(self.node.options["function"])
-        assert name is not None, "asked before"
+        assert name is not None, "`call_of` tests it"
         nodes = (*self.node.inputs, *self.items)
         return (
             python_callback.entry(),

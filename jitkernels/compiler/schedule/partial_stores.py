@@ -11,7 +11,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same, same_shape
 def has_partial_stores(node: Node, graph: Graph) -> bool:
     """Return whether a result is assembled from partial stores."""
     if node.operation == "reshape":
-        return joined(node) is not None and not is_reshaped_input(node, graph)
+        return merged_region(node) is not None and not is_reshaped_input(node, graph)
     return node.operation == "concatenate" or access_map.changes(node)
 
 
@@ -24,7 +24,7 @@ def is_reshaped_input(node: Node, graph: Graph) -> bool:
     return base.operation == "input" and (strides is None or same_shape(strides, contiguous(base.shape)))
 
 
-def joined(node: Node) -> IndexMap | None:
+def merged_region(node: Node) -> IndexMap | None:
     """The region of a reshape that merges dimensions; None for another reshape."""
     return map_of_split(node.shape, node.inputs[0].shape)
 
@@ -38,7 +38,7 @@ def partial_stores_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
     results: list[tuple[Node, IndexMap | None]] = []
     if node.operation == "reshape":
         (source,) = node.inputs
-        return [(copied(source, source.shape), joined(node))]
+        return [(copied(source, source.shape), merged_region(node))]
     if node.operation == "update":
         base, value = node.inputs
         results.append((copied(base, node.shape), None))

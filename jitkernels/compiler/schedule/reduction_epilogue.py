@@ -4,7 +4,7 @@ Where a reduction cannot be fused into its readers, it is materialized. Each rea
 epilogue for every element, and in a matrix product again for every column. Computed at the store, it runs once.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import op_cost, symbolic_dims
@@ -19,19 +19,17 @@ class ReductionEpilogues:
     """Finds reduction epilogues by the readers of a graph's nodes."""
 
     def __init__(self, graph: Graph) -> None:
-        self._readers: Mapping[int, Sequence[Node]] = readers(graph)
-        self._roots = {id(node) for node in graph.roots}
-        self._plain: dict[int, bool] = {}
+        self._readers, self._roots = readers(graph), set(graph.roots)
 
-    def last(self, node: Node, kept: Container[int]) -> Node:
+    def last(self, node: Node, kept: Container[Node]) -> Node:
         """The last node of a reduction's epilogue, in as much memory; the node itself if there is none."""
         result = current = node
-        while node.operation == "reduce" and node.ndim and id(current) not in self._roots:
-            unique_readers = {id(reader_): reader_ for reader_ in self._readers[id(current)]}
-            if len(unique_readers) != 1:
+        while node.operation == "reduce" and node.ndim and current not in self._roots:
+            users = set(self._readers[current])
+            if len(users) != 1:
                 break
-            (reader,) = unique_readers.values()
-            if id(reader) in kept:
+            reader = users.pop()
+            if reader in kept:
                 break
             if self._is_epilogue(reader, current):
                 result = reader

@@ -1,6 +1,6 @@
 """Stages of a loop or branch region: scalars in order, and between them groups of loop nests.
 
-A `Group` is computed by nests at once: a graph of its own, whose inputs are available arrays and scalars.
+A `NestGroup` is computed by nests at once: a graph of its own, whose inputs are available arrays and scalars.
 Loop-carried arrays are updated in their memory; all other arrays that are read later have memory of their own.
 """
 
@@ -25,26 +25,26 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.errors import GraphError
 
 Strides = tuple[Number, ...]
+NEEDED_BEFORE = "an array is needed as it was when it is written over in a loop or branch"
 
 
 @dataclass
-class Group:
-    """Arrays that nests compute at once. `taken`: the region's nodes that are its inputs; `given`.
+class NestGroup:
+    """Arrays that nests compute at once: a graph of its own.
 
-    Those that are its outputs. `program`, `steps` and `arrays`: its compiled form; `words`: the outer frame's words
-    of its memory, by node id; `sizes`: the bytes of it by word; `sharing`: the words whose memory is shared with
-    others at other times.
+    `captured`: the region's nodes that are its inputs, `results`: those that are its outputs and writes. `program`,
+    `steps` and `arrays`: its compiled form. `words`: the outer frame's words of its arrays, `sizes`: the bytes of each
+    by word, `sharing`: the words whose memory other arrays have at other times.
     """
 
     graph: Graph
-    taken: list[Node]
-    given: list[Node]
-    name: str = ""
+    captured: list[Node]
+    results: list[Node]
     program: Any = None
     steps: Any = None
     arrays: Any = None
     calls: Any = ()
-    words: dict[int, int] = field(default_factory=dict)
+    words: dict[Node, int] = field(default_factory=dict)
     sizes: dict[int, Number] = field(default_factory=dict)
     sharing: AbstractSet[int] = frozenset()
 
@@ -53,17 +53,20 @@ class Group:
 class Body:
     """A region: stages of scalar nodes and a group or None."""
 
-    stages: list[tuple[list[Node], Group | None]]
-    overwritten: dict[int, Node] = field(default_factory=dict)
+    stages: list[tuple[list[Node], NestGroup | None]]
+
+    @property
+    def groups(self) -> list[NestGroup]:
+        return [group for _, group in self.stages if group is not None]
 
     @property
     def words(self) -> list[int]:
         """The outer frame's words of all memory of its groups."""
-        return [word for _, group in self.stages if group for word in group.words.values()]
+        return [word for group in self.groups for word in group.words.values()]
 
 
 def bodies_of(flow: Node, strides: Sequence[Strides | None]) -> dict[int, Body]:
-    """The regions of a loop or branch and those inside, by id; `given`: strides of the operands."""
+    """The regions of a loop or branch and those inside, by id; `strides`: those of the operands."""
     result: dict[int, Body] = {}
     if flow.operation == "loop":
         first = 3 if flow.options["counts"] else 0
@@ -71,10 +74,9 @@ def bodies_of(flow: Node, strides: Sequence[Strides | None]) -> dict[int, Body]:
         _add(result, flow.options["condition"], parameter_strides, {})
         _add(result, flow.options["body"], parameter_strides, targets_of(flow))
         return result
+    targets = {i: position for i, position in enumerate(flow.options["bases"]) if position >= 0}
     for name in ("yes", "no"):
-        region = flow.options[name]
-        targets = {i: position for i, position in enumerate(flow.options["bases"]) if position >= 0}
-        _add(result, region, strides[1:], targets)
+        _add(result, flow.options[name], strides[1:], targets)
     return result
 
 
@@ -82,38 +84,30 @@ def _add(
     bodies: dict[int, Body], graph: Graph, argument_strides: Sequence[Strides | None], targets: Mapping[int, int]
 ) -> None:
     """Plan a region and those inside. `targets`: by the number of an output, the input whose memory it has."""
-    strides: dict[int, Strides | None] = {
-        id(node): argument for node, argument in zip(graph.inputs, argument_strides, strict=True)
-    }
+    strides = dict(zip(graph.inputs, argument_strides, strict=True))
     home = {
-        id(graph.outputs[i]): graph.inputs[position]
+        graph.outputs[i]: graph.inputs[position]
         for i, position in targets.items()
         if graph.outputs[i].ndim and graph.outputs[i] is not graph.inputs[position]
     }
     nodes = ordered(graph, home)
-    stages = _stages(nodes, readers(nodes), home)
-    _delay(nodes, readers(nodes), home, stages)
+    read = readers(nodes)
+    stages = _stages(nodes, read, home)
+    _delay(nodes, read, home, stages)
     body = Body([])
-    outputs = {id(node) for node in graph.roots}
     for stage in range(max(stages.values(), default=0) + 1):
-        stage_nodes = [node for node in nodes if stages[id(node)] == stage]
-        direct = [node for node in stage_nodes if is_direct(node)]
+        direct = [node for node in nodes if stages[node] == stage and is_direct(node)]
         for node in direct:
-            strides[id(node)] = _strides_of(node, strides)
+            strides[node] = _strides_of(node, strides)
             if is_control_flow(node):
                 _refuse_twice(node)
-                bodies |= bodies_of(node, [strides.get(id(operand)) for operand in node.inputs])
-        arrays = [node for node in stage_nodes if not is_direct(node)]
-        read = {
-            id(operand) for node in nodes if not any(node is a for a in arrays) for operand in node.inputs
-        } | outputs
-        group = _group(arrays, [node for node in arrays if id(node) in read], home, strides) if arrays else None
+                bodies |= bodies_of(node, [strides.get(operand) for operand in node.inputs])
+        arrays = {node: None for node in nodes if stages[node] == stage and not is_direct(node)}
+        live = {operand for node in nodes if node not in arrays for operand in node.inputs}.union(graph.roots)
+        group = _group([*arrays], [node for node in arrays if node in live], home, strides) if arrays else None
         body.stages.append((direct, group))
-        for node in group.given if group else ():
-            base = home.get(id(node))
-            strides[id(node)] = strides[id(base)] if base is not None else builder.contiguous(node.shape)
-            if base is not None:
-                body.overwritten[id(node)] = base
+        for node in group.results if group else ():
+            strides[node] = strides[home[node]] if node in home else builder.contiguous(node.shape)
     _refuse_late_reads(nodes, stages, home)
     for i, position in targets.items():
         output, base = graph.outputs[i], graph.inputs[position]
@@ -122,149 +116,127 @@ def _add(
     bodies[id(graph)] = body
 
 
-def _strides_of(node: Node, strides: Mapping[int, Strides | None]) -> Strides | None:
-    if id(node) in strides:
-        return strides[id(node)]
+def _strides_of(node: Node, strides: Mapping[Node, Strides | None]) -> Strides | None:
+    if node in strides:
+        return strides[node]
     if node.operation == "scatter" and is_direct(node):
-        return strides[id(node.inputs[0])]
+        return strides[node.inputs[0]]
     if node.operation == "item" and node.ndim:
-        place = home_operand_index(node)
-        return None if place is None else strides[id(node.inputs[0].inputs[place])]
+        operand_index = home_operand_index(node)
+        return None if operand_index is None else strides[node.inputs[0].inputs[operand_index]]
     return None
 
 
-def _stages(nodes: Sequence[Node], read: Mapping[int, list[Node]], home: Mapping[int, Node]) -> dict[int, int]:
+def _stages(nodes: Sequence[Node], read: Mapping[Node, list[Node]], home: Mapping[Node, Node]) -> dict[Node, int]:
     """The stage of each node: nests behind the scalars they read, and behind the readers of what they overwrite."""
-    earliest: dict[int, int] = {}
+    earliest: dict[Node, int] = {}
     while True:
-        result: dict[int, int] = {}
+        result: dict[Node, int] = {}
         for node in nodes:
-            direct, stage = is_direct(node), earliest.get(id(node), 0)
+            direct, stage = is_direct(node), earliest.get(node, 0)
             predecessors = list(node.inputs)
             if direct:
-                predecessors += [
-                    predecessor
-                    for array in overwritten(node)
-                    for predecessor in read[id(array)]
-                    if predecessor is not node
-                ]
+                predecessors += [one for array in overwritten(node) for one in read[array] if one is not node]
             for predecessor in predecessors:
-                if id(predecessor) in result:
-                    stage = max(stage, result[id(predecessor)] + (direct and not is_direct(predecessor)))
-            result[id(node)] = stage
-        late = {
-            id(node): last
-            for node in nodes
-            if id(node) in home and not is_direct(node)
-            for last in [
-                max(
-                    (
-                        result[id(predecessor)]
-                        for predecessor in read.get(id(home[id(node)]), ())
-                        if predecessor is not node
-                    ),
-                    default=0,
-                )
-            ]
-            if result[id(node)] < last
-        }
+                if predecessor in result:
+                    stage = max(stage, result[predecessor] + (direct and not is_direct(predecessor)))
+            result[node] = stage
+        late: dict[Node, int] = {}
+        for node in nodes:
+            if node in home and not is_direct(node):
+                last = max((result[reader] for reader in read.get(home[node], ()) if reader is not node), default=0)
+                if result[node] < last:
+                    late[node] = last
         if not late or max(result.values()) > len(nodes):
             return result
         earliest |= late
 
 
 def _delay(
-    nodes: Sequence[Node], read: Mapping[int, list[Node]], home: Mapping[int, Node], stages: dict[int, int]
+    nodes: Sequence[Node], read: Mapping[Node, list[Node]], home: Mapping[Node, Node], stages: dict[Node, int]
 ) -> None:
     """Move views of unchanged arrays into the nests that read them, instead of materializing them."""
-    changed_here = {id(home_array(array)) for node in nodes for array in overwritten(node)}
-    changed_here |= {id(array) for array in home.values()}
+    changed_here = {home_array(array) for node in nodes for array in overwritten(node)}.union(home.values())
     for node in reversed(nodes):
         source = node.inputs[0] if node.operation == "view" else node
-        if source.operation == "parameter" and node is not source and id(source) not in changed_here and read[id(node)]:
-            latest = min(stages[id(reader)] - is_direct(reader) for reader in read[id(node)])
-            stages[id(node)] = max(stages[id(node)], latest)
+        if source.operation == "parameter" and node is not source and source not in changed_here and read[node]:
+            latest = min(stages[reader] - is_direct(reader) for reader in read[node])
+            stages[node] = max(stages[node], latest)
 
 
-def _refuse_late_reads(nodes: Sequence[Node], stages: Mapping[int, int], home: Mapping[int, Node]) -> None:
+def _refuse_late_reads(nodes: Sequence[Node], stages: Mapping[Node, int], home: Mapping[Node, Node]) -> None:
     """Raise GraphError if a node reads an array after nests have overwritten it."""
-    overwritten_at = {
-        id(home[id(node)]): stages[id(node)] for node in nodes if id(node) in home and not is_direct(node)
-    }
+    overwritten_at = {home[node]: stages[node] for node in nodes if node in home and not is_direct(node)}
     for node in nodes:
         for operand in node.inputs:
-            if stages[id(node)] > overwritten_at.get(id(operand), len(nodes)):
-                raise GraphError("an array is needed as it was when it is written over in a loop or branch")
+            if stages[node] > overwritten_at.get(operand, len(nodes)):
+                raise GraphError(NEEDED_BEFORE)
 
 
 def _refuse_twice(flow: Node) -> None:
     """Raise GraphError if a nested loop or branch changes an operand that it also captures unchanged."""
-    for place in changed(flow):
-        if sum(operand is flow.inputs[place] for operand in flow.inputs) > 1:
-            raise GraphError("an array is needed as it was when it is written over in a loop or branch")
+    for index in changed(flow):
+        if sum(operand is flow.inputs[index] for operand in flow.inputs) > 1:
+            raise GraphError(NEEDED_BEFORE)
 
 
 def _group(
-    nodes: Sequence[Node], roots: Sequence[Node], home: Mapping[int, Node], strides: Mapping[int, Strides | None]
-) -> Group:
+    nodes: Sequence[Node], roots: Sequence[Node], home: Mapping[Node, Node], strides: Mapping[Node, Strides | None]
+) -> NestGroup:
     """The graph of some nodes, of which `roots` are read elsewhere."""
-    new: dict[int, Node] = {}
-    inputs: list[Node] = []
-    taken: list[Node] = []
+    new: dict[Node, Node] = {}
+    captured: list[Node] = []
 
     def mapped(node: Node) -> Node:
-        if id(node) not in new:
-            if node.operation in COPIED:
-                new[id(node)] = node
-            else:
-                options = {"index": len(inputs), "strides": strides.get(id(node)) or ()}
-                new[id(node)] = Node("input", (), node.dtype, node.shape, options)
-                inputs.append(new[id(node)])
-                taken.append(node)
-        return new[id(node)]
+        if node not in new:
+            new[node] = node
+            if node.operation not in COPIED:
+                options = {"index": len(captured), "strides": strides.get(node) or ()}
+                new[node] = Node("input", (), node.dtype, node.shape, options)
+                captured.append(node)
+        return new[node]
 
     for node in nodes:
-        new[id(node)] = node.with_inputs([mapped(operand) for operand in node.inputs])
-    versions = {id(home_array(captured)): captured for captured in taken}  # versions of an array share its memory
-    writes = [
-        (mapped(versions.get(id(home[id(node)]), home[id(node)])), new[id(node)]) for node in roots if id(node) in home
-    ]
-    outputs = [node for node in roots if id(node) not in home]
-    written = [node for node in roots if id(node) in home]
+        new[node] = node.with_inputs([mapped(operand) for operand in node.inputs])
+    versions = {home_array(node): node for node in captured}  # versions of an array share its memory
+    written = [node for node in roots if node in home]
+    writes = [(mapped(versions.get(home[node], home[node])), new[node]) for node in written]
+    outputs = [node for node in roots if node not in home]
     dense_outputs = frozenset(range(len(outputs)))  # readers expect them in C order
-    graph = Graph(tuple(inputs), tuple(new[id(node)] for node in outputs), tuple(writes), in_rows=dense_outputs)
-    return Group(graph, taken, [*outputs, *written])
+    inputs = tuple(new[node] for node in captured)
+    graph = Graph(inputs, tuple(new[node] for node in outputs), tuple(writes), in_rows=dense_outputs)
+    return NestGroup(graph, captured, [*outputs, *written])
 
 
-def ordered(graph: Graph, home: Mapping[int, Node] | None = None) -> list[Node]:
+def ordered(graph: Graph, home: Mapping[Node, Node] | None = None) -> list[Node]:
     """The nodes of a region, each array read before it is overwritten. Raises GraphError if there is no such order.
 
-    `into`: by node id, the array that a node of a nest overwrites.
+    `home`: the array that a node of a nest overwrites.
     """
     nodes = sorted_nodes(graph.roots)
     read = readers(nodes)
-    dependences: dict[int, set[int]] = {id(node): {id(operand) for operand in node.inputs} for node in nodes}
+    dependences: dict[Node, set[Node]] = {node: set(node.inputs) for node in nodes}
     for node in nodes:
-        for array in (*overwritten(node), *([home[id(node)]] if home and id(node) in home else [])):
-            for reader in read.get(id(array), ()):
+        for array in (*overwritten(node), *([home[node]] if home and node in home else [])):
+            for reader in read.get(array, ()):
                 if reader is not node and (is_direct(node) or is_direct(reader)):
-                    dependences[id(node)].add(id(reader))
-    followers: dict[int, list[int]] = {}
-    for key, predecessors in dependences.items():
+                    dependences[node].add(reader)
+    followers: dict[Node, list[Node]] = {}
+    for node, predecessors in dependences.items():
         for predecessor in predecessors:
-            followers.setdefault(predecessor, []).append(key)
-    position = {id(node): i for i, node in enumerate(nodes)}
-    ready = [i for i, node in enumerate(nodes) if not dependences[id(node)]]
+            followers.setdefault(predecessor, []).append(node)
+    position = {node: i for i, node in enumerate(nodes)}
+    ready = [i for i, node in enumerate(nodes) if not dependences[node]]
     results: list[Node] = []
     while ready:
         node = nodes[heapq.heappop(ready)]
         results.append(node)
-        for key in followers.get(id(node), ()):
-            dependences[key].discard(id(node))
-            if not dependences[key]:
-                heapq.heappush(ready, position[key])
+        for follower in followers.get(node, ()):
+            dependences[follower].discard(node)
+            if not dependences[follower]:
+                heapq.heappush(ready, position[follower])
     if len(results) < len(nodes):
-        raise GraphError("an array is needed as it was when it is written over in a loop or branch")
+        raise GraphError(NEEDED_BEFORE)
     return results
 
 
@@ -272,21 +244,21 @@ def overwritten(node: Node) -> list[Node]:
     """The arrays whose memory a node changes."""
     if node.operation == "scatter":
         return [node.inputs[0]] if is_direct(node) else []
-    return [node.inputs[place] for place in changed(node)] if is_control_flow(node) else []
+    return [node.inputs[index] for index in changed(node)] if is_control_flow(node) else []
 
 
-def scatter_written_words(body: Body, group: Group) -> set[int]:
+def scatter_written_words(body: Body, group: NestGroup) -> set[int]:
     """The words of arrays that a group reads and of whose elements the region stores some."""
-    written: set[int] = set()
+    written: set[Node] = set()
     for nodes, _ in body.stages:
         for node in nodes:
-            while node.operation == "scatter" and id(node) not in written:
-                written.add(id(node))
+            while node.operation == "scatter" and node not in written:
+                written.add(node)
                 node = node.inputs[0]
                 if node.operation != "scatter":
-                    written.add(id(node))
+                    written.add(node)
     return {
-        group.program.words[id(node)]
-        for node, captured in zip(group.program.graph.inputs, group.taken, strict=True)
-        if id(captured) in written
+        group.program.words[node]
+        for node, captured in zip(group.program.graph.inputs, group.captured, strict=True)
+        if captured in written
     }

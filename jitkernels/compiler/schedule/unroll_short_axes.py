@@ -7,7 +7,7 @@ extent is static (see `jitkernels.compiler.capture.pytree.flatten`):
 2. A result that cannot be computed as one long row is concatenated from one array per element.
 """
 
-from collections.abc import Callable
+from functools import partial
 from functools import reduce as folded
 
 from jitkernels.compiler.ir import access_map, builder
@@ -26,18 +26,18 @@ COMBINED = {
 }  # fmt: skip
 
 
-Known = dict[object, tuple[Node, Node]]
+Known = dict[object, Node]
 """Memo table of nodes at access maps: chains would otherwise take quadratic time."""
 
 
-def unrolled(graph: Graph) -> Graph:
+def unroll_short_axes(graph: Graph) -> Graph:
     """Unroll the short axes of a graph."""
     if len(list(graph)) > LARGEST:
         return graph
     memo: Known = {}
     graph = transformed(graph, lambda node: _reduction(node, memo))
-    input_ids = frozenset(id(node) for node in graph.inputs)
-    return rebuild_roots(graph, lambda node: _split(node, input_ids, memo))
+    inputs = frozenset(graph.inputs)
+    return rebuild_roots(graph, lambda node: _split(node, inputs, memo))
 
 
 def is_short(extent: Number) -> bool:
@@ -60,12 +60,8 @@ def _reduction(node: Node, memo: Known) -> Node:
     if kind in COMBINED:
         if kind in ("any", "all"):
             parts = [builder.cast(part, "bool") for part in parts]
-        return folded(_combine(COMBINED[kind]), parts)
+        return folded(partial(elementwise, COMBINED[kind]), parts)
     return _arg_extreme(kind, parts)
-
-
-def _combine(name: str) -> Callable[[Node, Node], Node]:
-    return lambda left, right: elementwise(name, left, right)
 
 
 def _arg_extreme(kind: str, parts: list[Node]) -> Node:
@@ -84,14 +80,16 @@ def _arg_extreme(kind: str, parts: list[Node]) -> Node:
     return where
 
 
-def _split(node: Node, input_ids: frozenset[int], memo: Known) -> Node:
+def _split(node: Node, inputs: frozenset[Node], memo: Known) -> Node:
     """Split a result along its last axis, where it cannot be computed as one long row."""
     if node.ndim < 2 or not is_short(node.shape[-1]) or not is_inline(node) or node.operation == "view":
         return node
-    cone = FusionRegion(node, input_ids)
+    region = FusionRegion(node, inputs)
     loops = frozenset(range(node.ndim))
-    loops_read = [access_map.loops_of(index_map) for key in cone.leaves for index_map in cone.places[key].values()]
-    if not cone.reductions and all(loops_ in (loops, frozenset()) for loops_ in loops_read):
+    loops_read = [
+        access_map.loops_of(index_map) for leaf in region.leaves for index_map in region.access_maps[leaf].values()
+    ]
+    if not region.reductions and all(loops_ in (loops, frozenset()) for loops_ in loops_read):
         return node
     parts = []
     for element in range(int(node.shape[-1])):
@@ -104,10 +102,10 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
     """Return a node at an access map, which is composed into the nodes that it is computed from."""
 
     def mapped(current: Node, where: IndexMap, extents: tuple[Number, ...]) -> Node:
-        key = id(current), access_map.key_of(where), tuple(map(str, extents))
+        key = current, access_map.key_of(where), tuple(map(str, extents))
         if key not in memo:
-            memo[key] = compute(current, where, extents), current
-        return memo[key][0]
+            memo[key] = compute(current, where, extents)
+        return memo[key]
 
     def compute(current: Node, where: IndexMap, extents: tuple[Number, ...]) -> Node:
         if not current.shape:
@@ -140,12 +138,10 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
             return Node("reduce", (source,), current.dtype, extents, {"kind": current.options["kind"], "axes": new})
         if current.operation == "cast" or OPERATIONS[current.operation].is_elementwise:
             inputs = [
-                mapped(operand, operand_access_map(current, i, where), extents)
-                for i, operand in enumerate(current.inputs)
+                mapped(one, operand_access_map(current, i, where), extents) for i, one in enumerate(current.inputs)
             ]
-            inputs = [
-                builder.broadcast_to(operand, extents) if current.operation == "cast" else operand for operand in inputs
-            ]
+            if current.operation == "cast":
+                inputs = [builder.broadcast_to(inputs[0], extents)]
             return Node(current.operation, inputs, current.dtype, extents, current.options)
         return builder.view(current, where, extents)
 

@@ -1,5 +1,8 @@
 """In-place updates: nodes that take over the memory of the array that they change, as in `a[1:] = b`."""
 
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
+
 from jitkernels.compiler.ir import access_map, matrix_ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Graph, Node
@@ -8,59 +11,64 @@ from jitkernels.compiler.schedule import matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions, directions_of
 
-Made = dict[int, list[tuple[FusionRegion, IndexMap | None]]]
-"""The fusion regions of each output, and the part of the output that each stores to, None for all."""
+
+class OutputPart(NamedTuple):
+    """A fusion region, and the access map of the output that it stores to; None for all of the output."""
+
+    region: FusionRegion
+    target_map: IndexMap | None
 
 
-def shared_memory(graph: Graph, roots: list[Node], made: Made) -> dict[int, Node]:
+OutputParts = dict[Node, list[OutputPart]]
+"""The parts of each output that loop nests compute."""
+
+
+def shared_memory(graph: Graph, roots: Sequence[Node], parts: OutputParts) -> dict[Node, Node]:
     """Map updates to the arrays whose memory they take over: nothing reads the old values after new ones are stored.
 
     The memory of an input serves the value which is finally written to it, and the versions on the way; not that of a
     product's operand, unless a kernel accepts its layout.
     """
-    last_read: dict[int, int] = {}
+    last_read: dict[Node, int] = {}
     for position, node in enumerate(roots):
-        leaves = (
-            [leaf for cone, _ in made[id(node)] for leaf in cone.leaves] if id(node) in made else map(id, _read(node))
-        )
-        for leaf in leaves:
-            last_read[leaf] = position
-    input_ids, written = ({id(node) for node in graph.inputs}, {id(target): target for target, _ in graph.writes})
-    outputs = {id(node) for node in graph.outputs}
-    final: dict[int, Node] = {}
-    for target, value in graph.writes:
-        node = value
-        while access_map.changes(node) and id(node) not in final:
-            final[id(node)] = target
+        listed = [leaf for region, _ in parts[node] for leaf in region.leaves] if node in parts else _read(node)
+        last_read |= dict.fromkeys(listed, position)
+    inputs, outputs, written = {*graph.inputs}, {*graph.outputs}, {target for target, _ in graph.writes}
+    final: dict[Node, Node] = {}
+    for target, node in graph.writes:
+        while access_map.changes(node) and node not in final:
+            final[node] = target
             node = node.inputs[0]
-    shared: dict[int, Node] = {}
-    targets = {id(value): target for target, value in graph.writes}
+    shared: dict[Node, Node] = {}
+    targets = {value: target for target, value in graph.writes}
     factors = matmul_step.factors(roots)
     for position, node in enumerate(roots):
         if access_map.changes(node):
             base = node.inputs[0]
-            is_external = id(base) in input_ids or id(base) in outputs or id(base) in targets  # written at the end
-            is_owned = id(base) in made and not is_external
-            is_final = id(base) in written and final.get(id(node)) is base
-            if id(base) in shared:
-                is_owned = final.get(id(node)) is memory_of(base, shared) or memory_of(base, shared) not in graph.inputs
-            is_local = id(base) not in outputs and id(node) not in outputs
-            fits = id(node) not in factors or matrix_ops.is_dense(memory_of(base, shared))
-            if (is_owned or is_final) and last_read.get(id(base), -1) <= position and is_local and fits:
-                shared[id(node)] = base
-        elif id(node) in targets and id(node) in made and id(node) not in outputs:
-            target = targets[id(node)]
-            fits = id(node) not in factors or matrix_ops.is_dense(target)
+            is_external = base in inputs or base in outputs or base in targets  # written at the end
+            is_owned = base in parts and not is_external
+            is_final = base in written and final.get(node) is base
+            memory = memory_of(base, shared)
+            if base in shared:
+                is_owned = final.get(node) is memory or memory not in inputs
+            is_local = base not in outputs and node not in outputs
+            fits = node not in factors or matrix_ops.is_dense(memory)
+            if (is_owned or is_final) and last_read.get(base, -1) <= position and is_local and fits:
+                shared[node] = base
+        elif node in targets and node in parts and node not in outputs:
+            target = targets[node]
+            fits = node not in factors or matrix_ops.is_dense(target)
             # Partial stores run one after another, whatever the later ones read.
-            parts = made[id(node)]
-            fits = fits and (len(parts) == 1 or not any(_reads(cone, target, shared) for cone, _ in parts))
-            if last_read.get(id(target), -1) <= position and target not in shared.values() and fits:
-                shared[id(node)] = target
+            fits = fits and (
+                len(parts[node]) == 1 or not any(_reads(one.region, target, shared) for one in parts[node])
+            )
+            if last_read.get(target, -1) <= position and target not in shared.values() and fits:
+                shared[node] = target
     return shared
 
 
-def _reads(cone: FusionRegion, memory: Node, shared: dict[int, Node]) -> bool:
-    return any(memory_of(leaf, shared) is memory for leaf in cone.leaves.values())
+def _reads(region: FusionRegion, memory: Node, shared: Mapping[Node, Node]) -> bool:
+    return any(memory_of(leaf, shared) is memory for leaf in region.leaves)
 
 
 def _read(node: Node) -> tuple[Node, ...]:
@@ -68,50 +76,51 @@ def _read(node: Node) -> tuple[Node, ...]:
     return matmul_step.operands(node)[0] if node.operation == "matmul" else node.inputs
 
 
-def memory_of(node: Node, shared: dict[int, Node]) -> Node:
+def memory_of(node: Node, shared: Mapping[Node, Node]) -> Node:
     """The node that first had the memory of a node."""
-    while id(node) in shared:
-        node = shared[id(node)]
+    while node in shared:
+        node = shared[node]
     return node
 
 
-def overwritten(
-    roots: list[Node], made: Made, shared: dict[int, Node], materialized: set[int]
-) -> tuple[dict[int, Node], dict[int, Directions]]:
-    """Values that read their own destination at other elements: they are materialized first.
+def resolve_hazards(
+    roots: Sequence[Node], parts: OutputParts, shared: dict[Node, Node], materialized: Container[Node]
+) -> tuple[set[Node], dict[FusionRegion, Directions]]:
+    """Return the values to materialize first, as they read their own destination at other elements.
 
-    Unless loop directions avoid the hazard; these are returned by the ids of the regions.
+    Unless loop directions avoid the hazard; these are returned too. A value that is materialized already loses its
+    shared memory.
     """
-    additional: dict[int, Node] = {}
-    directions: dict[int, Directions] = {}
+    additional: set[Node] = set()
+    directions: dict[FusionRegion, Directions] = {}
     for node in roots:
-        if id(node) not in shared or id(node) not in made:
+        if node not in shared or node not in parts:
             continue
         memory = memory_of(node, shared)
-        for cone, region in made[id(node)]:
-            if access_map.changes(node) and region is None:
+        for region, target_map in parts[node]:
+            if access_map.changes(node) and target_map is None:
                 continue  # the copy of the base, which is elided
-            target = region if region is not None else access_map.identity(node.ndim)
+            target = target_map if target_map is not None else access_map.identity(node.ndim)
             target_key = access_map.key_of(target)
             hazards = [
-                key
-                for key, leaf in cone.leaves.items()
+                leaf
+                for leaf in region.leaves
                 if memory_of(leaf, shared) is memory
                 and any(
-                    map_key != target_key and (cone.reductions or not _is_disjoint(place, target, cone.root))
-                    for map_key, place in cone.places[key].items()
+                    key != target_key and (region.reductions or not _is_disjoint(index_map, target, region.root))
+                    for key, index_map in region.access_maps[leaf].items()
                 )
             ]
             if not hazards:
                 continue
-            value = cone.root.inputs[0] if region is not None else None
-            loop_directions = directions_of(cone, target, hazards) if node.operation == "update" else None
+            value = region.root.inputs[0] if target_map is not None else None
+            loop_directions = directions_of(region, target, hazards) if node.operation == "update" else None
             if loop_directions is not None:
-                directions[id(cone)] = loop_directions
-            elif value is not None and id(value) not in materialized:
-                additional[id(value)] = value
+                directions[region] = loop_directions
+            elif value is not None and value not in materialized:
+                additional.add(value)
             else:
-                shared.pop(id(node), None)
+                shared.pop(node, None)
     return additional, directions
 
 

@@ -18,12 +18,12 @@ from jitkernels.compiler.transforms.trip_count import trip_count_of
 
 LINE = 64
 LEAST_BYTES, MOST_BYTES = 1 << 10, 1 << 19
-LEAST_ROUNDS = 32
+LEAST_TRIP_COUNT = 32
 
 
-def with_aligned_matrices(graph: Graph) -> Graph:
+def align_loop_matrices(graph: Graph) -> Graph:
     """Replace matrix operands of loops by aligned copies where that pays."""
-    copies: dict[int, Node] = {}
+    copies: dict[Node, Node] = {}
 
     def rule(node: Node) -> Node:
         if node.operation != "loop":
@@ -33,8 +33,8 @@ def with_aligned_matrices(graph: Graph) -> Graph:
         for index, one in enumerate(inputs):
             if index in written or one.operation != "input" or one.ndim != 2 or not is_dense(one):
                 continue
-            if _products(node, {index}) >= LEAST_ROUNDS and _pays_off(one):
-                inputs[index] = copies.setdefault(id(one), builder.copy(one))
+            if _products(node, {index}) >= LEAST_TRIP_COUNT and _pays_off(one):
+                inputs[index] = copies.setdefault(one, builder.copy(one))
         is_unchanged = all(operand is other for operand, other in zip(inputs, node.inputs, strict=True))
         return node if is_unchanged else node.with_inputs(inputs)
 
@@ -47,20 +47,18 @@ def _products(flow: Node, indices: Iterable[int]) -> int:
     shift = 1 if first == 3 else 0
     total = 0
     for region in regions_of(flow):
-        matrix_ids = {id(region.inputs[index_ - first + shift]) for index_ in indices if index_ >= first}
+        matrices = {region.inputs[index - first + shift] for index in indices if index >= first}
         for node in region:
             if is_control_flow(node):
-                total += _products(node, [i for i, operand in enumerate(node.inputs) if id(operand) in matrix_ids])
+                total += _products(node, [i for i, operand in enumerate(node.inputs) if operand in matrices])
             elif node.operation == "matmul" and any(same(extent, 1) for extent in node.shape):
-                total += sum(
-                    id(operand) in matrix_ids or _is_transpose_of(operand, matrix_ids) for operand in node.inputs
-                )
+                total += sum(operand in matrices or _is_transpose_of(operand, matrices) for operand in node.inputs)
     return total * (symbolic_dims.value_of(trip_count_of(flow)) if flow.operation == "loop" else 1)
 
 
-def _is_transpose_of(node: Node, matrix_ids: set[int]) -> bool:
+def _is_transpose_of(node: Node, matrices: set[Node]) -> bool:
     """Return whether a node is a transpose of an array."""
-    return node.operation == "view" and id(node.inputs[0]) in matrix_ids and node.ndim == 2
+    return node.operation == "view" and node.inputs[0] in matrices and node.ndim == 2
 
 
 def _pays_off(node: Node) -> bool:

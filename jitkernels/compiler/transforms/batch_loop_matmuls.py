@@ -31,7 +31,7 @@ from jitkernels.core.frozen_dataclass import record
 
 BLOCK = 64
 """Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
-LEAST_ROUNDS = 8
+LEAST_TRIP_COUNT = 8
 LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
 """The least elements of a matrix in matrix-vector and in vector-matrix products: smaller products take no longer than
 loading their result. A vector-matrix product needs no horizontal sums, and is fast by itself."""
@@ -45,51 +45,50 @@ def batch_loop_products(graph: Graph, scope: Scope) -> Graph:
         new = {name: batch_loop_products(one, scope) for name, one in inner.items()}
         if any(new[name] is not inner[name] for name in inner):
             node = Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **new})
-        return _of_loop(node, scope) if node.operation == "loop" else node
+        return _batch_loop(node, scope) if node.operation == "loop" else node
 
     return transformed(graph, rule) if any(map(regions_of, graph)) else graph
 
 
 @record
-class Block:
+class IterationBlock:
     """Consecutive iterations: the first value of the induction variable, its step, and the trip count."""
 
     begin: Number
     step: int
-    rounds: Number
+    trip_count: Number
 
 
-class Wide:
+class BatchedValues:
     """Batched values of a loop body, for all iterations of a block. `captured`: the captured operands of the loop."""
 
-    def __init__(self, parts: Parts, captured: Sequence[Node], block: Block) -> None:
+    def __init__(self, parts: Parts, captured: Sequence[Node], block: IterationBlock) -> None:
         self.block = block
         self.symbol = parts.count[0].options.get("symbol", "")
-        self.carried = {node_.options["symbol"] for node_ in parts.own if "symbol" in node_.options}
-        self.known = {id(node_): outer for node_, outer in zip(parts.taken, captured, strict=True)}
-        self.varying: set[int] = set()
-        self.products: set[int] = set()
+        self.carried = {one.options["symbol"] for one in parts.own if "symbol" in one.options}
+        self.known = dict(zip(parts.taken, captured, strict=True))
+        self.varying: set[Node] = set()
+        self.products: set[Node] = set()
         nodes = list(parts.body)
         for node in nodes:
-            if all(id(operand) in self.known for operand in node.inputs) and node.operation != "parameter":
-                batched = self._made(node)
+            if all(operand in self.known for operand in node.inputs) and node.operation != "parameter":
+                batched = self._batch(node)
                 if batched is not None:
-                    self.known[id(node)] = batched
-        read, outputs = readers(nodes), {id(root) for root in parts.body.roots}
+                    self.known[node] = batched
+        read, outputs = readers(nodes), set(parts.body.roots)
         self.roots = [
             node
             for node in nodes
-            if id(node) in self.products
-            and (id(node) in outputs or any(id(node_) not in self.products for node_ in read[id(node)]))
+            if node in self.products and (node in outputs or any(one not in self.products for one in read[node]))
         ]
 
-    def _made(self, node: Node) -> Node | None:
+    def _batch(self, node: Node) -> Node | None:
         """Return the batched value of a node, the node itself if it is loop-invariant, None if it is not batched."""
         symbols = symbols_in([node])
         if is_control_flow(node) or symbols & self.carried:
             return None
-        inputs = [self.known[id(operand)] for operand in node.inputs]
-        wide = [id(operand) in self.varying for operand in node.inputs]
+        inputs = [self.known[operand] for operand in node.inputs]
+        wide = [operand in self.varying for operand in node.inputs]
         counts = self.symbol in symbols
         if not any(wide) and not counts:
             self._note(node)
@@ -105,11 +104,11 @@ class Wide:
                 _broadcastable(operand, node.ndim) if is_wide else operand
                 for operand, is_wide in zip(inputs, wide, strict=True)
             ]
-            batched = Node(node.operation, operands, node.dtype, (self.block.rounds, *node.shape), node.options)
+            batched = Node(node.operation, operands, node.dtype, (self.block.trip_count, *node.shape), node.options)
         else:
             return None
         if batched is not None:
-            self.varying.add(id(node))
+            self.varying.add(node)
             self._note(node)
         return batched
 
@@ -120,11 +119,10 @@ class Wide:
         if node.operation == "matmul" or (
             is_elementwise
             and any(
-                id(operand) in self.products and same(size, symbolic_dims.product(operand.shape))
-                for operand in node.inputs
+                operand in self.products and same(size, symbolic_dims.product(operand.shape)) for operand in node.inputs
             )
         ):
-            self.products.add(id(node))
+            self.products.add(node)
 
     def _view(self, node: Node, source: Node, *, is_wide: bool) -> Node | None:
         """A view for all iterations, whose start depends on the induction variable."""
@@ -140,7 +138,7 @@ class Wide:
             dims.append(
                 (first + factor * self.block.begin, (*iteration_dim, *((loop + 1, step) for loop, step in steps)))
             )
-        return builder.view(source, tuple(dims), (self.block.rounds, *node.shape))
+        return builder.view(source, tuple(dims), (self.block.trip_count, *node.shape))
 
     def _product(self, node: Node, inputs: Sequence[Node], wide: Sequence[bool]) -> Node | None:
         """Batch a product of an iteration's vector with a loop-invariant matrix into a matrix product."""
@@ -175,7 +173,7 @@ def linear(extent: Number, symbol: str) -> tuple[Number, int] | None:
     return None if symbol in symbolic_dims.symbols_of(rest) else (rest, factor)
 
 
-def _of_loop(node: Node, scope: Scope) -> Node:
+def _batch_loop(node: Node, scope: Scope) -> Node:
     """Hoist loop-invariant products of a loop, and batch the rest per block."""
     if not node.options["counts"] or node.inputs[2].operation != "constant":
         return node
@@ -188,16 +186,16 @@ def _of_loop(node: Node, scope: Scope) -> Node:
         return node
     if (symbolic_dims.least_of(trip_count) or 0) < 1 or not any(one.operation == "matmul" for one in parts.body):
         return node
-    wide = Wide(parts, parts.captured, Block(begin, parts.step, trip_count))
-    invariants = [(root, wide.known[id(root)]) for root in wide.roots if id(root) not in wide.varying]
+    wide = BatchedValues(parts, parts.captured, IterationBlock(begin, parts.step, trip_count))
+    invariants = [(root, wide.known[root]) for root in wide.roots if root not in wide.varying]
     if invariants:
         node = _with_batched_values(
             parts, parts.limits, parts.carried, parts.captured, [(*node, ()) for node in invariants]
         )
-        return _of_loop(node, scope)
-    if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, LEAST_ROUNDS):
+        return _batch_loop(node, scope)
+    if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, LEAST_TRIP_COUNT):
         return node
-    return _strip_mined(parts, Block(begin, parts.step, trip_count), scope)
+    return _strip_mined(parts, IterationBlock(begin, parts.step, trip_count), scope)
 
 
 def _known(node: Node) -> Number | None:
@@ -206,27 +204,29 @@ def _known(node: Node) -> Number | None:
     return node.options["extent"] if node.operation == "extent" else None
 
 
-def _strip_mined(parts: Parts, whole: Block, scope: Scope) -> Node:
+def _strip_mined(parts: Parts, whole: IterationBlock, scope: Scope) -> Node:
     """Strip-mine a loop: an outer loop over blocks, which computes batched products, and the loop over one block."""
     count = parts.count[0].options["symbol"]
-    blocks = (whole.rounds + BLOCK - 1) // BLOCK
+    blocks = (whole.trip_count + BLOCK - 1) // BLOCK
     number = _symbol(scope, f"{count}b", 0, blocks - 1)
     block_length = _symbol(scope, f"{count}r", 1, BLOCK)
-    scope.few[f"{count}r"] = least(whole.rounds, BLOCK), whole.rounds - BLOCK * (blocks - 1)
+    scope.few[f"{count}r"] = least(whole.trip_count, BLOCK), whole.trip_count - BLOCK * (blocks - 1)
     carried, captured = (
         [parameter(argument.dtype, argument.shape, 0) for argument in parameters]
         for parameters in (parts.own, parts.taken)
     )
     block_length_parameter = parameter("int64", (), 0, f"{count}r")
-    block = Block(whole.begin + whole.step * BLOCK * number, whole.step, block_length)
-    wide = Wide(parts, captured, block)
+    block = IterationBlock(whole.begin + whole.step * BLOCK * number, whole.step, block_length)
+    wide = BatchedValues(parts, captured, block)
     induction = Extent({(Atom(count),): 1}, scope)
     row = (induction - block.begin) * block.step
     limits = [builder.extent(block.begin), builder.extent(block.begin + block.step * block_length), parts.limits[2]]
     inner = _with_batched_values(
-        parts, limits, carried, captured, [(root, wide.known[id(root)], (row,)) for root in wide.roots]
+        parts, limits, carried, captured, [(root, wide.known[root], (row,)) for root in wide.roots]
     )
-    left = elementwise("minimum", builder.constant(BLOCK, "int64"), builder.extent(whole.rounds - BLOCK * (number + 1)))
+    left = elementwise(
+        "minimum", builder.constant(BLOCK, "int64"), builder.extent(whole.trip_count - BLOCK * (number + 1))
+    )
     parameters = [parameter("int64", (), 0, f"{count}b"), *carried, block_length_parameter, *captured]
     options = {
         "counts": True,
@@ -235,7 +235,7 @@ def _strip_mined(parts: Parts, whole: Block, scope: Scope) -> Node:
         "body": region(parameters, [*items(inner, carried), left]),
     }
     limits = [builder.constant(0, "int64"), builder.extent(blocks), builder.constant(1, "int64")]
-    first = builder.extent(least(whole.rounds, BLOCK))
+    first = builder.extent(least(whole.trip_count, BLOCK))
     return Node("loop", [*limits, *parts.carried, first, *parts.captured], "int64", (), options)
 
 

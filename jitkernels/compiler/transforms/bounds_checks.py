@@ -25,9 +25,9 @@ def checks_of(node: Node) -> list[Node]:
     return [_out_of_bounds(operand, extent) for operand, extent in zip(indices, sizes, strict=False)]
 
 
-def checked(graph: Graph) -> Graph:
+def with_bounds_checks(graph: Graph) -> Graph:
     """Add the bounds checks that a graph needs, without duplicates."""
-    result: dict[tuple[int, Any], Node] = {}
+    result: dict[tuple[Node, Any], Node] = {}
     for node in graph:
         if node.operation == "gather" or (node.operation == "scatter" and access_map.changes(node)):
             result |= {key: check for key, check in _of(node).items() if key not in result}
@@ -38,8 +38,8 @@ def checked(graph: Graph) -> Graph:
 def with_unused_gather_checks(graph: Graph, picks: Sequence[Node]) -> Graph:
     """Add checks of gathers whose result is unused: NumPy raises for their indices too."""
     nodes = list(graph)
-    inside = {id(node) for node in nodes}
-    lost = [node for node in picks if id(node) not in inside]
+    inside = set(nodes)
+    lost = [node for node in picks if node not in inside]
     if not lost:
         return graph
     checked_anyway = {key for node in nodes if node.operation in PICKS for key in _of(node)}
@@ -47,16 +47,16 @@ def with_unused_gather_checks(graph: Graph, picks: Sequence[Node]) -> Graph:
     return graph.remade(graph.outputs, graph.writes, (*graph.checks, *own.values()))
 
 
-def _of(node: Node) -> dict[tuple[int, Any], Node]:
+def _of(node: Node) -> dict[tuple[Node, Any], Node]:
     """The checks of a gather or scatter, by index array and extent."""
-    result: dict[tuple[int, Any], Node] = {}
+    result: dict[tuple[Node, Any], Node] = {}
     if node.options.get("is_inside"):
         return result
     axis = node.options["axis"]
     for i, operand in enumerate(node.inputs[1 if node.operation == "gather" else 2 :]):
         extent, operand = node.inputs[0].shape[axis + i], _without_broadcasts(operand)
         if not _is_full_iota(operand, extent):
-            result[id(operand), symbolic_dims.key_of(extent)] = _out_of_bounds(operand, extent)
+            result[operand, symbolic_dims.key_of(extent)] = _out_of_bounds(operand, extent)
     return result
 
 
@@ -70,13 +70,13 @@ def _distinct(nodes: list[Node]) -> list[Node]:
     """Remove duplicate nodes (common subexpressions)."""
     if len(nodes) < 2:
         return nodes
-    numbers: dict[int, int] = {}
+    numbers: dict[Node, int] = {}
     known: dict[Any, int] = {}
     for node in ir.sorted_nodes(nodes):
-        key = ir.key_of(node, tuple(numbers[id(operand)] for operand in node.inputs))
+        key = ir.key_of(node, tuple(numbers[operand] for operand in node.inputs))
         is_given = node.operation in ("input", "parameter")
-        numbers[id(node)] = known.setdefault(id(node) if is_given else key, len(known))
-    return list({numbers[id(node)]: node for node in nodes}.values())
+        numbers[node] = known.setdefault(node if is_given else key, len(known))
+    return list({numbers[node]: node for node in nodes}.values())
 
 
 def _out_of_bounds(numbers: Node, extent: Number) -> Node:

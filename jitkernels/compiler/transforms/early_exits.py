@@ -43,10 +43,10 @@ def last_branch(loop: Node, order: list[Node]) -> Node | None:
         return None
     if any(node.inputs[0] is branch and node not in body.outputs and node not in body.checks for node in results):
         return None
-    return branch if any(is_left(loop, branch, name) for name in ("yes", "no")) else None
+    return branch if any(leaves_loop(loop, branch, name) for name in ("yes", "no")) else None
 
 
-def is_left(loop: Node, branch: Node, name: str) -> bool:
+def leaves_loop(loop: Node, branch: Node, name: str) -> bool:
     """Return whether a side of an iteration's last branch leaves the loop."""
     first, stops = 1 if loop.options["counts"] else 0, ending(loop.options["condition"])
     side = branch.options[name]

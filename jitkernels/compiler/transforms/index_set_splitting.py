@@ -20,7 +20,7 @@ class Conflict:
     reads: tuple[Node, ...]
 
 
-def of(loop: Node, moving: Collection[int]) -> Conflict | None:
+def conflict_of(loop: Node, moving: Collection[int]) -> Conflict | None:
     """The conflict of an innermost loop with step 1 and no exit; arrays in `moving` change buffers and have none."""
     options = loop.options
     if not options["counts"] or not _is_constant(loop.inputs[2], 1):
@@ -29,38 +29,31 @@ def of(loop: Node, moving: Collection[int]) -> Conflict | None:
     nodes = [*body]
     if not _is_constant(continues, True) or body.checks or any(regions_of(node) for node in nodes):
         return None
-    count, captured = body.inputs[0], {id(parameter) for parameter in body.inputs[1 + options["carried"] :]}
-    by_index: dict[int, list[Node]] = {}
-    known: dict[int, Node] = {}
+    count, captured = body.inputs[0], set(body.inputs[1 + options["carried"] :])
+    by_index: dict[Node, list[Node]] = {}
     for i, parameter in enumerate(body.inputs[1 : 1 + options["carried"]]):
         if not parameter.ndim or i in moving:
             continue
         versions, writes = _writes(parameter, body.outputs[i])
         dims_along = [d for d in range(parameter.ndim) if all(write.inputs[2 + d] is count for write in writes)]
         for node in nodes if writes and dims_along else ():
-            if node.operation != "gather" or node.ndim or id(node.inputs[0]) not in versions:
+            if node.operation != "gather" or node.ndim or node.inputs[0] not in versions:
                 continue
             indices = node.inputs[1:]
             index = indices[dims_along[0]]
-            if id(index) in captured and all(
-                id(index) in captured or index.operation == "constant" for index in indices
-            ):
-                known[id(index)] = index
-                by_index.setdefault(id(index), []).append(node)
-    if not by_index:
-        return None
-    first = next(iter(by_index))
-    return Conflict(known[first], tuple(by_index[first]))
+            if index in captured and all(one in captured or one.operation == "constant" for one in indices):
+                by_index.setdefault(index, []).append(node)
+    return next((Conflict(index, tuple(loads)) for index, loads in by_index.items()), None)
 
 
-def _writes(parameter: Node, output: Node) -> tuple[set[int], list[Node]]:
+def _writes(parameter: Node, output: Node) -> tuple[set[Node], list[Node]]:
     """The versions of an array in an iteration, and the scatters that make them; none if anything else changes it."""
-    versions, writes = {id(parameter)}, []
+    versions, writes = {parameter}, []
     node = output
     while node is not parameter:
         if node.operation != "scatter" or not is_direct(node):
             return set(), []
-        versions.add(id(node))
+        versions.add(node)
         writes.append(node)
         node = node.inputs[0]
     return versions, writes

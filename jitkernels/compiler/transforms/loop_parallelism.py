@@ -14,12 +14,12 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, is_moving, made, same, terms_of
 from jitkernels.compiler.transforms.early_exits import is_constant
-from jitkernels.compiler.transforms.parallel_int_reductions import Joined, joined_by
+from jitkernels.compiler.transforms.parallel_int_reductions import IntReduction, int_reductions_of
 from jitkernels.core.frozen_dataclass import record
 
 
 @record
-class Row:
+class RowIndex:
     """An index that differs in every iteration: a multiple of the induction variable plus an offset."""
 
     factor: int
@@ -30,8 +30,8 @@ class _DependentError(Exception):
     """Iterations may depend on one another."""
 
 
-Known = dict[int, Any]
-"""Abstract values by node id: a `Row`, the number of a loop-carried array, or None."""
+Known = dict[Node, Any]
+"""Abstract values by node id: a `RowIndex`, the number of a loop-carried array, or None."""
 
 
 class _Reader:
@@ -40,22 +40,22 @@ class _Reader:
     def __init__(self, symbol: str) -> None:
         """`symbol`: the induction variable's symbol in extents."""
         self.symbol = symbol
-        self.rows: dict[int, list[tuple[int, Row]]] = {}
+        self.rows: dict[int, list[tuple[int, RowIndex]]] = {}
 
     def region(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
         """Return the abstract values of a region's outputs, for those of its parameters."""
         known: Known = {
-            id(node): argument for node, argument in zip(graph.inputs, arguments, strict=True) if argument is not None
+            node: argument for node, argument in zip(graph.inputs, arguments, strict=True) if argument is not None
         }
         for node in graph:
-            if id(node) not in known:
+            if node not in known:
                 value = self._node(node, known)
                 if value is not None:
-                    known[id(node)] = value
-        return [known.get(id(node)) for node in graph.outputs]
+                    known[node] = value
+        return [known.get(node) for node in graph.outputs]
 
     def _node(self, node: Node, known: Known) -> Any:
-        operands = [known.get(id(operand)) for operand in node.inputs]
+        operands = [known.get(operand) for operand in node.inputs]
         if node.operation == "call" or "grows" in node.options:
             raise _DependentError  # a call into Python, or an append, whose order matters
         if not is_direct(node):
@@ -106,7 +106,7 @@ class _Reader:
             factor = count.get((Atom(self.symbol),), 0)
             rest = start - self.symbol_times(factor, start) if factor else 0
             is_one = all(same(shape[dimension], 1) for dimension, _ in steps)
-            results.append(Row(factor, rest) if factor and is_one and not is_moving(rest) else None)
+            results.append(RowIndex(factor, rest) if factor and is_one and not is_moving(rest) else None)
         return results
 
     def symbol_times(self, factor: int, start: Number) -> Number:
@@ -117,7 +117,7 @@ class _Reader:
     def _access(self, array: Any, indices: Sequence[Any]) -> None:
         if array is None:
             return
-        rows = [(i, index) for i, index in enumerate(indices) if isinstance(index, Row)]
+        rows = [(i, index) for i, index in enumerate(indices) if isinstance(index, RowIndex)]
         before = self.rows.setdefault(array, rows)
         self.rows[array] = [row for row in before if any(_is_same_row(row, other) for other in rows)]
         if not self.rows[array]:
@@ -144,25 +144,25 @@ class _Reader:
         return sides[0]
 
 
-def _is_same_row(left: tuple[int, Row], right: tuple[int, Row]) -> bool:
+def _is_same_row(left: tuple[int, RowIndex], right: tuple[int, RowIndex]) -> bool:
     (first, row), (second, other_row) = left, right
     return first == second and row.factor == other_row.factor and same(row.offset, other_row.offset)
 
 
-def _combined(node: Node, operands: Sequence[Any]) -> Row | None:
+def _combined(node: Node, operands: Sequence[Any]) -> RowIndex | None:
     """The row that a sum, difference or product with a loop-invariant number is; None otherwise."""
     left, right = operands
-    if node.dtype != "int64" or isinstance(left, Row) == isinstance(right, Row):
+    if node.dtype != "int64" or isinstance(left, RowIndex) == isinstance(right, RowIndex):
         return None
-    row, number = (left, _number(node.inputs[1])) if isinstance(left, Row) else (right, _number(node.inputs[0]))
+    row, number = (left, _number(node.inputs[1])) if isinstance(left, RowIndex) else (right, _number(node.inputs[0]))
     if number is None:
         return None
     if node.operation == "add":
-        return Row(row.factor, row.offset + number)
+        return RowIndex(row.factor, row.offset + number)
     if node.operation == "multiply":
         known = type(number) is int and number != 0
-        return Row(row.factor * int(number), row.offset * number) if known else None
-    return Row(row.factor, row.offset - number) if row is left else Row(-row.factor, number - row.offset)
+        return RowIndex(row.factor * int(number), row.offset * number) if known else None
+    return RowIndex(row.factor, row.offset - number) if row is left else RowIndex(-row.factor, number - row.offset)
 
 
 def _number(node: Node) -> Number | None:
@@ -172,7 +172,7 @@ def _number(node: Node) -> Number | None:
     return result
 
 
-def independent(loop: Node, loop_variant: Container[str]) -> dict[int, Joined] | None:
+def parallel_reductions_of(loop: Node, loop_variant: Container[str]) -> dict[int, IntReduction] | None:
     """Return the int reductions of a loop by position, if its iterations are independent; else None.
 
     `moving`: the loop-variant symbols that extents depend on.
@@ -186,7 +186,7 @@ def independent(loop: Node, loop_variant: Container[str]) -> dict[int, Joined] |
         return None
     body, many = options["body"], options["carried"]
     arrays = [i if loop.inputs[3 + i].ndim else None for i in range(many)]
-    joined = joined_by(loop, loop_variant)
+    joined = int_reductions_of(loop, loop_variant)
     if not joined and not any(array is not None for array in arrays):
         return None
     for i, one in enumerate(arrays):
@@ -199,7 +199,7 @@ def independent(loop: Node, loop_variant: Container[str]) -> dict[int, Joined] |
             return None
     reader = _Reader(body.inputs[0].options.get("symbol", ""))
     try:
-        after = reader.region(body, [Row(1, 0), *arrays, *[None] * (len(body.inputs) - 1 - many)])
+        after = reader.region(body, [RowIndex(1, 0), *arrays, *[None] * (len(body.inputs) - 1 - many)])
     except _DependentError:
         return None
     return joined if all(a == b for a, b in zip(after, arrays, strict=True) if b is not None) else None

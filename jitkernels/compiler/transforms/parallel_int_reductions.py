@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import FLOWS
 
-JOINED = {
+ATOMIC = {
     "add": "add", "subtract": "add", "bitwise_xor": "xor", "bitwise_and": "and", "bitwise_or": "or",
     "maximum": "max", "minimum": "min",
 }  # fmt: skip
@@ -25,7 +25,7 @@ class _OtherError(Exception):
 
 
 @dataclass
-class Joined:
+class IntReduction:
     """How partial results combine: an atomic operation, "" if the int never changes; whether sums may overflow."""
 
     operation: str = ""
@@ -38,24 +38,24 @@ class _Chain:
 
     region: Graph
     parameter: Node
-    joined: Joined
+    joined: IntReduction
     loop_variant: Container[str]
-    values: dict[int, Node] = field(default_factory=dict)
-    links: set[int] = field(default_factory=set)
+    values: set[Node] = field(default_factory=set)
+    links: set[Node] = field(default_factory=set)
 
     def follow(self, output: Node) -> None:
         """Find the reduction operation of the chain. Raises _OtherError if the int has any other use."""
         if self.parameter.options.get("symbol") in self.loop_variant:
             raise _OtherError  # extents depend on it
-        self.leads = {id(self.parameter)}
+        self.leads = {self.parameter}
         for node in self.region:
-            if any(id(operand) in self.leads for operand in node.inputs):
-                self.leads.add(id(node))
-        if id(output) not in self.leads:
+            if any(operand in self.leads for operand in node.inputs):
+                self.leads.add(node)
+        if output not in self.leads:
             raise _OtherError
         self._from(output)
         for node in self.region:
-            if id(node) not in self.links and any(id(operand) in self.values for operand in node.inputs):
+            if node not in self.links and any(operand in self.values for operand in node.inputs):
                 if node.operation != "overflows" or node.options["of"] not in ("add", "subtract"):
                     raise _OtherError
                 if not any(node is check for check in self.region.checks):
@@ -63,31 +63,31 @@ class _Chain:
                 self.joined.is_checked = True
         other_outputs = [value for value in (*self.region.outputs, *self.region.checks) if value is not output]
         if (
-            any(id(other) in self.values for other in other_outputs)
+            any(other in self.values for other in other_outputs)
             or sum(value is output for value in self.region.outputs) > 1
         ):
             raise _OtherError
 
     def _from(self, node: Node) -> None:
         while True:
-            self.values[id(node)] = node
+            self.values.add(node)
             if node is self.parameter:
                 return
-            self.links.add(id(node))
+            self.links.add(node)
             if node.operation == "item" and node.inputs[0].operation in FLOWS:
-                self.links.add(id(node.inputs[0]))
+                self.links.add(node.inputs[0])
                 node = self._through(node.inputs[0], node.options["index"])
             elif node.operation == "where":
                 node = self._chosen(node)
-            elif node.operation in JOINED and node.dtype == "int64":
-                self._note(JOINED[node.operation])
+            elif node.operation in ATOMIC and node.dtype == "int64":
+                self._note(ATOMIC[node.operation])
                 node = self._one(node.inputs[:1] if node.operation == "subtract" else node.inputs, node.inputs)
             else:
                 raise _OtherError
 
     def _one(self, allowed: tuple[Node, ...], inputs: tuple[Node, ...]) -> Node:
         """The only operand that depends on the int."""
-        results = [operand for operand in inputs if id(operand) in self.leads]
+        results = [operand for operand in inputs if operand in self.leads]
         if len(results) != 1 or not any(candidate is results[0] for candidate in allowed):
             raise _OtherError
         return results[0]
@@ -110,7 +110,7 @@ class _Chain:
             body = options["body"]
             _Chain(body, body.inputs[parameter_index], self.joined, self.loop_variant).follow(body.outputs[index])
             return before
-        if id(flow.inputs[0]) in self.leads:
+        if flow.inputs[0] in self.leads:
             return self._compared(flow, index)
         before = self._one(flow.inputs[1:], flow.inputs)
         operand_index = [operand is before for operand in flow.inputs].index(True) - 1
@@ -135,25 +135,23 @@ class _Chain:
             raise _OtherError
         if condition.operation not in LARGER | SMALLER:
             raise _OtherError
-        self.links.add(id(condition))
+        self.links.add(condition)
         self._note("max" if (condition.operation in LARGER) == in_order else "min")
 
     def _compared(self, branch: Node, index: int) -> Node:
         """The value before a branch that replaces it by a larger or smaller one."""
         condition = branch.inputs[0]
         before = self._one(condition.inputs, condition.inputs)
-        outer = {
-            name: dict(zip(map(id, branch.options[name].inputs), branch.inputs[1:], strict=True)) for name in SIDES
-        }
+        outer = {name: dict(zip(branch.options[name].inputs, branch.inputs[1:], strict=True)) for name in SIDES}
         chosen: list[Node] = []
         for name in SIDES:
             output = branch.options[name].outputs[index]
             chosen += [parameter for parameter in condition.inputs if _are_congruent(parameter, output, outer[name])][
                 :1
             ]
-            uses = [user for user in branch.options[name] if any(outer[name].get(id(i)) is before for i in user.inputs)]
+            uses = [user for user in branch.options[name] if any(outer[name].get(i) is before for i in user.inputs)]
             others = [output for i, output in enumerate(branch.options[name].outputs) if i != index]
-            if uses or any(outer[name].get(id(other)) is before for other in others):
+            if uses or any(outer[name].get(other) is before for other in others):
                 raise _OtherError
         if len(chosen) != 2:
             raise _OtherError
@@ -161,10 +159,10 @@ class _Chain:
         return before
 
 
-def _are_congruent(node: Node, inside: Node, outer: Mapping[int, Node]) -> bool:
+def _are_congruent(node: Node, inside: Node, outer: Mapping[Node, Node]) -> bool:
     """Return whether a node of a branch is a captured node, or congruent to it."""
-    if id(inside) in outer:
-        return outer[id(inside)] is node
+    if inside in outer:
+        return outer[inside] is node
     return (
         inside.operation == node.operation
         and inside.operation not in FLOWS
@@ -175,7 +173,7 @@ def _are_congruent(node: Node, inside: Node, outer: Mapping[int, Node]) -> bool:
     )
 
 
-def joined_by(loop: Node, loop_variant: Container[str]) -> dict[int, Joined]:
+def int_reductions_of(loop: Node, loop_variant: Container[str]) -> dict[int, IntReduction]:
     """The int reductions of a loop, by position, and how their partial results combine.
 
     `moving`: the loop-variant symbols that extents depend on.
@@ -185,7 +183,7 @@ def joined_by(loop: Node, loop_variant: Container[str]) -> dict[int, Joined]:
         parameter, output = body.inputs[1 + number], body.outputs[number]
         if parameter.ndim or parameter.dtype != "int64" or output is parameter:
             continue
-        joined = Joined()
+        joined = IntReduction()
         try:
             _Chain(body, parameter, joined, loop_variant).follow(output)
         except _OtherError:

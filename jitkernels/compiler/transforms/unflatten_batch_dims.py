@@ -20,26 +20,22 @@ ALONG = frozenset({"reduce", "scan", "concatenate"})
 """Operations along axes, which map over all other dimensions."""
 
 
-def split(roots: Sequence[Node], replacements: Mapping[int, Node], symbols: Dimensions) -> list[Node]:
-    """Rebuild the roots from `given` nodes with unflattened dimensions, by id.
+def unflatten(roots: Sequence[Node], replacements: Mapping[Node, Node], symbols: Dimensions) -> list[Node]:
+    """Rebuild the roots with unflattened dimensions from `replacements` of nodes.
 
     Raises UnknownError if an operation does more than map over a flattened dimension.
     """
     new = dict(replacements)
     for node in sorted_nodes(roots):
-        if id(node) not in new:
-            new[id(node)] = _made(node, [new[id(operand)] for operand in node.inputs], symbols)
-    return [new[id(root)] for root in roots]
+        if node not in new:
+            new[node] = _rebuild(node, [new[operand] for operand in node.inputs], symbols)
+    return [new[root] for root in roots]
 
 
-def _made(node: Node, inputs: list[Node], symbols: Dimensions) -> Node:
-    nodes = {id(node): node, **{id(operand): operand for operand in node.inputs}}
-    if not any(_names(extent, symbols) for node_ in nodes.values() for extent in node_.shape):
-        is_unchanged = all(operand is other for operand, other in zip(inputs, node.inputs, strict=True))
-        if is_unchanged and not _in_options(node.options, symbols):
-            return node
-        if not _in_options(node.options, symbols):
-            return node.with_inputs(inputs)
+def _rebuild(node: Node, inputs: list[Node], symbols: Dimensions) -> Node:
+    is_flattened = any(_names(extent, symbols) for one in (node, *node.inputs) for extent in one.shape)
+    if not is_flattened and not _in_options(node.options, symbols):
+        return node if node.inputs == tuple(inputs) else node.with_inputs(inputs)
     shape = [size for extent in node.shape for size in _sizes(extent, symbols)]
     operation = node.operation
     if operation == "extent":

@@ -41,11 +41,11 @@ class ScalarFunction:
 
     def spelled(self, spelling: "Spelling", dtype: str) -> str:
         """The function's name for a dtype."""
-        from jitkernels.compiler.codegen.numba.python_accumulators import Reduction
+        from jitkernels.compiler.codegen.numba.python_accumulators import PrintedReduction
 
         names = [f"a{i}" for i in range(self.count)]
         if self.reduces:
-            found = Reduction(self.name, dtype, "").joined(spelling, *names)
+            found = PrintedReduction(self.name, dtype, "").joined(spelling, *names)
         else:
             found = spelling.applied(self.name, names, [dtype] * self.count, dtype)
         return found.partition("(")[0]

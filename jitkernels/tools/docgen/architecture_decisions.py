@@ -3,16 +3,19 @@
 DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "fusion": (
         (
-            "compiler.schedule.fusion:scheduled",
+            "compiler.schedule.fusion:schedule_graph",
             "the rules, numbered in the module's docstring; the loop until none applies",
         ),
         (
             "compiler.schedule.fusion_region:FusionRegion",
             "what one output's loop nest computes, and what blocks fusion",
         ),
-        ("compiler.schedule.fusion:_nests", "which outputs share a loop nest"),
-        ("compiler.schedule.gemm_epilogue:brought_together", "which nests run on the rows of a matrix product"),
-        ("compiler.transforms.decompose_kernels:decided", "which kernels are called, and which dissolve into nests"),
+        ("compiler.schedule.fusion:_NestGrouping.group", "which outputs share a loop nest"),
+        ("compiler.schedule.gemm_epilogue:move_products_to_readers", "which nests run on the rows of a matrix product"),
+        (
+            "compiler.transforms.decompose_kernels:decompose_fusible_kernels",
+            "which kernels are called, and which dissolve into nests",
+        ),
         ("compiler.ir.config:JitConfig", "`max_fusion_size`, `max_inputs`, `fuse_reduce`, `opt_level`"),
     ),
     "loop order": (
@@ -29,18 +32,21 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.loop_order:Loops.lanes", "how many lanes"),
         ("compiler.codegen.nest.loop_order:Loops._few", "code of its own for short loops"),
         ("compiler.codegen.nest.small_row_packing:ShortRows._forms", "several short rows in one vector"),
-        ("compiler.lowering.build_segment:Maker._variant", "the vector width of a nest: measured, or the target's"),
+        (
+            "compiler.lowering.build_segment:SegmentBuilder._variant",
+            "the vector width of a nest: measured, or the target's",
+        ),
         ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
     ),
     "unrolling": (
         ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
-        ("compiler.schedule.unroll_short_axes:unrolled", "axes of two to four elements become as many arrays"),
-        ("compiler.codegen.nest.unroll_and_jam:UnrollAndJam.are_neighbours", "two rows of a stencil at once"),
+        ("compiler.schedule.unroll_short_axes:unroll_short_axes", "axes of two to four elements become as many arrays"),
+        ("compiler.codegen.nest.unroll_and_jam:UnrollJam.shares_loads", "two rows of a stencil at once"),
         ("compiler.capture.control_flow.unroll_at_trace:unrolled", "Python loops that the trace writes out"),
         ("compiler.capture.control_flow.runtime_hooks:_for", "whether a Python loop becomes a loop of the graph"),
     ),
     "prefetch": (
-        ("compiler.codegen.nest.nest_emitter:Emitter._prefetch_reads", "reads: the next row, or what comes soon"),
+        ("compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads", "reads: the next row, or what comes soon"),
         ("compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores", "writes: the next line of each output"),
         ("compiler.codegen.nest.row_streams:Runs.fetch_runs", "rows that one vector is multiplied with"),
     ),
@@ -61,7 +67,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("dispatch.native.result_arrays:keep_apart", "everyday calls whose `out` overlaps an input"),
     ),
     "bounds checks": (
-        ("compiler.transforms.bounds_checks:checked", "index arrays: before anything is written"),
+        ("compiler.transforms.bounds_checks:with_bounds_checks", "index arrays: before anything is written"),
         ("compiler.capture.ints.element_access:_checked_index", "`a[i]` in loops: check, proof, or guard"),
         ("compiler.capture.ints.intervals:within", "integer ranges that prove a check away"),
         ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
@@ -78,11 +84,11 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("dispatch.kernel_cache:_picked", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (
-        ("compiler.lowering.lower_graph:_in_memory", "the plan of one program, step by step"),
+        ("compiler.lowering.lower_graph:_allocate_arena", "the plan of one program, step by step"),
         ("compiler.memory.lifetimes:lifetimes", "when each buffer is live"),
-        ("compiler.memory.arena:planned", "offsets of buffers in the arena"),
-        ("compiler.memory.buffer_reuse:InPlaceOutputs.replaced", "results that take an operand's buffer"),
-        ("compiler.memory.memory_aware_order:ordered", "the order of steps that needs little memory"),
+        ("compiler.memory.arena:assign_offsets", "offsets of buffers in the arena"),
+        ("compiler.memory.buffer_reuse:InPlaceOutputs.take_over", "results that take an operand's buffer"),
+        ("compiler.memory.memory_aware_order:order_units", "the order of steps that needs little memory"),
         ("compiler.memory.rematerialization:Rematerializer.within", "recomputation under `memory_limit`"),
         ("compiler.memory.output_layout:order_of_store", "the dimension order of results"),
     ),
@@ -91,7 +97,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("runtime.threads.parallel_for:WORK", "how much work one thread must have"),
         ("compiler.codegen.core.parallel_region:runs_of", "which steps share one parallel region"),
         ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
-        ("compiler.transforms.loop_parallelism:independent", "the dependence test of such loops"),
+        ("compiler.transforms.loop_parallelism:parallel_reductions_of", "the dependence test of such loops"),
         ("compiler.codegen.nest.parallel_reduction:serves", "reductions to one number"),
         ("codegen.entry_points:ir", "kernels of the registry"),
     ),
@@ -101,7 +107,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("tuning.online_tuning:open_account", "whether calls of a kernel earn measurements"),
         ("tuning.tuning_budget:TuningBudget.buy", "what is measured for what calls have paid"),
         ("compiler.diagnostics.autotune:Call.tuned", "what `f.tune` measures"),
-        ("compiler.lowering.autotune_program:picked", "which measured variant of a program is compiled"),
+        ("compiler.lowering.autotune_program:choose_variant", "which measured variant of a program is compiled"),
         ("microkernels.gemm.gemm_heuristics:candidates", "which GEMM variants there are, and the static one"),
     ),
     "specialization": (

@@ -57,7 +57,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "frame",
         "the words that a segment reads: one slot for each buffer and each symbol",
-        "compiler.lowering.compiled_program:Program",
+        "compiler.lowering.compiled_program:CompiledProgram",
     ),
     (
         "functionalization",
@@ -115,7 +115,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "program",
         "a graph made ready to run: segments, and steps of NumPy between them",
-        "compiler.lowering.compiled_program:Program",
+        "compiler.lowering.compiled_program:CompiledProgram",
     ),
     (
         "pytree",
@@ -184,7 +184,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "unroll-and-jam",
         "several iterations of an outer loop computed in one pass of the inner one",
-        "compiler.codegen.nest.unroll_and_jam:UnrollAndJam",
+        "compiler.codegen.nest.unroll_and_jam:UnrollJam",
     ),
     (
         "variant",

@@ -57,28 +57,29 @@ CALL_PATHS = {
                 "compiler.capture.pytree.result_spec:planned",
                 "turns what the function returned into graph outputs and a recipe for the result objects",
             ),
-            Station("compiler.lowering.backends:compiled", "chooses the backend"),
-            Station("compiler.lowering.lower_graph:compiled", "lowers the graph to a program of segments"),
+            Station("compiler.lowering.backends:compile_graph", "chooses the backend"),
+            Station("compiler.lowering.lower_graph:compile_graph", "lowers the graph to a program of segments"),
             Station(
-                "compiler.lowering.lower_graph:_planned",
+                "compiler.lowering.lower_graph:_plan",
                 "runs transforms and passes, schedules, assigns a buffer to each materialized node",
             ),
-            Station(
-                "compiler.lowering.lower_graph:_simplified", "runs the passes, unrolls short axes, runs them again"
-            ),
+            Station("compiler.lowering.lower_graph:_simplify", "runs the passes, unrolls short axes, runs them again"),
             Station("compiler.passes:optimised", "rewrites the graph to a fixed point"),
-            Station("compiler.schedule.fusion:scheduled", "fuses nodes into loop nests"),
-            Station("compiler.lowering.lower_graph:_in_memory", "orders the steps and plans the arena"),
-            Station("compiler.lowering.build_segment:Maker.segment", "emits the steps of one segment"),
+            Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
+            Station("compiler.lowering.lower_graph:_allocate_arena", "orders the steps and plans the arena"),
+            Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
             Station(
-                "compiler.lowering.build_segment:Maker._unit",
+                "compiler.lowering.build_segment:SegmentBuilder._unit",
                 "emits one step: nest, product, kernel, NumPy call, region",
             ),
             Station(
-                "compiler.lowering.build_segment:Maker._nest", "chooses the variant of a nest, and its epilogue role"
+                "compiler.lowering.build_segment:SegmentBuilder._nest",
+                "chooses the variant of a nest, and its epilogue role",
             ),
-            Station("compiler.codegen.nest.nest_emitter:Emitter.text", "emits one loop nest as LLVM IR"),
-            Station("compiler.lowering.build_segment:Maker._made", "decides on threads, and makes the segment"),
+            Station("compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits one loop nest as LLVM IR"),
+            Station(
+                "compiler.lowering.build_segment:SegmentBuilder._made", "decides on threads, and makes the segment"
+            ),
             Station("compiler.codegen.core.module_text:segment_text", "joins nests, calls and threads in one function"),
             Station(
                 "compiler.api.cold_call:PythonCalls._link",
@@ -201,12 +202,12 @@ CALL_PATHS = {
             Station("compiler.diagnostics.autotune:Call.tuned", "kernels, whole-program configs, then single nests"),
             Station("tuning.plan_tuning:Ways.best", "measures ways of compiling against each other"),
             Station(
-                "compiler.lowering.backends:picked",
+                "compiler.lowering.backends:choose_variant",
                 "a later compile looks for what was measured",
                 "through the stored record",
             ),
-            Station("compiler.lowering.autotune_program:picked", "the config of the whole program"),
-            Station("compiler.lowering.backends:measured", "the variant of each nest"),
+            Station("compiler.lowering.autotune_program:choose_variant", "the config of the whole program"),
+            Station("compiler.lowering.backends:measured_variant", "the variant of each nest"),
             Station("compiler.lowering.autotune_nest:measured", "the same, read from the record"),
         ),
     ),

@@ -10,9 +10,9 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK, LEAST_ROUNDS
+from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK, LEAST_TRIP_COUNT
 
-ROUNDS = (LEAST_ROUNDS, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5)
+ROUNDS = (LEAST_TRIP_COUNT, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5)
 Program = Callable[..., Any]
 
 

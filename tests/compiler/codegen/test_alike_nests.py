@@ -29,7 +29,7 @@ def test_nests_that_are_alike(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
 
     def shared(texts: Any) -> list[str]:
         found = originally(texts)
-        called.extend(text for text in found if ".alike(" in text and ".places = " in text)
+        called.extend(text for text in found if ".shared(" in text and ".places = " in text)
         return found
 
     originally = outline_identical_nests.shared

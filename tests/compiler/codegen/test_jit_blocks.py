@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.core.module_text import Unit
+from jitkernels.compiler.codegen.core.module_text import SegmentParts
 from jitkernels.compiler.codegen.nest.parallel_reduction import BLOCK, MOST_BLOCKS
-from jitkernels.compiler.lowering.lower_graph import compiled
+from jitkernels.compiler.lowering.lower_graph import compile_graph
 from jitkernels.tools.testing.guard_pages import Guarded, Side
 
 SIZES = (2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK + 77, 5 * BLOCK + 1025, (MOST_BLOCKS + 3) * BLOCK + 3)
@@ -59,7 +59,7 @@ def close(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_values_and_bits_do_not_depend_on_threads(name: str) -> None:
-    compiled = jk.jit(REDUCTIONS[name])
+    compile_graph = jk.jit(REDUCTIONS[name])
     for dtype in ("float64", "float32", "int32"):
         if name in ("deviation", "log of sum") and dtype == "int32":
             continue
@@ -68,7 +68,7 @@ def test_values_and_bits_do_not_depend_on_threads(name: str) -> None:
             found = []
             for threads in (1, 2, 3):
                 jk.set_num_threads(threads)
-                found.append(compiled(x))
+                found.append(compile_graph(x))
             wide = x.astype("float64") if dtype == "float32" and name not in ("any", "all", "count") else x
             expected = REDUCTIONS[name](wide)
             close(found[0], x.dtype.type(expected) if wide is not x and name[:5] != "where" else expected)
@@ -96,27 +96,27 @@ def test_other_dtypes(dtype: str) -> None:
 
 @pytest.mark.parametrize("kind", ["argmax", "argmin", "max", "min"])
 def test_equals_and_nan_in_any_block(kind: str) -> None:
-    compiled = jk.jit(lambda x: getattr(x, kind)())
+    compile_graph = jk.jit(lambda x: getattr(x, kind)())
     size = 6 * BLOCK + 11
     for special in (5.0, -5.0, math.nan, math.inf, -math.inf):
         for first, second in ((0, size - 1), (BLOCK, 3 * BLOCK), (size - 2, size - 1), (2 * BLOCK - 1, 2 * BLOCK)):
             x = np.zeros(size)
             x[first] = x[second] = special
-            np.testing.assert_array_equal(compiled(x), getattr(x, kind)())
+            np.testing.assert_array_equal(compile_graph(x), getattr(x, kind)())
     for value in (-math.inf, math.inf, math.nan):
         x = np.full(size, value)
-        np.testing.assert_array_equal(compiled(x), getattr(x, kind)())
+        np.testing.assert_array_equal(compile_graph(x), getattr(x, kind)())
 
 
 def test_infinite_and_signed_sums() -> None:
-    compiled = jk.jit(lambda x: x.sum())
+    compile_graph = jk.jit(lambda x: x.sum())
     x = np.full(3 * BLOCK, -0.0)
-    assert not np.signbit(compiled(x))
+    assert not np.signbit(compile_graph(x))
     x[5], x[2 * BLOCK + 5] = math.inf, 1.0
-    assert compiled(x) == math.inf
+    assert compile_graph(x) == math.inf
     x[BLOCK] = -math.inf
     with np.errstate(invalid="ignore"):
-        assert math.isnan(compiled(x))
+        assert math.isnan(compile_graph(x))
 
 
 def test_many_small_numbers_are_not_lost() -> None:
@@ -144,31 +144,31 @@ def test_layouts(name: str) -> None:
         lambda x: x.sum(), lambda x: x.var(), lambda x: x.max(), lambda x: (x * 2 + 1).min()
     )  # fmt: skip
     for function in functions:
-        compiled = jk.jit(function)
+        compile_graph = jk.jit(function)
         found = []
         for threads in (1, 2, 3):
             jk.set_num_threads(threads)
-            found.append(compiled(x))
+            found.append(compile_graph(x))
         np.testing.assert_allclose(found[0], function(x), rtol=1e-11)
         assert len(set(found)) == 1
 
 
 def test_products_of_vectors_and_rows() -> None:
     x, y = array(5 * BLOCK + 1), array(5 * BLOCK + 1)
-    compiled = jk.jit(lambda x, y: x @ y)
-    np.testing.assert_allclose(compiled(x, y), x @ y, rtol=1e-10)
+    compile_graph = jk.jit(lambda x, y: x @ y)
+    np.testing.assert_allclose(compile_graph(x, y), x @ y, rtol=1e-10)
     z = array(1, 5 * BLOCK)
     np.testing.assert_allclose(jk.jit(lambda z: z.sum(1))(z), z.sum(1), rtol=1e-10)
 
 
 def test_nothing_is_read_beside_arrays() -> None:
-    compiled = jk.jit(lambda x: x.sum() + x.max())
+    compile_graph = jk.jit(lambda x: x.sum() + x.max())
     for size in (2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK - 1, 3 * BLOCK + 1023):
         for side in SIDES:
             x = Guarded(array(size, dtype="float32"), side)
             for threads in (1, 2):
                 jk.set_num_threads(threads)
-                close(compiled(x.array), np.float32(x.array.sum(dtype="float64") + x.array.max()))
+                close(compile_graph(x.array), np.float32(x.array.sum(dtype="float64") + x.array.max()))
             assert x.intact()
 
 
@@ -177,8 +177,8 @@ def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
     """Whatever the number of dimensions, which are one loop where an array has no gaps."""
     function: Any = jk.jit(lambda x: x.max())
     found, _, _ = function._found((array(*shape, dtype="float32"),), {})
-    units: list[Unit] = []
-    compiled(found.graph, found.scope, function.config, units=units)
+    units: list[SegmentParts] = []
+    compile_graph(found.graph, found.scope, function.config, emitted=units)
     assert any("x float>" in text for unit in units for text in unit.texts)
 
 
@@ -186,8 +186,8 @@ def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
 def test_numbers_of_eight_bytes_narrow_no_vectors(count: Any) -> None:
     function: Any = jk.jit(lambda x, k: x * k + 1)
     found, _, _ = function._found((array(1200, dtype="float32"), count), {})
-    units: list[Unit] = []
-    compiled(found.graph, found.scope, function.config, units=units)
+    units: list[SegmentParts] = []
+    compile_graph(found.graph, found.scope, function.config, emitted=units)
     assert any("<16 x i1>" in text and "<64 x float>" in text for unit in units for text in unit.texts)
 
 

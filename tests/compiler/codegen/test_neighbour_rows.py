@@ -8,7 +8,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
-from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollAndJam
+from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
 from jitkernels.core import cpu_target
 
 
@@ -187,13 +187,13 @@ def test_rows_that_share_what_they_read_stay_rows(monkeypatch: pytest.MonkeyPatc
         return a
 
     found: list[Any] = []
-    write = UnrollAndJam.in_neighbours
+    write = UnrollJam.jam_rows
 
-    def noted(writer: UnrollAndJam, block: Any, loops: Any, targets: Any) -> None:
+    def noted(writer: UnrollJam, block: Any, loops: Any, targets: Any) -> None:
         found.append(loops)
         write(writer, block, loops, targets)
 
-    monkeypatch.setattr(UnrollAndJam, "in_neighbours", noted)
+    monkeypatch.setattr(UnrollJam, "jam_rows", noted)
     for program, columns, are_rows in ((of_rows, 70, True), (of_rows, 3, False), (of_elements, 70, False)):
         found.clear()
         for dtype in ("float64", "int64"):

@@ -26,10 +26,10 @@ LEFT = {
     "arrays.swapped": "arrays change places",
     "arrays.turned": "arrays change places",
     "arrays.swapped_elements": "arrays change places",
-    "arrays.trained": "Product",
-    "arrays.filtered": "Product",
-    "slices.products_of_blocks": "Product",
-    "whole.lstm": "Product",
+    "arrays.trained": "product",
+    "arrays.filtered": "product",
+    "slices.products_of_blocks": "product",
+    "whole.lstm": "product",
     "scalars.levenshtein": "arrays change places",
 }
 """Programs with a loop that the LLVM generator writes, and why; the nests in these are printed all the same."""

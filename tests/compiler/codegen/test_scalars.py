@@ -92,7 +92,7 @@ def computed(roots: Any, dtypes: tuple[str, ...], arrays: list[Array]) -> list[A
     inputs = tuple(Node("input", (), name, shape, {"index": i}) for i, name in enumerate(dtypes))
     graph = Graph(inputs, tuple(roots(inputs, shape)))
     values = {f"n{i}": extent for i, extent in enumerate(arrays[0].shape)}
-    return lower_graph.compiled(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
+    return lower_graph.compile_graph(graph, scope, JitConfig(opt_level=0)).run(arrays, values)
 
 
 def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array]) -> None:

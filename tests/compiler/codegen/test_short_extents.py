@@ -11,7 +11,7 @@ from rule_cases import Given
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.schedule.unroll_short_axes import unrolled
+from jitkernels.compiler.schedule.unroll_short_axes import unroll_short_axes
 
 
 def softmax(x: Any) -> Any:
@@ -42,7 +42,9 @@ def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
     x = Node("input", (), "float32", (given.n, 3), {"index": 0})
     total = builder.reduce("sum", x, [0], keepdims=True)
     apart = elementwise("absolute", elementwise("subtract", x, total))
-    found = unrolled(Graph((x,), (elementwise("divide", x, builder.reduce("max", apart, [0], keepdims=True)),)))
+    found = unroll_short_axes(
+        Graph((x,), (elementwise("divide", x, builder.reduce("max", apart, [0], keepdims=True)),))
+    )
     made = [node for node in found if node.operation == "reduce"]
     assert len(made) == 6
     assert all(symbolic_dims.same(symbolic_dims.product(node.inputs[0].shape), given.n) for node in made)
@@ -56,4 +58,4 @@ def test_chains_of_short_sums_stay_short() -> None:
         three = builder.view(found, ((0, ((0, 1),)),), (3,))
         products = elementwise("multiply", builder.expand_dims(three, (1,)), weights)
         found = elementwise("tanh", builder.reduce("sum", products, (0,)))
-    assert len(list(unrolled(Graph((weights,), (found,))))) < 1000
+    assert len(list(unroll_short_axes(Graph((weights,), (found,))))) < 1000

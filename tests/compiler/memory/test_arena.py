@@ -13,7 +13,7 @@ from jitkernels.benchmarks import rss
 from jitkernels.benchmarks.suite import Line, Settings, benchmarks
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import lower_graph
-from jitkernels.compiler.memory.arena import Arena, Buffer, bound_of, planned
+from jitkernels.compiler.memory.arena import Arena, Buffer, assign_offsets, bound_of
 from jitkernels.tuning.timer import Timing
 
 
@@ -32,7 +32,7 @@ def buffers(seed: int) -> list[Buffer]:
 
 def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]:
     """Which buffers lie in memory that others have at the same time, for some sizes by those that were planned."""
-    begins, total = arena.places(lambda nbytes: sizes[nbytes])
+    begins, total = arena.offsets(lambda nbytes: sizes[nbytes])
     places = [(one, begin, begin + sizes[one.now]) for one, begin in zip(arena.buffers, begins, strict=True)]
     assert all(end <= total for _, _, end in places)
     return [
@@ -47,7 +47,7 @@ def test_nothing_overlaps_for_any_sizes() -> None:
     tight = 0
     for seed in range(1000):
         given = buffers(seed)
-        arena = planned(given)
+        arena = assign_offsets(given)
         assert sorted(one.word for one in arena.buffers) == list(range(len(given)))
         chosen = np.random.default_rng(seed)
         for sizes in (
@@ -69,7 +69,7 @@ def test_overlaps_are_seen() -> None:
 
 def test_many_buffers_are_planned_in_time() -> None:
     given = [Buffer(i, 64 * (1 + i % 7), ((i, i + 2 + i % 3),)) for i in range(5000)]
-    arena = planned(given)
+    arena = assign_offsets(given)
     assert bound_of(given) <= arena.now <= 2 * bound_of(given)
 
 
@@ -79,14 +79,14 @@ def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) ->
     arenas: list[Arena] = []
 
     def noted(given: Any) -> Arena:
-        arenas.append(planned(given))
+        arenas.append(assign_offsets(given))
         return arenas[-1]
 
-    monkeypatch.setattr(lower_graph, "planned", noted)
+    monkeypatch.setattr(lower_graph, "assign_offsets", noted)
     for seed in range(60):
         maker = Maker(seed)
         graph = maker.graph(12)
-        lower_graph.compiled(graph, maker.scope, JitConfig(opt_level=level))
+        lower_graph.compile_graph(graph, maker.scope, JitConfig(opt_level=level))
     sizes = [(one.now, one.bound) for one in arenas if one.buffers]
     assert len(sizes) > 5
     assert all(now <= 1.1 * bound for now, bound in sizes)

@@ -12,7 +12,7 @@ from processes import python
 import jitkernels as jk
 from jitkernels.compiler.dispatch import specialization
 from jitkernels.compiler.ir.symbolic_dims import evaluated, value_of
-from jitkernels.compiler.lowering.compiled_program import Program
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.memory.arena import Arena
 from jitkernels.tools.testing import guarded_workspaces
 
@@ -54,7 +54,7 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
 
 def _plans(compiled: Any) -> list[Arena]:
     programs = [one.program for kept in compiled._specialisations.values() for one in kept]
-    return [one.arena for one in programs if isinstance(one, Program)]
+    return [one.arena for one in programs if isinstance(one, CompiledProgram)]
 
 
 def _overlaps(plan: Arena) -> bool:
@@ -65,7 +65,7 @@ def _overlaps(plan: Arena) -> bool:
         return int(evaluated(extent, {name: 3 * n + 1 for name, n in scope.values.items()} if scope else {}))
 
     for value in (value_of, grown):
-        begins, _ = plan.places(value)
+        begins, _ = plan.offsets(value)
         places = [(begin, begin + value(one.nbytes), one) for one, begin in zip(plan.buffers, begins, strict=True)]
         for i, (low, high, one) in enumerate(places):
             if any(begin < high and low < end and one.meets(other) for begin, end, other in places[:i]):
@@ -80,7 +80,7 @@ from jitkernels.compiler.memory import arena; from jitkernels.compiler.lowering 
 from jitkernels.tools.testing import guarded_workspaces
 
 def wrong(buffers):
-    made = arena.planned(buffers)
+    made = arena.assign_offsets(buffers)
     made.buffers[-1].nbytes = {nbytes}
     return made
 

@@ -10,7 +10,7 @@ from jitted import array, notes, same
 
 import jitkernels as jk
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.errors import WorkspaceError
 from jitkernels.runtime.loading import loader
 
@@ -33,9 +33,9 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Makes compiled functions with a kernel that needs so much; calls go through Python, or do not."""
 
     def made(function: Any, workspace: int) -> Any:
-        monkeypatch.setattr(Product, "external", lambda *_, **__: kernel(workspace))
-        monkeypatch.setattr(Product, "with_row_callback", lambda *_, **__: None)
-        monkeypatch.setattr(Product, "is_package_file", False)
+        monkeypatch.setattr(MatMulStep, "external", lambda *_, **__: kernel(workspace))
+        monkeypatch.setattr(MatMulStep, "with_row_callback", lambda *_, **__: None)
+        monkeypatch.setattr(MatMulStep, "is_package_file", False)
         return jk.jit(function, profile=request.param)
 
     return made

@@ -11,9 +11,9 @@ from random_graphs import Maker
 import jitkernels as jk
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import lower_graph
-from jitkernels.compiler.memory.arena import Arena, bound_of, planned
+from jitkernels.compiler.memory.arena import Arena, assign_offsets, bound_of
 from jitkernels.compiler.memory.lifetimes import Use, lifetimes
-from jitkernels.compiler.memory.memory_aware_order import ordered
+from jitkernels.compiler.memory.memory_aware_order import order_units
 from jitkernels.compiler.memory.rematerialization import Rematerializer
 from jitkernels.errors import AttrError, MemoryLimitError
 
@@ -25,7 +25,7 @@ class Memory:
     """What units leave in memory, if each array is where it is planned: what is written over is gone."""
 
     def __init__(self, arena: Arena | None) -> None:
-        begins = arena.places(int)[0] if arena else []
+        begins = arena.offsets(int)[0] if arena else []
         self.places = {
             one.word: (begin, begin + one.now)
             for one, begin in zip(arena.buffers if arena else (), begins, strict=True)
@@ -91,13 +91,13 @@ def test_random_units() -> None:
         plain = range(len(uses))
         expected = Memory(None).run(plain, uses)
         before = some_buffers(plain, uses, sizes)
-        order = ordered(uses, stays, before)
+        order = order_units(uses, stays, before)
         assert sorted(order) == list(plain)
         after = some_buffers(order, uses, sizes)
         assert bound_of(after) <= bound_of(before)
         better += bound_of(after) < bound_of(before)
         chosen = [uses[number] for number in order]
-        arena = planned(after)
+        arena = assign_offsets(after)
         assert _alike(Memory(arena).run(plain, chosen), expected, order), f"seed {seed}"
         limit = int(arena.now * np.random.default_rng(seed).uniform(0.5, 1))
         recomputing = Rematerializer(
@@ -225,10 +225,10 @@ def test_random_graphs() -> None:
             given = [np.ones([_now(n) for n in node.shape], node.dtype) for node in graph.inputs]
             for number, one in enumerate(given):
                 one *= np.arange(one.size).reshape(one.shape) % (3 + number) == 1
-            needed = lower_graph.compiled(graph, maker.scope, JitConfig(opt_level=0)).arena.now
+            needed = lower_graph.compile_graph(graph, maker.scope, JitConfig(opt_level=0)).arena.now
             config = JitConfig(opt_level=0, memory_limit=None if limit is None else int(limit * needed))
             try:
-                program = lower_graph.compiled(graph, maker.scope, config)
+                program = lower_graph.compile_graph(graph, maker.scope, config)
             except MemoryLimitError:
                 break
             with np.errstate(all="ignore"):

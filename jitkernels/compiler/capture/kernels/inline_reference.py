@@ -27,7 +27,7 @@ from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.symbolic_dims import Number, same
-from jitkernels.compiler.transforms.unflatten_batch_dims import split
+from jitkernels.compiler.transforms.unflatten_batch_dims import unflatten
 
 PIECES = ("call", "scan", "update", "scatter", "concatenate", "loop", "branch", "kernel")
 """Operations that do not fuse into an elementwise loop nest."""
@@ -74,7 +74,7 @@ def _traced(
         values[symbol] = tracer.scope.symbol(name, max(product_now(dimensions), 2))
         own[name] = dimensions
     try:
-        parts: dict[int, Node] = {}
+        parts: dict[Node, Node] = {}
         inputs: list[Node] = []
         for argument in form.present:
             node = builder.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
@@ -87,13 +87,13 @@ def _traced(
             if splitting:
                 shape = [value_of(extent, values) for extent in argument.extents]
                 inputs[-1] = Node("parameter", (), node.dtype, shape)
-                parts[id(inputs[-1])] = whole
+                parts[inputs[-1]] = whole
             if is_index_input(argument):
                 check_index_bounds(tracer, argument, node, shapes)
         nodes = _of_reference(tracer, form, values, options, inputs)
         if any(not symbolic_dims.symbols_of(guard.extent).isdisjoint(own) for guard in tracer.scope.guards.values()):
             raise UnknownError("a reference that depends on the number of rows")
-        nodes = split(nodes, parts, own) if splitting else nodes
+        nodes = unflatten(nodes, parts, own) if splitting else nodes
         if not (tracer.differentiates or is_compiled(type(form.attr)) or _is_worth_it(nodes, since, before, form.attr)):
             raise UnknownError("a reference that is slower than its kernel")
     finally:

@@ -11,8 +11,8 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import is_moving
 from jitkernels.compiler.transforms import early_exits
 
-Around = Mapping[int, tuple[Node, Any]]
-"""Region parameters by id: the captured node in the enclosing region, and that region's own mapping."""
+Around = Mapping[Node, tuple[Node, Any]]
+"""By region parameter: the captured node in the enclosing region, and that region's own mapping."""
 UP = {"less": 1, "less_equal": 1, "greater": -1, "greater_equal": -1}
 
 
@@ -24,21 +24,21 @@ def moved(loop: Node) -> tuple[int, bool] | None:
     body, condition, carried = loop.options["body"], loop.options["condition"], loop.options["carried"]
     if loop.options["counts"]:
         return None
-    invariants = {id(parameter) for parameter in condition.inputs[carried:]}
-    carried_positions = {id(parameter): position for position, parameter in enumerate(condition.inputs[:carried])}
+    invariants = set(condition.inputs[carried:])
+    carried_positions = {parameter: position for position, parameter in enumerate(condition.inputs[:carried])}
     for comparison, around in _conjuncts(condition.outputs[0], {}):
         if comparison.operation not in UP:
             continue
         for operand_index, other, sign in ((0, 1, 1), (1, 0, -1)):
             end, scope = resolved(comparison.inputs[other], around)
-            if not (id(end) in invariants or end.operation == "constant" or _is_fixed(end)):
+            if not (end in invariants or end.operation == "constant" or _is_fixed(end)):
                 continue
             carried_value, scope = resolved(comparison.inputs[operand_index], around)
             up = sign * UP[comparison.operation]
             if carried_value.operation == "multiply" and up > 0:  # of an int with itself
                 factors = [resolved(operand, scope)[0] for operand in carried_value.inputs]
                 carried_value = factors[0] if factors[0] is factors[1] else carried_value
-            position = carried_positions.get(id(carried_value))
+            position = carried_positions.get(carried_value)
             if (
                 position is not None
                 and carried_value.dtype == "int64"
@@ -54,8 +54,8 @@ def _is_fixed(node: Node) -> bool:
 
 def resolved(node: Node, around: Around) -> tuple[Node, Around]:
     """Follow a region parameter to the node that defines it in an enclosing region, and that node's scope."""
-    while id(node) in around:
-        node, around = around[id(node)]
+    while node in around:
+        node, around = around[node]
     return node, around
 
 
@@ -74,7 +74,7 @@ def _conjuncts(node: Node, around: Around) -> Iterator[tuple[Node, Around]]:
 def inside(branch: Node, name: str, around: Around) -> Around:
     """Map the parameters of one side of a branch to the operands that the branch captures."""
     region = branch.options[name]
-    return {id(parameter): (outer, around) for parameter, outer in zip(region.inputs, branch.inputs[1:], strict=True)}
+    return {parameter: (outer, around) for parameter, outer in zip(region.inputs, branch.inputs[1:], strict=True)}
 
 
 def _steps_by_sign(loop: Node, node: Node, start: Node, around: Around, sign: int) -> bool:
@@ -90,7 +90,7 @@ def _steps_by_sign(loop: Node, node: Node, start: Node, around: Around, sign: in
         return False
     branch, index = node.inputs[0], node.options["index"]
     return all(
-        (not around and early_exits.is_left(loop, branch, name))
+        (not around and early_exits.leaves_loop(loop, branch, name))
         or _steps_by_sign(loop, branch.options[name].outputs[index], start, inside(branch, name, around), sign)
         for name in ("yes", "no")
     )

@@ -36,9 +36,7 @@ def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[Moving]:
         node.operation in ("loop", "bounded") and "grows" in node.options for node in within
     ):
         return []
-    if any(node.operation == "loop" for node in within) or any(
-        group for _, group in bodies[id(options["body"])].stages
-    ):
+    if any(node.operation == "loop" for node in within) or bodies[id(options["body"])].groups:
         return []
     results = []
     for node, around in _bounded(options["body"], {}):
@@ -66,7 +64,7 @@ class _Sum:
     """The sum that an index is: `sign` times the induction variable, and loop-invariant `terms`."""
 
     def __init__(self, inputs: list[Node], carried: int) -> None:
-        self.count, self.kept = inputs[0], {id(operand) for operand in inputs[1 + carried :]}
+        self.count, self.kept = inputs[0], set(inputs[1 + carried :])
         self.sign = 0
         self.terms: list[tuple[int, Node]] = []
 
@@ -80,7 +78,7 @@ class _Sum:
             left, right = node.inputs
             return self.add(left, around, sign) and self.add(right, around, sign * SIGNS[node.operation])
         if (
-            id(node) in self.kept
+            node in self.kept
             or node.operation == "constant"
             or (node.operation == "extent" and not is_moving(node.options["extent"]))
         ):

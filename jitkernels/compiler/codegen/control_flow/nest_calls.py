@@ -1,58 +1,22 @@
 """Calls of the loop nests of a region: fill the callee's own frame, call each nest, read the results."""
 
-from typing import Any
-
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.control_flow.scalar_emitter import Elements, Place
+from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer, Values
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import ScalarEmitter
 from jitkernels.compiler.codegen.core.ir_builder import Register, memory_type
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import is_moving, least_of, product
-from jitkernels.compiler.schedule.region_stages import Group
-
-Values = dict[int, Any]
-"""Values by node id: a `Register`, a `Place`, or a list of these."""
+from jitkernels.compiler.schedule.region_stages import NestGroup
 
 
-class NestCalls(Elements):
-    """Emits the calls of a `Group`'s loop nests into the function of a loop or branch."""
+class NestCalls(ScalarEmitter):
+    """Emits the calls of a group's loop nests into the function of a loop or branch."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.numbers: dict[int, str] = {}
-
-    def _call_nests(self, group: Group, values: Values) -> None:
-        """Call the loop nests of `group` with a frame on the stack, and set `values` of its outputs."""
+    def _call_nests(self, group: NestGroup, values: Values) -> None:
+        """Call the loop nests of `group` with a frame on the stack, and set `values` of its results."""
         program = group.program
         frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
-
-        invariant_pointers = {*self.pointers.values()}
-
-        def store_slot(word: int, kind: str, text: str, *, moves: bool = False) -> None:
-            head = self.block if moves else self.function.block
-            address = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
-            head.lines.append(f"  store {kind} {text}, ptr {address}")
-
-        for name, word in program.symbols.items():
-            if name not in self.function.moving:
-                store_slot(word, "i64", self.function.extent_of(name))
-            elif name in self.function.variables:  # other symbols belong to other loops
-                store_slot(word, "i64", self.function.current(name), moves=True)
-        for node, taken in zip(program.graph.inputs, group.taken, strict=True):
-            value = values[id(taken)]
-            if isinstance(value, Place):
-                store_slot(program.words[id(node)], "ptr", value.pointer, moves=value.pointer not in invariant_pointers)
-            else:
-                address = self.function.variable(memory_type(value.dtype))
-                store_slot(program.words[id(node)], "ptr", address)
-                self._stored(address, value)
-        for node in program.made:
-            address = (
-                self._memory(group.words[id(node)], group)
-                if node.ndim
-                else self.function.variable(memory_type(node.dtype))
-            )
-            self.numbers[id(node)] = address
-            store_slot(program.words[id(node)], "ptr", address)
+        scalars = self._fill_frame(group, values, frame)
         previous_turns: frozenset[int] = frozenset()
         for call, product_node in group.calls:
             if call.turns and (not previous_turns or call.turns & previous_turns):
@@ -64,24 +28,44 @@ class NestCalls(Elements):
             status = self._new(f"call i64 @{call.name}(ptr {frame}, i64 0, i64 {end})")
             if call.clock:
                 self.block.lines.append(call.clock.stop(began))
-            self._refuse(
-                Register(self._new(f"icmp ne i64 {status}, 0"), "bool")
-            )  # a kernel could not allocate its workspace
+            # A kernel may be unable to allocate its workspace.
+            self._bail_out_if(Register(self._new(f"icmp ne i64 {status}, 0"), "bool"))
             if after_label:
                 self.block.lines += [f"  br label %{after_label}", f"{after_label}:"]
-        outputs = len(program.graph.outputs)
-        for node, result in zip(program.graph.outputs, group.given[:outputs], strict=True):
-            if result.ndim:
-                array = group.arrays[id(node)]
-                values[id(result)] = Place(self._pointer(group.words[id(node)]), array.strides, node.dtype)
+        self._set_results(group, values, lambda node: self._loaded(scalars[node], node.dtype))
+
+    def _fill_frame(self, group: NestGroup, values: Values, frame: str) -> dict[Node, str]:
+        """Store symbols and addresses to the frame of a group's nests; return the slots of the numbers they store."""
+        program, function = group.program, self.function
+        invariant_pointers = {*self.pointers.values()}
+
+        def store_slot(word: int, kind: str, text: str, *, moves: bool = False) -> None:
+            head = self.block if moves else function.block
+            address = function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
+            head.lines.append(f"  store {kind} {text}, ptr {address}")
+
+        for name, word in program.symbols.items():
+            if name not in function.moving:
+                store_slot(word, "i64", function.extent_of(name))
+            elif name in function.variables:  # other symbols belong to other loops
+                store_slot(word, "i64", function.current(name), moves=True)
+        for node, captured in zip(program.graph.inputs, group.captured, strict=True):
+            value = values[captured]
+            if isinstance(value, StridedPointer):
+                moves = value.pointer not in invariant_pointers
+                store_slot(program.words[node], "ptr", value.pointer, moves=moves)
             else:
-                values[id(result)] = self._loaded(self.numbers[id(node)], node.dtype)
-        operand_values = {
-            id(node): values[id(captured)] for node, captured in zip(group.graph.inputs, group.taken, strict=True)
-        }
-        for (target, _), result in zip(group.graph.writes, group.given[outputs:], strict=True):
-            # Also if the program dropped the write because nothing changes.
-            values[id(result)] = operand_values[id(target)]
+                address = function.variable(memory_type(value.dtype))
+                store_slot(program.words[node], "ptr", address)
+                self._stored(address, value)
+        scalars: dict[Node, str] = {}
+        for node in program.made:
+            if node.ndim:
+                address = self._memory(group.words[node], group)
+            else:
+                address = scalars[node] = function.variable(memory_type(node.dtype))
+            store_slot(program.words[node], "ptr", address)
+        return scalars
 
     def _turn(self, frame: str, word: int) -> None:
         """Flip the serpentine direction word of `frame`, so that the next nests start where the previous ones ended."""
@@ -91,7 +75,7 @@ class NestCalls(Elements):
         now = self._new(f"load i64, ptr {at}")
         self.block.lines.append(f"  store i64 {self._new(f'xor i64 {now}, 1')}, ptr {at}")
 
-    def _memory(self, word: int, group: Group) -> str:
+    def _memory(self, word: int, group: NestGroup) -> str:
         """The address of scratch at a frame word; without a noalias parameter if other nests share that memory."""
         if word not in group.sharing or word in self.pointers:
             return self._pointer(word)
@@ -100,7 +84,7 @@ class NestCalls(Elements):
             head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
         )
 
-    def _skip_if_empty(self, node: Node, group: Group, frame: str) -> str:
+    def _skip_if_empty(self, node: Node, group: NestGroup, frame: str) -> str:
         """Branch around a GEMM whose reduction is empty in this iteration, storing zeros; return the label after it."""
         sizes = product([*node.inputs[0].shape, node.shape[-1]])
         if not is_moving(sizes) or (least_of(sizes) or 0) > 0:
@@ -108,7 +92,7 @@ class NestCalls(Elements):
         some, none, behind = (self.function.label() for _ in range(3))
         more = self._new(f"icmp sgt i64 {self.function.extent(sizes)}, 0")
         self.block.lines += [f"  br i1 {more}, label %{some}, label %{none}", f"{none}:"]
-        at = self._new(f"getelementptr i64, ptr {frame}, i64 {group.arrays[id(node)].word}")
+        at = self._new(f"getelementptr i64, ptr {frame}, i64 {group.arrays[node].word}")
         pointer = self._new(f"load ptr, ptr {at}")
         size = self.function.extent(product(node.shape) * NUMBERS[node.dtype].size)
         name = "llvm.memset.p0.i64"

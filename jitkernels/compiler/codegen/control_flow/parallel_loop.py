@@ -9,14 +9,15 @@ from typing import Any
 
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.codegen.control_flow import signal_polls
-from jitkernels.compiler.codegen.control_flow.scalar_emitter import Elements, Place
+from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import ScalarEmitter
 from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
-from jitkernels.compiler.schedule.region_stages import Body, Group
-from jitkernels.compiler.transforms.loop_parallelism import independent
-from jitkernels.compiler.transforms.parallel_int_reductions import ZEROED, Joined
+from jitkernels.compiler.schedule.region_stages import Body, NestGroup
+from jitkernels.compiler.transforms.loop_parallelism import parallel_reductions_of
+from jitkernels.compiler.transforms.parallel_int_reductions import ZEROED, IntReduction
 from jitkernels.compiler.transforms.trip_count import work_of
 from jitkernels.runtime import c_api, workspace_allocator
 from jitkernels.runtime.threads import team_size
@@ -29,18 +30,18 @@ SHORT = 1
 """The status of iterations whose thread could not allocate its workspace."""
 
 
-def groups_of(loop: Node, bodies: Mapping[int, Body]) -> list[Group]:
+def groups_of(loop: Node, bodies: Mapping[int, Body]) -> list[NestGroup]:
     """The groups of loop nests that the iterations of a loop run."""
     nested = [
         loop.options["body"],
         *(region for node in walk_nodes(loop.options["body"]) for region in regions_of(node)),
     ]
-    return [group for region in nested for _, group in bodies[id(region)].stages if group]
+    return [group for region in nested for group in bodies[id(region)].groups]
 
 
 def work(
     loop: Node, bodies: Mapping[int, Body], moving: Container[str], *, is_outermost: bool
-) -> tuple[Number, dict[int, Joined]] | None:
+) -> tuple[Number, dict[int, IntReduction]] | None:
     """Return the work of a loop that may run in parallel, and its int reductions.
 
     None if the loop is too short to pay or has dependences between its iterations.
@@ -57,17 +58,22 @@ def work(
     result = work_of(loop) * (SCALAR if has_loops and not groups else 1)
     if not isinstance(result, Extent) and result < 2 * WORK:
         return None
-    joined = independent(loop, moving)
-    return None if joined is None else (result, joined)
+    reductions = parallel_reductions_of(loop, moving)
+    return None if reductions is None else (result, reductions)
 
 
 class ParallelLoop:
     """A parallel loop in the function of a region. `name`: the outlined function that runs a range of iterations."""
 
     def __init__(
-        self, emitter: Elements, operands: list[Any], name: str, groups: list[Group], joined: Mapping[int, Joined]
+        self,
+        emitter: ScalarEmitter,
+        operands: list[Any],
+        name: str,
+        groups: list[NestGroup],
+        reductions: Mapping[int, IntReduction],
     ) -> None:
-        self.emitter, self.name, self.joined = emitter, name, joined
+        self.emitter, self.name, self.reductions = emitter, name, reductions
         self.sizes = {word: size for group in groups for word, size in group.sizes.items()}
         begin, end, _ = operands[:3]
         self.begin, self.end, self.step = begin, end, operands[2]
@@ -79,10 +85,10 @@ class ParallelLoop:
         values: list[Any] = [Register("%first", "int64"), Register("%last", "int64"), self.step]
         parameters = []
         for i, value in enumerate(self.values):
-            if i in self.joined and self.joined[i].operation in ZEROED:
+            if i in self.reductions and self.reductions[i].operation in ZEROED:
                 values.append(Register("0", value.dtype))
-            elif isinstance(value, Place):
-                values.append(Place(f"%given{i}", value.strides, value.dtype))
+            elif isinstance(value, StridedPointer):
+                values.append(StridedPointer(f"%given{i}", value.strides, value.dtype))
                 parameters.append(f"ptr noalias %given{i}")
             elif value.text.startswith("%"):
                 values.append(Register(f"%given{i}", value.dtype))
@@ -93,7 +99,7 @@ class ParallelLoop:
         parameters += [f"i64 %symbol{i}" for i in range(len(self.moving))]
         return values, [*parameters, *(["ptr noalias %memory"] if self.sizes else [])]
 
-    def memory(self, part: Elements) -> None:
+    def place_workspace(self, part: ScalarEmitter) -> None:
         """Point the arrays that nests compute into the thread's own workspace `%memory`."""
         function, begin = part.function, "0"
         for word, size in self.sizes.items():
@@ -105,28 +111,28 @@ class ParallelLoop:
         """Types and texts of the captured values that are stored to the argument block, in parameter order."""
         arguments = []
         for i, value in enumerate(self.values):
-            if i in self.joined and self.joined[i].operation in ZEROED:
+            if i in self.reductions and self.reductions[i].operation in ZEROED:
                 continue
-            if isinstance(value, Place):
+            if isinstance(value, StridedPointer):
                 arguments.append(("ptr", value.pointer))
             elif value.text.startswith("%"):
                 arguments.append((llvm_type(value.dtype), value.text))
         return [*arguments, *(("i64", self.emitter.function.current(value)) for value in self.moving)]
 
-    def join(self, part: Elements, results: list[Any]) -> None:
+    def combine(self, part: ScalarEmitter, results: list[Any]) -> None:
         """Combine the partial int reductions of this thread with those of the others by atomics."""
-        for word, (number, joined) in enumerate(self.joined.items(), self.after + 2):
+        for word, (number, reduction) in enumerate(self.reductions.items(), self.after + 2):
             at = part._new(f"getelementptr i64, ptr %words, i64 {word}")
             own = results[number]
-            before = part._new(f"atomicrmw {joined.operation} ptr {at}, i64 {own.text} monotonic")
-            if joined.is_checked:
-                part._refuse(part._overflows("add", Register(before, "int64"), own))
+            before = part._new(f"atomicrmw {reduction.operation} ptr {at}, i64 {own.text} monotonic")
+            if reduction.is_checked:
+                part._bail_out_if(part._overflows("add", Register(before, "int64"), own))
 
     def load_reductions(self) -> dict[int, Register]:
         """Load the final values of the int reductions behind the parallel loop."""
         function, block = self.emitter.function, self.emitter.block
         totals = {}
-        for word, number in enumerate(self.joined, self.after + 2):
+        for word, number in enumerate(self.reductions, self.after + 2):
             at = function.new(block, f"getelementptr i64, ptr {self.words}, i64 {word}")
             totals[number] = Register(function.new(block, f"load i64, ptr {at}"), "int64")
         return totals
@@ -136,10 +142,10 @@ class ParallelLoop:
         emitter, function = self.emitter, self.emitter.function
         passed = self._passed()
         self.kinds = [kind for kind, _ in passed]
-        self.words = words = function.variable(f"[{self.after + 2 + len(self.joined)} x i64]")
+        self.words = words = function.variable(f"[{self.after + 2 + len(self.reductions)} x i64]")
         stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *argument) for i, argument in enumerate(passed))]
         stored.append((self.after, "i64", self.begin.text))
-        stored += [(i, "i64", self.values[one].text) for i, one in enumerate(self.joined, self.after + 2)]
+        stored += [(i, "i64", self.values[one].text) for i, one in enumerate(self.reductions, self.after + 2)]
         workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEAD))
         stored.append((self.after + 1, "i64", workspace_bytes))
         for word, kind, text in stored:
@@ -211,8 +217,8 @@ ask:
   %kept = atomicrmw or ptr %place, i64 %word monotonic
   ret i1 %raised
 look:
-  %told = load atomic i64, ptr %place monotonic, align 8
-  %stopped = icmp ne i64 %told, 0
+  %flag = load atomic i64, ptr %place monotonic, align 8
+  %stopped = icmp ne i64 %flag, 0
   ret i1 %stopped
 }}
 define internal i64 @jk_asks(ptr %words) noinline nounwind cold {{

@@ -6,27 +6,19 @@ from typing import Any
 
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.control_flow.region_evaluator import RegionEvaluator, StridedPointer
 from jitkernels.compiler.codegen.core.casts import converted
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type, memory_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type, memory_type
+from jitkernels.compiler.codegen.core.scalar_calls import applied
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number, same
-from jitkernels.core.frozen_dataclass import record
 
 OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
 
 
-@record
-class Place:
-    """A strided array: the address of its first element, and strides in elements."""
-
-    pointer: str
-    strides: tuple[Number, ...]
-    dtype: str
-
-
-class FlowFunction(Function):
+class FlowFunction(FunctionBuilder):
     """A function in which some symbols are loop-variant: they have another value in each iteration."""
 
     def __init__(self, library: Library, symbol_slots: dict[str, int], moving: Container[str]) -> None:
@@ -60,10 +52,10 @@ class FlowFunction(Function):
 
 
 @dataclass
-class Elements:
+class ScalarEmitter(RegionEvaluator):
     """Emits scalar computation. `pointers`: the array arguments, by their frame words."""
 
-    arrays: Mapping[int, Array]
+    arrays: Mapping[Node, Array]
     function: FlowFunction
     pointers: dict[int, str] = field(default_factory=dict, kw_only=True)
 
@@ -73,33 +65,42 @@ class Elements:
     def _new(self, expression: str) -> str:
         return self.function.new(self.block, expression)
 
-    def _pointer(self, word: int) -> str:
+    def _pointer(self, word: int, dtype: str = "") -> str:  # noqa: ARG002  # printed Python has typed pointers
         return self.pointers.setdefault(word, f"%array{word}")
 
-    def _given(self, node: Node) -> Any:
+    def _captured(self, node: Node) -> Any:
         """Return the value of a node that the region captures."""
         if node.operation in ("constant", "extent"):
             return self._number(node)
-        array = self.arrays[id(node)]
+        array = self.arrays[node]
         pointer = self._pointer(array.word)
-        return Place(pointer, array.strides, node.dtype) if node.ndim else self._loaded(pointer, node.dtype)
+        return StridedPointer(pointer, array.strides, node.dtype) if node.ndim else self._loaded(pointer, node.dtype)
 
     def _number(self, node: Node) -> Register:
         if node.operation == "constant":
             return Register(constant(NUMBERS[node.dtype], node.options["value"]), node.dtype)
-        text = self.function.extent(node.options["extent"])
-        return converted(self.function, self.block, Register(text, "int64"), node.dtype)
+        return self._cast(Register(self.function.extent(node.options["extent"]), "int64"), node.dtype)
 
-    def _loaded(self, pointer: str, dtype: str) -> Register:
-        text = self._new(f"load {memory_type(dtype)}, ptr {pointer}, align {NUMBERS[dtype].size}")
+    def _cast(self, value: Register, dtype: str) -> Register:
+        return converted(self.function, self.block, value, dtype)
+
+    def _applied(self, node: Node, operands: list[Register]) -> Register:
+        return applied(self.function, self.block, node.operation, operands, node.dtype)
+
+    def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
+        name = "udiv" if node.operation == "floor_divide" else "urem"
+        return Register(self._new(f"{name} i64 {left.text}, {right.text}"), node.dtype)
+
+    def _loaded(self, element: str, dtype: str) -> Register:
+        text = self._new(f"load {memory_type(dtype)}, ptr {element}, align {NUMBERS[dtype].size}")
         return Register(self._new(f"icmp ne i8 {text}, 0") if dtype == "bool" else text, dtype)
 
-    def _stored(self, pointer: str, value: Register) -> None:
+    def _stored(self, element: str, value: Register) -> None:
         text = self._new(f"zext i1 {value.text} to i8") if value.dtype == "bool" else value.text
         kind, size = memory_type(value.dtype), NUMBERS[value.dtype].size
-        self.block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
+        self.block.lines.append(f"  store {kind} {text}, ptr {element}, align {size}")
 
-    def _refuse(self, condition: Register, label: str = "refused") -> None:
+    def _bail_out_if(self, condition: Register, label: str = "refused") -> None:
         if condition.text == "false":
             return
         resume = self.function.label()
@@ -117,17 +118,13 @@ class Elements:
             from_end = self._new(f"add i64 {index.text}, {extent}")
             result = self._new(f"select i1 {is_negative}, i64 {from_end}, i64 {index.text}")
         out_of_bounds = Register(self._new(f"icmp uge i64 {result}, {extent}"), "bool")
-        self._refuse(out_of_bounds, "full" if "grows" in node.options else "refused")
+        self._bail_out_if(out_of_bounds, "full" if "grows" in node.options else "refused")
         return Register(result, "int64")
 
     def _overflows(self, of: str, left: Register, right: Register) -> Register:
-        """Return whether a 64-bit operation overflows; LLVM merges it with the operation itself."""
-        name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
-        self.function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
-        both = self._new(f"call {{ i64, i1 }} @{name}(i64 {left.text}, i64 {right.text})")
-        return Register(self._new(f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")
+        return overflow_bit(self.function, self.block, of, left, right)
 
-    def _element(self, array: Place, indices: Sequence[Register]) -> str:
+    def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
         """Return the address of an element."""
         total = ""
         for index, stride in zip(indices, array.strides, strict=True):
@@ -148,3 +145,11 @@ class Elements:
 
     def _get(self, at: str, dtype: str) -> Register:
         return Register(self._new(f"load {llvm_type(dtype)}, ptr {at}"), dtype)
+
+
+def overflow_bit(function: FunctionBuilder, block: Block, of: str, left: Register, right: Register) -> Register:
+    """Return whether a 64-bit operation overflows; LLVM merges it with the operation itself."""
+    name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
+    function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
+    both = function.new(block, f"call {{ i64, i1 }} @{name}(i64 {left.text}, i64 {right.text})")
+    return Register(function.new(block, f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")

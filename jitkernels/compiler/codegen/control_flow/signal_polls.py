@@ -11,16 +11,16 @@ from jitkernels.compiler.ir.region_memory import is_control_flow
 from jitkernels.compiler.ir.regions import walk_nodes
 from jitkernels.compiler.schedule.region_stages import Body
 
-PATIENCE = 1 << 16
+COUNTDOWN = 1 << 16
 """The countdown from one poll to the next, in the weights below; a poll takes about 50 ns."""
 SCALAR_WEIGHT, LOOP_WEIGHT, OF_ARRAYS = 1, 4, 1 << 12
 BLOCK = 32
 """The most iterations of an outer loop between two polls: LLVM unrolls such a block."""
-BLOCK_SHIFT = (PATIENCE // BLOCK).bit_length() - 1
+BLOCK_SHIFT = (COUNTDOWN // BLOCK).bit_length() - 1
 """A block has ``countdown >> this`` iterations: fewer after iterations that took long."""
 COPIES, MOST_COPIED = 4, 16
 """The unroll factor of a polling loop, and the largest body in nodes that is unrolled."""
-LONG, SHORT = PATIENCE << 4, 1 << BLOCK_SHIFT
+LONG, SHORT = COUNTDOWN << 4, 1 << BLOCK_SHIFT
 """If the countdown was overrun by the first, restart it at the second: one iteration per block."""
 REFUSED = 2
 """The status of a segment that bailed out before it wrote anything: NumPy raises for these arguments."""
@@ -47,7 +47,7 @@ define internal i1 @jk_interrupted() noinline nounwind cold {
 
 def weight(loop: Node, body: Body, *, is_inner: bool) -> int:
     """The countdown that one iteration of a loop consumes; 0 if the loop does not poll."""
-    if any(group for _, group in body.stages):
+    if body.groups:
         return OF_ARRAYS
     if any(is_control_flow(node) and node.operation == "loop" for node in walk_nodes(loop.options["body"])):
         return LOOP_WEIGHT

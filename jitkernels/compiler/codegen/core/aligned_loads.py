@@ -9,7 +9,7 @@ the run masked off, and permutes each vector from two neighbouring lines.
 from itertools import pairwise
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, memory_type, suffix
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, memory_type, suffix
 from jitkernels.core.frozen_dataclass import record
 
 LINE = 64
@@ -40,7 +40,7 @@ class RotatingVector:
     width: int
 
 
-def shift(function: Function, block: Block, address: str, dtype: str) -> Misalignment:
+def shift(function: FunctionBuilder, block: Block, address: str, dtype: str) -> Misalignment:
     """Return the misalignment of a run that begins at `address`."""
     size, width = NUMBERS[dtype].size, LINE // NUMBERS[dtype].size
     new, lane = function.new, f"i{8 * size}"
@@ -63,7 +63,7 @@ def shift(function: Function, block: Block, address: str, dtype: str) -> Misalig
     )
 
 
-def read(function: Function, block: Block, lanes: int, dtype: str, pointer: str, shift: Misalignment) -> str:
+def read(function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointer: str, shift: Misalignment) -> str:
     """Load `lanes` lanes, whole cache lines of them, from an address with the given misalignment."""
     kind, width = memory_type(dtype), LINE // NUMBERS[dtype].size
     vector, count, new = f"<{width} x {kind}>", lanes // width, function.new
@@ -89,7 +89,9 @@ def read(function: Function, block: Block, lanes: int, dtype: str, pointer: str,
     return concatenated(function, block, parts, width, kind)
 
 
-def load_rotating(function: Function, block: Block, dtype: str, pointer: str, count: str, held: RotatingVector) -> None:
+def load_rotating(
+    function: FunctionBuilder, block: Block, dtype: str, pointer: str, count: str, held: RotatingVector
+) -> None:
     """Load up to a vector of elements from `pointer` into an alloca, with zeros behind `count` elements."""
     kind, width, new = memory_type(dtype), held.width, function.new
     vector, masked = f"<{width} x {kind}>", f"llvm.masked.load.{suffix(kind, width)}.p0"
@@ -104,7 +106,7 @@ def load_rotating(function: Function, block: Block, dtype: str, pointer: str, co
     block.lines.append(f"  store {vector} {loaded}, ptr {held.slot}")
 
 
-def following(function: Function, block: Block, dtype: str, held: RotatingVector) -> str:
+def following(function: FunctionBuilder, block: Block, dtype: str, held: RotatingVector) -> str:
     """Return the next element of a `Held` vector, and rotate the vector by one lane."""
     vector, new = memory_type(dtype, held.width), function.new
     vector_value = new(block, f"load {vector}, ptr {held.slot}")
@@ -114,7 +116,7 @@ def following(function: Function, block: Block, dtype: str, held: RotatingVector
     return new(block, f"extractelement {vector} {vector_value}, i64 0")
 
 
-def concatenated(function: Function, block: Block, parts: list[str], width: int, kind: str) -> str:
+def concatenated(function: FunctionBuilder, block: Block, parts: list[str], width: int, kind: str) -> str:
     """Concatenate a power of two of vectors of `width` lanes each."""
     while len(parts) > 1:
         vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))

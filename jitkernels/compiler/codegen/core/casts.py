@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
 from jitkernels.microkernels.maths import float_to_int
 
 
-def converted(function: Function, block: Block, value: Register, dtype: str) -> Register:
+def converted(function: FunctionBuilder, block: Block, value: Register, dtype: str) -> Register:
     """Cast a value to `dtype`. Floats outside of an integer dtype's range give what the processor makes of them."""
     if value.dtype == dtype:
         return value
@@ -54,7 +54,7 @@ def converted(function: Function, block: Block, value: Register, dtype: str) -> 
     return step("trunc" if not wider else "sext" if signed else "zext", value, dtype)
 
 
-def _by(code: Callable[..., Any], function: Function, block: Block, value: Register) -> Register:
+def _by(code: Callable[..., Any], function: FunctionBuilder, block: Block, value: Register) -> Register:
     """Call a function of the scalar library on a value."""
     symbol, result = function.library.called(code, (value.dtype,), value.lanes)
     call = f"call {llvm_type(result, value.lanes)} {symbol}({llvm_type(value.dtype, value.lanes)} {value.text})"
@@ -67,7 +67,7 @@ def splat(text: str, kind: str, lanes: int) -> str:
     return text if lanes == 1 else f"splat ({kind} {text})"
 
 
-def broadcast(function: Function, block: Block, value: Register, lanes: int) -> Register:
+def broadcast(function: FunctionBuilder, block: Block, value: Register, lanes: int) -> Register:
     """Broadcast a scalar to all lanes; each of several lanes to as many adjacent lanes."""
     if value.lanes == lanes:
         return value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
 from jitkernels.microkernels.maths import invariant_division
 
 KNOWN = {
@@ -41,7 +41,7 @@ def is_strength_reduced(operation: str, dtype: str, lanes: int) -> bool:
 
 
 def multiply_by_reciprocal(
-    function: Function, block: Block, home: Block, operation: str, number: Register, divisor: Register
+    function: FunctionBuilder, block: Block, home: Block, operation: str, number: Register, divisor: Register
 ) -> Register:
     """Divide lanes by an invariant divisor, whose reciprocal is computed in block `home`."""
     dtype, lanes = number.dtype, number.lanes
@@ -62,7 +62,7 @@ def multiply_by_reciprocal(
     return Register(text, result, lanes)
 
 
-def _reciprocal(function: Function, home: Block, divisor: Register) -> _InvariantDivisor:
+def _reciprocal(function: FunctionBuilder, home: Block, divisor: Register) -> _InvariantDivisor:
     """Compute the multiplier and the shifts of a divisor in block `home`; those of 1 for a divisor of 0."""
     is_byte, dtype = divisor.dtype in WORKED_ON, WORKED_ON.get(divisor.dtype, divisor.dtype)
     divisor = converted(function, home, divisor, dtype)
@@ -111,7 +111,9 @@ def _reciprocal(function: Function, home: Block, divisor: Register) -> _Invarian
     return _InvariantDivisor(narrow(multiplier), (narrow(first), narrow(last)), Register(sign, dtype))
 
 
-def _quotient(function: Function, block: Block, home: Block, number: Register, reciprocal: _InvariantDivisor) -> str:
+def _quotient(
+    function: FunctionBuilder, block: Block, home: Block, number: Register, reciprocal: _InvariantDivisor
+) -> str:
     """Return the floor quotient."""
     dtype, lanes = number.dtype, number.lanes
     if not NUMBERS[dtype].is_signed:
@@ -132,7 +134,7 @@ def _quotient(function: Function, block: Block, home: Block, number: Register, r
 
 
 def _unsigned_quotient(
-    function: Function, block: Block, home: Block, number: Register, reciprocal: _InvariantDivisor
+    function: FunctionBuilder, block: Block, home: Block, number: Register, reciprocal: _InvariantDivisor
 ) -> str:
     """Return the quotient of unsigned numbers."""
     dtype, lanes = number.dtype, number.lanes
@@ -154,7 +156,7 @@ def _unsigned_quotient(
     return new(f"lshr {kind} {total}, {last}")
 
 
-def _high_half(function: Function, block: Block, number: Register, multiplier: str) -> str:
+def _high_half(function: FunctionBuilder, block: Block, number: Register, multiplier: str) -> str:
     """Return the high half of the products."""
     lanes, bits = number.lanes, 8 * NUMBERS[number.dtype].size
     kind = llvm_type(number.dtype, lanes)

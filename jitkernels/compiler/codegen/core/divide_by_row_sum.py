@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, splat
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type, suffix
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type, suffix
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.core import cpu_target
 
@@ -36,21 +36,21 @@ def has_fma() -> bool:
     return cpu_target.target().fuses
 
 
-def divides_sums(node: Node, materialized: Container[int]) -> bool:
+def divides_sums(node: Node, materialized: Container[Node]) -> bool:
     """Return whether a node divides a sum of floats or divides by one, looking no further than materialized nodes."""
     stack, seen = [*node.inputs] if node.operation == "divide" and node.dtype in BITS else [], set()
     while stack:
         one = stack.pop()
-        if id(one) in seen or id(one) in materialized:
+        if one in seen or one in materialized:
             continue
-        seen.add(id(one))
+        seen.add(one)
         if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
             return True
         stack += one.inputs
     return False
 
 
-def quotient(function: Function, block: Block, home: Block, numerator: Register, divisor: Register) -> Register:
+def quotient(function: FunctionBuilder, block: Block, home: Block, numerator: Register, divisor: Register) -> Register:
     """Divide `numerator` by `divisor`, which has fewer lanes and whose reciprocal is computed in block `home`."""
     dtype, lanes = numerator.dtype, numerator.lanes
     kind = llvm_type(dtype, lanes)
@@ -76,7 +76,7 @@ def quotient(function: Function, block: Block, home: Block, numerator: Register,
     return Register(new(f"load {kind}, ptr {slot}"), dtype, lanes)
 
 
-def _reciprocal(function: Function, home: Block, divisor: Register) -> _RowSumDivisor:
+def _reciprocal(function: FunctionBuilder, home: Block, divisor: Register) -> _RowSumDivisor:
     dtype, lanes = divisor.dtype, divisor.lanes
     sort, kind = NUMBERS[dtype], llvm_type(dtype, lanes)
 
@@ -95,7 +95,7 @@ def _reciprocal(function: Function, home: Block, divisor: Register) -> _RowSumDi
     )
 
 
-def _all_in_range(function: Function, home: Block, divisor: Register) -> str:
+def _all_in_range(function: FunctionBuilder, home: Block, divisor: Register) -> str:
     """Return whether all divisors are in range, by vector comparisons: scalar comparison flags take long."""
     dtype = divisor.dtype
     wide = broadcast(function, home, divisor, max(divisor.lanes, 4))
@@ -116,7 +116,7 @@ def _all_in_range(function: Function, home: Block, divisor: Register) -> str:
     return new(f"icmp eq i{lanes} {new(f'bitcast <{lanes} x i1> {near} to i{lanes}')}, -1")
 
 
-def _fma(function: Function, block: Block, left: Register, right: str, addend: str) -> str:
+def _fma(function: FunctionBuilder, block: Block, left: Register, right: str, addend: str) -> str:
     kind = llvm_type(left.dtype, left.lanes)
     name = f"llvm.fma.{suffix(llvm_type(left.dtype), left.lanes)}"
     function.library.declare(name, kind, [kind, kind, kind])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.codegen.python.simd_library import Definition, Library
-from jitkernels.compiler.codegen.core.fp_special_values import FLOATS, READ, Writer
+from jitkernels.compiler.codegen.core.fp_special_values import FLOATS, READ, GuardEmitter
 from jitkernels.core import cpu_target
 from jitkernels.runtime import fp_status
 
@@ -42,11 +42,11 @@ class GuardedLibrary(Library):
         flags.text = fp_status.text().replace("@flags_", "@watched_flags_")
         self.definitions[READ] = flags
         step = cpu_target.target().lanes(kinds[0])
-        writer = Writer(operation, *self.called(code, kinds, step), kinds, step)
+        writer = GuardEmitter(operation, *self.called(code, kinds, step), kinds, step)
         special_symbol = self.added(
             operation, "strange", writer.strange(self.added(operation, "apart", writer.apart()))
         )
-        writer = Writer(operation, *self.called(code, kinds, lanes), kinds, lanes)
+        writer = GuardEmitter(operation, *self.called(code, kinds, lanes), kinds, lanes)
         return self.added(operation, "watched", writer.usual(special_symbol, step))
 
     def added(self, operation: str, title: str, text: str) -> str:

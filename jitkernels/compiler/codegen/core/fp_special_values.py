@@ -34,7 +34,7 @@ READ = "@watched_flags_now"
 WRITTEN = "@watched_flags_become"
 
 
-class Writer:
+class GuardEmitter:
     """Emits the functions. Arguments are %a and, if there are two, %b; in memory, they are at %a.at and %b.at."""
 
     def __init__(self, operation: str, symbol: str, result: str, kinds: tuple[str, ...], lanes: int) -> None:
@@ -209,7 +209,7 @@ class Writer:
                 *steps,
                 f"  %r = select {self.mask} %odd, {self.result} %r.strange, {self.result} %r.fine",
                 *self.stores("%r", "%r.now"),
-                *(self.told() if self.is_float else [f"  call void {WRITTEN}(i32 %before)"]),
+                *(self.result_flags() if self.is_float else [f"  call void {WRITTEN}(i32 %before)"]),
                 f"  %next = add i64 %i, {self.lanes}",
                 "  %more = icmp slt i64 %next, %lanes",
                 "  br i1 %more, label %step, label %done",
@@ -219,7 +219,7 @@ class Writer:
             ]
         )
 
-    def told(self) -> list[str]:
+    def result_flags(self) -> list[str]:
         """Set the flags that follow from the results, in addition to those that were set before."""
         infinity, lines = self.bits_of(np.inf), []
         mask, bits = self.mask, self.bits

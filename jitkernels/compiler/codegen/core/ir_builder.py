@@ -64,12 +64,12 @@ class Block:
         raise AssertionError("functions are no loops")
 
 
-class Function:
+class FunctionBuilder:
     """A function under construction: its names, its entry block, and the library of scalar functions that it calls."""
 
-    def __init__(self, library: Library, places: dict[str, int]) -> None:
-        """`places`: the frame word of each symbol."""
-        self.library, self.places = library, places
+    def __init__(self, library: Library, symbol_slots: dict[str, int]) -> None:
+        """`symbol_slots`: the frame word of each symbol."""
+        self.library, self.symbol_slots = library, symbol_slots
         self.count = 0
         self.memory: list[str] = []
         self.block = Block()
@@ -129,7 +129,7 @@ class Function:
         return known
 
     def _word(self, symbol: str) -> str:
-        at = self.new(self.block, f"getelementptr i64, ptr %frame, i64 {self.places[symbol]}")
+        at = self.new(self.block, f"getelementptr i64, ptr %frame, i64 {self.symbol_slots[symbol]}")
         return self.new(self.block, f"load i64, ptr {at}")
 
     def _opaque(self, atom: symbolic_dims.Atom) -> str:

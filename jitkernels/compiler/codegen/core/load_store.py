@@ -8,7 +8,7 @@ from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.casts import broadcast
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type, memory_type, suffix
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type, memory_type, suffix
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.static_dim_policy import WIDEST
@@ -26,7 +26,7 @@ class Memory:
     """Loads and stores array elements. `lane_loop`: the loop whose iterations are lanes."""
 
     keeps_fp_flags_exact = False  # until a subclass says otherwise
-    function: Function
+    function: FunctionBuilder
     lane_loop: int | None
 
     def lane_block(self, block: Block) -> Block | None:

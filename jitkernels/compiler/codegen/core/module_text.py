@@ -18,8 +18,8 @@ from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.codegen.control_flow.signal_polls import REFUSED
 from jitkernels.compiler.codegen.core import cycle_counter, outline_identical_nests, parallel_region
-from jitkernels.compiler.codegen.core.ir_builder import Function
-from jitkernels.compiler.codegen.core.parallel_region import Call
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
+from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.runtime.threads import team_size
@@ -99,79 +99,50 @@ def fused(
     return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole, unrolls)
 
 
-@record
-class Unit:
-    """The emitted parts of a segment: the library, the functions of its loop nests, and their calls."""
-
-    library: Library
-    texts: Sequence[str]
-    calls: Sequence[Call]
-
-
-Asked = tuple[External, Sequence[Number]]
+RequiredCode = tuple[External, Sequence[Number]]
 """A function that checks whether the code for a call with some sizes is built, and these sizes."""
 
 
+@record
+class SegmentParts:
+    """The emitted parts of a segment: the library, the functions of its loop nests, of its loops and branches, calls.
+
+    `required`: the code that must be built before the segment runs.
+    """
+
+    library: Library
+    texts: Sequence[str]
+    calls: Sequence[SegmentCall]
+    flows: Sequence[str]
+    required: Sequence[RequiredCode]
+
+
 def segment_text(
-    library: Library,
-    nests: Sequence[str],
-    flows: Sequence[str],
-    calls: Sequence[Call],
-    symbol_slots: dict[str, int],
-    overlap: parallel_region.Overlap,
-    asked: Sequence[Asked],
-    *,
-    parallel: bool,
+    parts: SegmentParts, symbol_slots: dict[str, int], overlap: parallel_region.Overlap, *, parallel: bool
 ) -> str:
     """Return the LLVM IR of a segment: its loop nests, its loops and branches, and the entry that calls them in order.
 
     The entry returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number if a kernel could not allocate its
-    workspace; and `MISSING` at once if the code for something in `asked` is not built.
+    workspace; and `MISSING` at once if some required code is not built.
     """
-    function = Function(library, symbol_slots)
-    block = function.block
-    for check, sizes in asked:
+    library, flows, calls = parts.library, parts.flows, parts.calls
+    function = FunctionBuilder(library, symbol_slots)
+    for check, sizes in parts.required:
         _require_built(function, check, sizes)
-    failed, bailout_block = "0", ""
-    together: list[str] = []
+    failed, regions = "0", list[str]()
     for run in parallel_region.runs_of(calls, overlap) if parallel else calls:
-        if not isinstance(run, Call):
-            texts, status = parallel_region.run_text(function, run, f"run{len(together)}")
-            together += texts
-            failed = function.new(block, f"or i64 {failed}, {status}")
-            continue
-        call = run
-        places_of_checks = [_check_flag(function, word) for word in call.checks]
-        start_ticks = call.clock.start(partial(function.new, block)) if call.clock else ""
-        if call.extent is None:
-            status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 1)")
-        elif not parallel:
-            extent = function.extent(call.extent)
-            status = function.new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 {extent})")
+        if isinstance(run, SegmentCall):
+            failed = _emit_call(function, run, failed, parallel=parallel)
         else:
-            extent, work = function.extent(call.extent), function.extent(call.work)
-            status = function.new(
-                block, f"call i64 @jk_share(ptr %frame, ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work})"
-            )
-        if call.clock:
-            block.lines.append(call.clock.stop(start_ticks))
-        if call.refuses:
-            is_ok, label = function.new(block, f"icmp eq i64 {status}, 0"), function.label()
-            bail = function.label()
-            block.lines += [f"  br i1 {is_ok}, label %{label}, label %{bail}, !prof !7", f"{bail}:"]
-            block.lines += [f"  ret i64 {status}", f"{label}:"]
-        failed = function.new(block, f"or i64 {failed}, {status}")
-        for place in places_of_checks:
-            found = function.new(block, f"load i8, ptr {place}")
-            is_ok, label = function.new(block, f"icmp eq i8 {found}, 0"), function.label()
-            block.lines += [f"  br i1 {is_ok}, label %{label}, label %refused", f"{label}:"]
-    if any(call.checks for call in calls):
-        bailout_block = f"\nrefused:\n  ret i64 {REFUSED}"
-    body = "\n".join([*function.memory, *block.lines])
+            texts, status = parallel_region.run_text(function, run, f"run{len(regions)}")
+            regions += texts
+            failed = function.new(function.block, f"or i64 {failed}, {status}")
+    bailout_block = f"\nrefused:\n  ret i64 {REFUSED}" if any(call.checks for call in calls) else ""
+    body = "\n".join([*function.memory, *function.block.lines])
     entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{bailout_block}\n}}"
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
-    own = [*[text for text in nests if _is_inlined(text)], *flows, *together, entry]
-    nests = [text for text in nests if not _is_inlined(text)]
+    own = [*[text for text in parts.texts if _is_inlined(text)], *flows, *regions, entry]
+    nests = [text for text in parts.texts if not _is_inlined(text)]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, (*nests, *flows))) > MANY:
@@ -184,17 +155,43 @@ def segment_text(
     return unit_text(library, texts)
 
 
-def _require_built(function: Function, check: External, sizes: Sequence[Number]) -> None:
+def _emit_call(function: FunctionBuilder, call: SegmentCall, failed: str, *, parallel: bool) -> str:
+    """Emit the call of a nest in the entry, and bail out if it does; return the status of all calls so far."""
+    block, new = function.block, partial(function.new, function.block)
+    flags = [_check_flag(function, word) for word in call.checks]
+    start_ticks = call.clock.start(new) if call.clock else ""
+    if call.extent is not None and parallel:
+        extent, work = function.extent(call.extent), function.extent(call.work)
+        arguments = f"ptr @{call.name}, i64 {extent}, i64 {call.unit}, i64 {work}"
+        status = new(f"call i64 @jk_share(ptr %frame, {arguments})")
+    else:
+        status = new(f"call i64 @{call.name}(ptr %frame, i64 0, i64 {function.extent(call.trip_count)})")
+    if call.clock:
+        block.lines.append(call.clock.stop(start_ticks))
+    if call.bails_out:
+        _return_unless_zero(function, status)
+    failed = new(f"or i64 {failed}, {status}")
+    for flag in flags:
+        is_ok, label = new(f"icmp eq i8 {new(f'load i8, ptr {flag}')}, 0"), function.label()
+        block.lines += [f"  br i1 {is_ok}, label %{label}, label %refused", f"{label}:"]
+    return failed
+
+
+def _return_unless_zero(function: FunctionBuilder, status: str) -> None:
+    """Return a status from the entry if it is not zero."""
+    is_ok, onwards, bail = function.new(function.block, f"icmp eq i64 {status}, 0"), function.label(), function.label()
+    function.block.lines += [f"  br i1 {is_ok}, label %{onwards}, label %{bail}, !prof !7", f"{bail}:"]
+    function.block.lines += [f"  ret i64 {status}", f"{onwards}:"]
+
+
+def _require_built(function: FunctionBuilder, check: External, sizes: Sequence[Number]) -> None:
     """Return from the entry if code for some sizes is not built; the check ignores its other arguments."""
     kinds = entry_points.types_of(check.arguments)
     block = function.block
     arguments = [*map(function.extent, sizes)]
     passed = ["ptr null" if kind.startswith("ptr") else f"i64 {arguments.pop(0) if arguments else 0}" for kind in kinds]
     function.library.declare(check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds])
-    status = function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})")
-    is_ok, onwards, missing = (function.new(block, f"icmp eq i64 {status}, 0"), function.label(), function.label())
-    block.lines += [f"  br i1 {is_ok}, label %{onwards}, label %{missing}, !prof !7"]
-    block.lines += [f"{missing}:", f"  ret i64 {status}", f"{onwards}:"]
+    _return_unless_zero(function, function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})"))
 
 
 def inlined(text: str) -> str:
@@ -224,7 +221,7 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
     )
 
 
-def _check_flag(function: Function, word: int) -> str:
+def _check_flag(function: FunctionBuilder, word: int) -> str:
     """Store the address of a bool, which a loop nest sets to bail out, to the frame; return it."""
     flag = function.variable("i64")
     slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {word}")

@@ -26,8 +26,8 @@ def shared(texts: Sequence[str]) -> list[str]:
     for numbers in groups.values():
         if len(numbers) > 1:
             first = _HEAD.match(texts[numbers[0]])
-            assert first is not None, "asked"
-            name = f"{first[1]}.alike"
+            assert first is not None, "matched before"
+            name = f"{first[1]}.shared"
             for number in numbers:
                 results[number] = _thunk(texts[number], name)
             results.append(_outlined(texts[numbers[0]], name))
@@ -44,7 +44,7 @@ def _uses_frame_at_entry(text: str) -> bool:
 def _thunk(text: str, name: str) -> str:
     """Return the thunk of a nest, which passes its frame words to the outlined function."""
     head = _HEAD.match(text)
-    assert head is not None, "asked"
+    assert head is not None, "matched before"
     words = [word for _, word in _PLACE.findall(text)]
     listed = ", ".join(f"i64 {word}" for word in words)
     return "\n".join(
@@ -61,7 +61,7 @@ def _thunk(text: str, name: str) -> str:
 def _outlined(text: str, name: str) -> str:
     """Return the outlined function, which takes its frame words as an argument."""
     head = _HEAD.match(text)
-    assert head is not None, "asked"
+    assert head is not None, "matched before"
     numbers = iter(range(len(_PLACE.findall(text))))
 
     def from_places(match: re.Match[str]) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
-from jitkernels.compiler.codegen.core.ir_builder import Function
-from jitkernels.compiler.codegen.nest.nest_emitter import Emitter
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
+from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
@@ -37,11 +37,11 @@ class Touched:
 
 
 @record
-class Call:
+class SegmentCall:
     """One loop nest of a segment: its function, its parallel extent (None if it must run whole), and its work.
 
     `unit`: the grain of the extent. `checks`: the frame words of bools that the nest computes; a true one bails out.
-    `refuses`: its status may be a bailout. `clock`: its profile counters. `touched`: its reads and writes, if it may
+    `bails_out`: its status may be a bailout. `clock`: its profile counters. `touched`: its reads and writes, if it may
     join a parallel region. `turns`: the frame words of the arrays that it traverses in serpentine order.
     """
 
@@ -50,13 +50,13 @@ class Call:
     work: Number
     unit: int = 1
     checks: tuple[int, ...] = ()
-    refuses: bool = False
+    bails_out: bool = False
     clock: Clock | None = None
     touched: Touched | None = None
     turns: frozenset[int] = frozenset()
 
     @property
-    def steps(self) -> Number:
+    def trip_count(self) -> Number:
         return 1 if self.extent is None else self.extent
 
 
@@ -64,11 +64,11 @@ class Call:
 class Phase:
     """Calls that run iteration by iteration on the same thread, and whether a barrier stands before them."""
 
-    calls: list[Call]
+    calls: list[SegmentCall]
     waits: bool
 
 
-def touched(emitter: Emitter) -> Touched:
+def touched(emitter: NestEmitter) -> Touched:
     """Collect the arrays that a loop nest reads and writes."""
     reads: Steps = {}
     writes: Steps = {}
@@ -76,14 +76,14 @@ def touched(emitter: Emitter) -> Touched:
         if target.array is not None:
             _note(emitter, writes, target.array, target.where or target.place)
         for node, access_map in emitter.values.needed(target.node, target.place):
-            if id(node) in emitter.values.arrays:
-                _note(emitter, reads, emitter.values.arrays[id(node)], access_map)
+            if node in emitter.values.arrays:
+                _note(emitter, reads, emitter.values.arrays[node], access_map)
             elif node.operation == "gather":
                 reads[emitter.values.indexed(node).word] = None
     return Touched(reads, writes)
 
 
-def _note(emitter: Emitter, accesses: Steps, array: Array, access_map: IndexMap) -> None:
+def _note(emitter: NestEmitter, accesses: Steps, array: Array, access_map: IndexMap) -> None:
     step = _disjoint_stride(emitter, array, access_map)
     if array.word in accesses:
         before = accesses[array.word]
@@ -91,7 +91,7 @@ def _note(emitter: Emitter, accesses: Steps, array: Array, access_map: IndexMap)
     accesses[array.word] = step
 
 
-def _disjoint_stride(emitter: Emitter, array: Array, access_map: IndexMap) -> Number | None:
+def _disjoint_stride(emitter: NestEmitter, array: Array, access_map: IndexMap) -> Number | None:
     """The elements per iteration of the parallel loop, if iterations access adjacent disjoint ranges; else None."""
     first, steps = emitter.values.coefficients(array.strides, access_map)
     stride = steps.pop(emitter.range_loop, None) if emitter.range_loop is not None else None
@@ -101,16 +101,16 @@ def _disjoint_stride(emitter: Emitter, array: Array, access_map: IndexMap) -> Nu
     return stride if same(stride, last_offset + 1) else None
 
 
-def phases_of(calls: Sequence[Call], overlap: Overlap) -> list[Phase]:
+def phases_of(calls: Sequence[SegmentCall], overlap: Overlap) -> list[Phase]:
     """Group consecutive calls into phases."""
     results: list[Phase] = []
-    candidates: list[tuple[Phase, Call]] = []
+    candidates: list[tuple[Phase, SegmentCall]] = []
     for call in calls:
         dependences = [(phase, earlier) for phase, earlier in candidates if _depends(earlier, call, overlap)]
         last = results[-1] if results else None
         if (
             last is not None
-            and same(last.calls[0].steps, call.steps)
+            and same(last.calls[0].trip_count, call.trip_count)
             and (all(phase is last and _is_iteration_local(earlier, call, overlap) for phase, earlier in dependences))
         ):
             last.calls.append(call)
@@ -122,7 +122,7 @@ def phases_of(calls: Sequence[Call], overlap: Overlap) -> list[Phase]:
     return results
 
 
-def _depends(earlier: Call, later: Call, overlap: Overlap) -> bool:
+def _depends(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether one call writes what the other reads or writes."""
     a, b = earlier.touched, later.touched
     assert a is not None, "part of a run"
@@ -135,7 +135,7 @@ def _depends(earlier: Call, later: Call, overlap: Overlap) -> bool:
     )
 
 
-def _is_iteration_local(earlier: Call, later: Call, overlap: Overlap) -> bool:
+def _is_iteration_local(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether different iterations of two loops of the same trip count are independent."""
     a, b = earlier.touched, later.touched
     assert a is not None, "part of a run"
@@ -150,7 +150,7 @@ def _is_iteration_local(earlier: Call, later: Call, overlap: Overlap) -> bool:
     return True
 
 
-def runs_of(calls: Sequence[Call], overlap: Overlap) -> Iterator[Call | list[Phase]]:
+def runs_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentCall | list[Phase]]:
     """Yield calls by themselves, and the phases of those that form one parallel region."""
     for is_part, several in itertools.groupby(calls, lambda one: one.touched is not None):
         run = [*several]
@@ -161,13 +161,13 @@ def runs_of(calls: Sequence[Call], overlap: Overlap) -> Iterator[Call | list[Pha
             yield phases[first : first + MOST]
 
 
-def _is_worth_it(calls: Sequence[Call]) -> bool:
+def _is_worth_it(calls: Sequence[SegmentCall]) -> bool:
     """Return whether a run may have work for several threads."""
     total = sum((call.work for call in calls), 0)
     return len(calls) > 1 and (isinstance(total, Extent) or total >= 2 * WORK)
 
 
-def run_text(function: Function, phases: Sequence[Phase], name: str) -> tuple[list[str], str]:
+def run_text(function: FunctionBuilder, phases: Sequence[Phase], name: str) -> tuple[list[str], str]:
     """Return the functions of phases with several calls, and the status of the region in the current function."""
     texts, names = [], []
     for number, phase in enumerate(phases):
@@ -185,7 +185,7 @@ def run_text(function: Function, phases: Sequence[Phase], name: str) -> tuple[li
     known = dict(block.known)
     statuses = "0"
     for call in calls:
-        end = function.extent(call.steps)
+        end = function.extent(call.trip_count)
         call_status = new(block, f"call i64 @{call.name}(ptr %frame, i64 0, i64 {end})")
         statuses = new(block, f"or i64 {statuses}, {call_status}")
     block.lines += [f"  store i64 {statuses}, ptr {status}", f"  br label %{done}", f"{parallel}:"]
@@ -195,7 +195,7 @@ def run_text(function: Function, phases: Sequence[Phase], name: str) -> tuple[li
         unit = math.lcm(*(call.unit for call in phase.calls))
         words = (
             ("ptr", f"@{symbol}"),
-            ("i64", function.extent(phase.calls[0].steps)),
+            ("i64", function.extent(phase.calls[0].trip_count)),
             ("i64", unit),
             ("i64", function.extent(sum((call.work for call in phase.calls), 0))),
             ("i64", int(phase.waits)),

@@ -2,11 +2,11 @@
 
 from jitkernels.compiler.codegen.core.casts import converted
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_watched
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, llvm_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
 from jitkernels.compiler.ir.ops import OPERATIONS
 
 
-def applied(function: Function, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
+def applied(function: FunctionBuilder, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
     """Emit an elementwise operation. Half-precision operands are computed in single precision, as NumPy does."""
     scalar = OPERATIONS[operation].scalar
     assert scalar is not None, "elementwise"

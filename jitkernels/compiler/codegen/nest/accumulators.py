@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, suffix
+from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.core.scalar_calls import applied
-from jitkernels.compiler.codegen.nest.value_emitter import Values
+from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 
 LAST = {"int8": (1 << 8) - 1, "int16": (1 << 16) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 """The index of an accumulator that has taken no element."""
@@ -25,7 +26,7 @@ class Accumulator:
     `has_single_group`: so few parts that they need no total. Indices of parts are 32-bit offsets from `first`.
     """
 
-    values: Values
+    values: ValueEmitter
     kind: str
     dtype: str
     lanes: int
@@ -166,10 +167,7 @@ class Accumulator:
             function.library.declare(name, kind, [kind, kind])
             text = function.new(block, f"call {flags} {kind} @{name}({kind} {left.text}, {kind} {right.text})")
             return Register(text, left.dtype, left.lanes)
-        name = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum", "any": "logical_or"}.get(
-            self.kind, "logical_and"
-        )
-        return applied(self.values.function, block, name, [left, right], self.inner)
+        return applied(self.values.function, block, COMBINING[self.kind], [left, right], self.inner)
 
     def _further(self, block: Block, value: str, old: str) -> str:
         """Return whether a value precedes an old one, wherever they are; NaN precedes all numbers.
@@ -350,24 +348,8 @@ class Accumulator:
         return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
     def _first(self, lanes: int = 0) -> str:
-        """The identity; +0 for sums, as NumPy's sum of negative zeros is +0."""
-        sort = NUMBERS[self.inner]
-        if self.kind in ("sum", "prod"):
-            number: float | int = {"sum": 0.0, "prod": 1}[self.kind]
-        elif self.kind in ("any", "all"):
-            number = self.kind == "all"
-        else:
-            least = self.kind in ("max", "argmax")
-            if sort.kind == "float":
-                number = -math.inf if least else math.inf
-            elif sort.kind == "bool":
-                number = not least
-            else:
-                bits = 8 * sort.size - sort.is_signed
-                number = (-(1 << bits) if sort.is_signed else 0) if least else (1 << bits) - 1
-        if sort.kind == "int":
-            number = int(number)
-        return splat(constant(sort, number), llvm_type(self.inner), lanes or self.lanes)
+        """The identity, in all lanes."""
+        return constant(NUMBERS[self.inner], identity(self.kind, self.inner), lanes or self.lanes)
 
     def _last(self, lanes: int = 0) -> str:
         return splat(str(LAST[self.index_dtype]), llvm_type(self.index_dtype), lanes or self.lanes)

@@ -7,7 +7,7 @@ chunk skip it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
 from jitkernels.microkernels.maths.blocked_summation import ADDS, PARTS
@@ -30,7 +30,7 @@ class Steps:
         """Emit the loop from `begin` to `end`."""
         writer.counted(block, self.loop, begin, end, self.lanes, self.lanes, self.body, enters=True)
 
-    def end_of_part(self, function: Function, block: Block, begin: str) -> str:
+    def end_of_part(self, function: FunctionBuilder, block: Block, begin: str) -> str:
         """The end of the chunk that begins at `begin`."""
         end = self.limits[1]
         ahead = function.new(block, f"add nsw i64 {begin}, {self.length}")

@@ -66,7 +66,7 @@ class LoopWriter(SerpentineOrder):
             begin = unrolled_end
         enters = self.is_filled(loop, wide) and not is_large
         self.counted(block, loop, begin, main_end, wide, wide, body, enters=enters, streamed=streamed)
-        if self.variant.halves and not reduces and not is_large and loop != self.range_loop:
+        if self.variant.halves_remainder and not reduces and not is_large and loop != self.range_loop:
             self._in_halves(block, loop, (begin, main_end, end), narrow, body)
         elif reduces and not is_large:  # whose first iteration is the same in all rows
             self.single_vectors(block, loop, (begin, main_end, end), narrow, wide, body)
@@ -213,7 +213,7 @@ class LoopWriter(SerpentineOrder):
             max(self.variant.stream // NUMBERS[array.dtype].size, 1),
         )
         if self.range_loop != self.lane_loop:
-            assert self.lane_loop is not None, "asked"
+            assert self.lane_loop is not None, "rows are streamed along lanes"
             count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.lane_loop])}")
         is_large = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
         for other in others:
@@ -246,7 +246,7 @@ class LoopWriter(SerpentineOrder):
         """Return the same for a row, whose elements before the boundary are computed here."""
         (target,) = [target for target in self.targets if target.reduction is None]
         array = self.streamed[0]
-        assert self.lane_loop is not None, "asked"
+        assert self.lane_loop is not None, "rows are streamed along lanes"
         _, pointer, _ = self.values.address(block, array, target.place)
         line = self._line_from(block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits)
         line = self.function.new(block, f"select i1 {self.are_many}, i64 {line}, i64 {limits[0]}")

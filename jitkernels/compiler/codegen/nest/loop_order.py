@@ -3,7 +3,7 @@
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.load_store import is_near
-from jitkernels.compiler.codegen.nest.phases import Target, Targets
+from jitkernels.compiler.codegen.nest.phases import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -45,7 +45,7 @@ class Loops(Targets):
 
     def _scanned(self) -> set[int]:
         """The loops along which a scan runs: their iterations are sequential."""
-        if not any(node.operation == "scan" for cone in self.nest.cones for node in cone.nodes):
+        if not any(node.operation == "scan" for region in self.nest.regions for node in region.nodes):
             return set()
         loops = {
             loop_of(access_map, node.options["axis"])
@@ -62,8 +62,8 @@ class Loops(Targets):
             if target.array is not None:
                 results.append(self.values.coefficients(target.array.strides, target.where or target.place)[1])
             for node, index_map in self.values.needed(target.node, target.place):
-                if id(node) in self.values.arrays:
-                    results.append(self.values.coefficients(self.values.arrays[id(node)].strides, index_map)[1])
+                if node in self.values.arrays:
+                    results.append(self.values.coefficients(self.values.arrays[node].strides, index_map)[1])
                 elif node.operation == "gather":
                     array = self.values.indexed(node)
                     results.append(self.values.coefficients(array.strides, self.inside(node, 0, index_map))[1])
@@ -77,10 +77,10 @@ class Loops(Targets):
         """Order the loops of elementwise outputs by their strides in memory (loop interchange)."""
         if any(target.reduction is not None or target.array is None for target in self.targets):
             return
-        if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
+        if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
             return
         array, place = self.targets[0].array, self.targets[0].place
-        assert array is not None, "asked"
+        assert array is not None, "a stored output"
         steps = self.values.coefficients(array.strides, place)[1]
         for group in (self.rows, self.columns):
             group.sort(key=lambda loop: -abs(symbolic_dims.value_of(steps.get(loop, 0))))
@@ -89,7 +89,7 @@ class Loops(Targets):
         """Reverse loops of elementwise outputs that run backwards in all arrays; return whether there are any."""
         if any(target.reduction is not None or target.array is None for target in self.targets):
             return False
-        if any(node.operation in ("scan", "placed") for cone in self.nest.cones for node in cone.nodes):
+        if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
             return False
         reversed_any = False
         for loop in (*self.rows, *self.columns):
@@ -215,7 +215,7 @@ class Loops(Targets):
         for target in self.targets:
             accesses += self.values.needed(target.node, target.place)
         for node, place in accesses:
-            array = self.values.arrays.get(id(node))
+            array = self.values.arrays.get(node)
             if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
                 continue
             step = self.values.coefficients(array.strides, place)[1].get(self.lane_loop, 0)
@@ -247,7 +247,7 @@ class Loops(Targets):
         if len(roots) != 1 or not self._is_streamed(roots[0], [row, column]):
             return []
         array = roots[0].array
-        assert array is not None, "asked"
+        assert array is not None, "a stored output"
         length = symbolic_dims.value_of(self.extents[column]) * NUMBERS[array.dtype].size
         is_large = length >= LONG and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
         is_forced = self.variant.stream == 1  # whatever sizes were traced
@@ -257,9 +257,9 @@ class Loops(Targets):
     def read_words(self) -> set[int]:
         """The frame words of the arrays that are loaded."""
         arrays = self.values.arrays
-        return {arrays[key].word for key in self.nest.read_arrays if key in arrays}
+        return {arrays[leaf].word for leaf in self.nest.read_arrays if leaf in arrays}
 
-    def _is_streamed(self, target: Target, loops: list[int]) -> bool:
+    def _is_streamed(self, target: NestTarget, loops: list[int]) -> bool:
         """Return whether iterations of the last loop fill cache lines of the target's array one after another."""
         array = target.array
         if array is None or target.reduction is not None or not same(array.first, 0):
@@ -290,7 +290,7 @@ class Loops(Targets):
         """Bytes of the widest element that is vectorized."""
         inner = [target for target in self.targets if self.lane_loop in target.loops]
         if self.lane_loop in self.rows or not inner:
-            nodes = [node for cone in self.nest.cones for node in (*cone.nodes, *cone.leaves.values())]
+            nodes = [node for region in self.nest.regions for node in (*region.nodes, *region.leaves)]
         else:  # values computed once per row do not count
             nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.place)]
             nodes += [one.reduction[0] for one in inner if one.reduction]

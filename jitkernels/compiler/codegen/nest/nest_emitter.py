@@ -17,12 +17,12 @@ from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.chunked_row_loop import Filling, combine_parts
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.output_as_scratch import scratch_targets
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
 from jitkernels.compiler.codegen.nest.row_streams import Runs
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
-from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollAndJam
+from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import Array
@@ -35,14 +35,14 @@ SOON = 1 << 12
 """The same for arrays that are read once, over all arrays: into L2, as much as is in flight at a time."""
 
 
-class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
+class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     """Emits one loop nest."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.accumulators: list[Accumulator] = []
         self.filling: Filling | None = None
-        self.scratch_targets = scratch_targets(self.nest, self.targets, self.values)
+        self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
 
     def text(self) -> str:
         """Return the function."""
@@ -61,10 +61,10 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
         """Emit all phases of one row, or of as many rows as there are lanes."""
         # Values computed in the text of other iterations are not available here.
         self.values.reduced.clear()
-        self.values.scratch_arrays.clear()
+        self.values.scratch_of_value.clear()
         self._begin_streams(block)
         for phase in range(1, max((target.phase for target in self.targets), default=0) + 1):
-            inner: dict[tuple[int, ...], list[Target]] = {}
+            inner: dict[tuple[int, ...], list[NestTarget]] = {}
             for target in self.targets:
                 if target.phase == phase and target.loops:
                     inner.setdefault(target.loops, []).append(target)
@@ -89,16 +89,16 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
             return
         new, (array,) = self.function.new, self.streamed
         (target,) = [target for target in self.targets if target.reduction is None]
-        assert self.lane_loop is not None, "asked"
+        assert self.lane_loop is not None, "a nest with a lane loop"
         _, pointer, _ = self.values.address(block, array, target.place)
         count = self.function.extent(self.extents[self.lane_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
         self.prefetch(block, end, "i32 1, i32 3")
-        if not self.scratch_targets:
+        if not self.scratch_values:
             return
         last = new(self.function.block, "sub nsw i64 %end, 1")
         row = new(block, f"select i1 {self.are_many}, i64 {last}, i64 {block.index}")
-        for scratch in self.scratch_targets:
+        for scratch in self.scratch_values:
             assert scratch.array is not None, "a root's"
             scratch.array = replace(scratch.array, instead=(block.loop, row))
 
@@ -113,7 +113,7 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
             return
         phases = max((target.phase for target in self.targets if target.loops), default=0)
         reduces = any(target.reduction for target in self.targets)
-        if not (self.variant.fetches or self.streamed) or not reduces or phase != min(phases, 2):
+        if not (self.variant.prefetches or self.streamed) or not reduces or phase != min(phases, 2):
             return
         new, reads = self.function.new, self._read_first()
         every = 2 if phases > 1 and not self.streamed else 1
@@ -130,10 +130,10 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """The arrays that the first phase of a row loads with unit stride, and their strides to the next row."""
         result = {}
-        assert self.lane_loop is not None, "asked"
+        assert self.lane_loop is not None, "a nest with a lane loop"
         for target in self.targets:
             for node, access_map in self.values.needed(target.node, target.place) if target.phase == 1 else ():
-                array = self.values.arrays.get(id(node))
+                array = self.values.arrays.get(node)
                 if array is not None:
                     _, steps = self.values.coefficients(array.strides, access_map)
                     step = steps.get(self.order[0], 0) if self.order else 0
@@ -153,7 +153,7 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
         text: str = block.known[key]
         return text
 
-    def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
+    def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """Emit the inner loops of a phase: reductions accumulate, outputs are stored."""
         self.accumulate(block, loops, targets)
         reductions = [target for target in targets if target.reduction is not None]
@@ -162,31 +162,31 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
             self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
         for scratch in self._scratch_of(loops, targets):
             assert scratch.array is not None, "a root's"
-            self.values.scratch_arrays[self.values.key(scratch.node, scratch.place)] = scratch.array
+            self.values.scratch_of_value[self.values.key(scratch.node, scratch.place)] = scratch.array
 
-    def _store(self, block: Block, target: Target, value: Register) -> None:
+    def _store(self, block: Block, target: NestTarget, value: Register) -> None:
         assert target.array is not None, "a root's"
         where = target.where if target.node.operation == "placed" else target.place
         self.values.stored(block, target.node, target.place, target.array, where, value)
 
-    def _scratch_of(self, loops: list[int], targets: list[Target]) -> list[Target]:
+    def _scratch_of(self, loops: list[int], targets: list[NestTarget]) -> list[NestTarget]:
         """The values of a phase that are stored to an output as scratch."""
         return [
             scratch
-            for scratch in self.scratch_targets
+            for scratch in self.scratch_values
             if scratch.phase == targets[0].phase and set(scratch.loops) == set(loops)
         ]
 
-    def accumulate(self, block: Block, loops: list[int], targets: list[Target]) -> None:
+    def accumulate(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """Emit the loops of a phase: its accumulators take all elements, and its outputs are stored."""
         self.values.runs += 1
         self.filling = None
         narrow, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
-        scratch_targets = self._scratch_of(loops, targets)
-        if not reductions and not scratch_targets and self.are_neighbours(loops, targets):
-            self.in_neighbours(block, loops, targets)
+        choose_scratch_values = self._scratch_of(loops, targets)
+        if not reductions and not choose_scratch_values and self.shares_loads(loops, targets):
+            self.jam_rows(block, loops, targets)
             return
 
         def step(inside: Block) -> None:
@@ -197,7 +197,7 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
             # Load everything before any store: an output may alias what another output reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.place))
-                for target in (*targets, *scratch_targets)
+                for target in (*targets, *choose_scratch_values)
                 if target.reduction is None
             ]
             for target, accumulator in zip(reductions, self.accumulators, strict=True):
@@ -217,7 +217,7 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
             self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=is_long)
             if len(loops) > 1 and is_long:
                 self.filling = Filling(self, block, self.accumulators)
-            read = [*targets, *scratch_targets]
+            read = [*targets, *choose_scratch_values]
             self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
         elif len(loops) > 1:
             self.accumulators = self._begun(block, reductions, wide, is_long=True)
@@ -225,16 +225,16 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
             self._inner(block, loops, step, targets)
             self.accumulators = self._given(block, reductions, 1)
         else:
-            is_alone = len(reductions) == len(targets) and not scratch_targets
+            is_alone = len(reductions) == len(targets) and not choose_scratch_values
             self._in_two_widths(block, loops[0], reductions, narrow, wide, step, is_alone=is_alone)
 
-    def _is_long(self, loops: list[int], reductions: list[Target]) -> bool:
+    def _is_long(self, loops: list[int], reductions: list[NestTarget]) -> bool:
         """Return whether a reduction may have so many elements that it is blocked."""
         most = most_steps(self.extents[loops[0]]) if len(loops) == 1 else None
         finds = any(self._accumulator(target, 1).is_index for target in reductions)
         return finds or most is None or most > ADDS
 
-    def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[Target]) -> None:
+    def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[NestTarget]) -> None:
         """Emit nested loops of columns, the lane loop last."""
         loop, *others = loops
         begin, end = self._limits(loop)
@@ -293,7 +293,7 @@ class Emitter(ReducedRows, UnrollAndJam, StorePrefetch, Runs):
 
         self.counted(block, None, begin, end, length, 1, one_part)
 
-    def _index(self, block: Block, target: Target, accumulator: Accumulator) -> str:
+    def _index(self, block: Block, target: NestTarget, accumulator: Accumulator) -> str:
         """The index of an element along the axis that is searched, in all lanes."""
         (loop,) = target.loops
         loop_block = next(one for one in block.path() if one.loop == loop)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from jitkernels.compiler.codegen.nest.phases import Target
-from jitkernels.compiler.codegen.nest.value_emitter import Values
+from jitkernels.compiler.codegen.nest.phases import NestTarget
+from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir import access_map, op_cost
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
@@ -13,11 +13,10 @@ STASHED = 10.0
 """The cost, in additions, from which on a value is not recomputed for the same element of a row."""
 
 
-def scratch_targets(nest: Nest, targets: list[Target], values: Values) -> list[Target]:
+def choose_scratch_values(nest: Nest, targets: list[NestTarget], values: ValueEmitter) -> list[NestTarget]:
     """Choose the values to materialize in the buffers of outputs."""
-    results: list[Target] = []
-    leaves = {leaf for store in nest.stores for leaf in store.cone.leaves}
-    read = {array.word for key, array in values.arrays.items() if key in leaves}
+    results: list[NestTarget] = []
+    read = {values.arrays[leaf].word for leaf in nest.leaves if leaf in values.arrays}
     for target in targets:
         array = target.array
         if array is None or not target.loops or target.phase < 2 or array.word in read:
@@ -27,7 +26,7 @@ def scratch_targets(nest: Nest, targets: list[Target], values: Values) -> list[T
             if other.reduction is not None and other.phase < target.phase and other.loops == target.loops:
                 for value in values.needed(other.node, other.place):
                     early.setdefault(values.key(*value), other.phase)
-        reduced = {id(other.reduction[0]) for other in targets if other.reduction is not None}
+        reduced = {other.reduction[0] for other in targets if other.reduction is not None}
         chosen = next(
             (
                 (node, place)
@@ -36,22 +35,22 @@ def scratch_targets(nest: Nest, targets: list[Target], values: Values) -> list[T
                 and op_cost.own_cost(node) >= STASHED
                 and node.dtype == array.dtype
                 and access_map.key_of(place) == access_map.key_of(target.place)
-                and id(node) not in values.arrays
+                and node not in values.arrays
                 and _is_last(node, place, target, reduced, values)
             ),
             None,
         )
         if chosen is not None:
             phase = early[values.key(*chosen)]
-            results.append(Target(*chosen, phase, target.loops, array=array))
+            results.append(NestTarget(*chosen, phase, target.loops, array=array))
     return results
 
 
-def _is_last(node: Node, place: IndexMap, target: Target, reduced: set[int], values: Values) -> bool:
+def _is_last(node: Node, place: IndexMap, target: NestTarget, reduced: set[Node], values: ValueEmitter) -> bool:
     """Return whether the target reads none of the node's inputs besides: they may alias the output's buffer."""
 
-    def arrays(pairs: list[tuple[Node, IndexMap]]) -> set[int]:
-        return {id(leaf) for leaf, _ in pairs if id(leaf) in values.arrays}
+    def arrays(pairs: list[tuple[Node, IndexMap]]) -> set[Node]:
+        return {leaf for leaf, _ in pairs if leaf in values.arrays}
 
-    rest = values.needed(target.node, target.place, {*reduced, id(node)})
+    rest = values.needed(target.node, target.place, {*reduced, node})
     return not arrays(values.needed(node, place, reduced)) & arrays(rest)

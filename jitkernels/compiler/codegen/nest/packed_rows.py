@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from jitkernels.compiler.codegen.core.casts import broadcast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
-from jitkernels.compiler.codegen.nest.value_emitter import Values
+from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
 
 
 @dataclass
-class RowGroup(Values):
+class RowGroup(ValueEmitter):
     """Values in an iteration over `rows` rows of at most `columns` columns.
 
     `row`: the block of the group, and `whole`: that of all its elements. `single`: the same for each row alone.
@@ -32,7 +32,7 @@ class RowGroup(Values):
     multiplies: bool = False
 
     def __post_init__(self) -> None:
-        self.alone = Values(
+        self.alone = ValueEmitter(
             self.function, self.lane_loop, self.arrays, self.inside, keeps_fp_flags_exact=self.keeps_fp_flags_exact
         )
 

@@ -7,10 +7,10 @@ phases.
 """
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register, memory_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
-from jitkernels.compiler.codegen.nest.nest_emitter import Emitter
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
@@ -21,13 +21,13 @@ ALIGNED = 1024
 FRAME, PARTIALS, STEP, EARLIER = range(4)
 
 
-def least_block(emitter: Emitter) -> int:
+def least_block(emitter: NestEmitter) -> int:
     """The least elements of a block: more for narrow ones, as they take no longer."""
-    sizes = [NUMBERS[leaf.dtype].size for cone in emitter.nest.cones for leaf in cone.leaves.values()]
+    sizes = [NUMBERS[leaf.dtype].size for leaf in emitter.nest.leaves]
     return BLOCK * max(4 // max(sizes, default=4), 1)
 
 
-def serves(emitter: Emitter) -> bool:
+def serves(emitter: NestEmitter) -> bool:
     """Return whether a nest reduces everything, and may have more than one block."""
     results = [target for target in emitter.targets if target.loops]
     sizes = [symbolic_dims.product(emitter.extents[loop] for loop in target.loops) for target in results]
@@ -35,7 +35,7 @@ def serves(emitter: Emitter) -> bool:
     return is_large and not emitter.order and not emitter.scanned and all(result.reduction for result in results)
 
 
-class BlockwiseEmitter(Emitter):
+class BlockwiseEmitter(NestEmitter):
     """Emits a nest that reduces everything, and a function for each of its phases."""
 
     def text(self) -> str:
@@ -43,10 +43,12 @@ class BlockwiseEmitter(Emitter):
         own = super().text()
         return "\n".join([*self.parts, own])
 
-    def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
+    def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         function, new = self.function, self.function.new
         name = f"{self.name}.part{len(self.parts)}"
-        part = Part(self.nest, self.arrays, Function(function.library, function.places), self.variant, name)
+        part = PhaseEmitter(
+            self.nest, self.arrays, FunctionBuilder(function.library, function.symbol_slots), self.variant, name
+        )
         part.begin(self)
         accumulators = self._begun(block, targets, 1, is_long=True)
         slots = [slot for accumulator in accumulators for slot in _slots(accumulator)]
@@ -112,7 +114,7 @@ class BlockwiseEmitter(Emitter):
         return self.values.from_memory(block, text, dtype, 1)
 
 
-class Part(BlockwiseEmitter):
+class PhaseEmitter(BlockwiseEmitter):
     """Emits the function of one phase."""
 
     def begin(self, whole: BlockwiseEmitter) -> None:
@@ -171,11 +173,11 @@ def _slots(accumulator: Accumulator) -> list[str]:
     return [accumulator.inner, *(["int64"] if accumulator.is_index else [])]
 
 
-def _word(function: Function, block: Block, base: str, number: int) -> str:
+def _word(function: FunctionBuilder, block: Block, base: str, number: int) -> str:
     return function.new(block, f"getelementptr i64, ptr {base}, i64 {number}")
 
 
-def _store(function: Function, block: Block, register: Register, address: str) -> None:
+def _store(function: FunctionBuilder, block: Block, register: Register, address: str) -> None:
     text = register.text
     if register.dtype == "bool":
         text = function.new(block, f"zext i1 {text} to i8")

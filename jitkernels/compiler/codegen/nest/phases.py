@@ -6,8 +6,8 @@ Inputs of its reductions and its outputs, each in the phase behind those that it
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.compiler.codegen.core.ir_builder import Function
-from jitkernels.compiler.codegen.nest.value_emitter import Pair, Values
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
+from jitkernels.compiler.codegen.nest.value_emitter import Pair, ValueEmitter
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
@@ -18,31 +18,30 @@ from jitkernels.core.frozen_dataclass import record
 
 
 @record
-class Variant:
+class NestSchedule:
     """The schedule of a loop nest: bytes of a vector, and the unroll factor of the lane loop.
 
-    `stream`: outputs of at least so many bytes are stored past the caches; 0 for never. `fetches`: operands come from
-    memory, and reduced ones are prefetched. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
-    `any_size`: emit code for all sizes, not only for sizes such as the traced ones. `halves`: compute the remainder
-    of a row by half a vector, a quarter and so on, which is faster for few lanes than a masked vector. `neighbours`:
-    unroll and jam rows that load the same elements (see `unroll_and_jam`). `reads_recent_store`: the last element
-    of a row may
-    have been stored just before (see `row_reduction`).
+    `stream`: outputs of at least so many bytes are stored past the caches; 0 for never. `prefetches`: operands come
+    from memory, and reduced ones are prefetched. `keeps_fp_flags_exact`: inactive lanes must set no floating-point
+    flag. `any_size`: emit code for all sizes, not only for sizes such as the traced ones. `halves_remainder`: compute
+    the remainder of a row by half a vector, a quarter and so on, which is faster for few lanes than a masked vector.
+    `jams_rows`: unroll and jam rows that load the same elements (see `unroll_and_jam`). `reads_recent_store`: the last
+    element of a row may have been stored just before (see `row_reduction`).
     """
 
     vector_bytes: int = 64
     unroll: int = 2
     stream: int = 0
-    fetches: bool = False
+    prefetches: bool = False
     keeps_fp_flags_exact: bool = False
     any_size: bool = False
-    halves: bool = False
-    neighbours: bool = False
+    halves_remainder: bool = False
+    jams_rows: bool = False
     reads_recent_store: bool = False
 
 
 @dataclass
-class Target:
+class NestTarget:
     """A computation of a phase: the input of a reduction, or an output to store. `loops`: the loops of its phase.
 
     `where`: the access map of the store.
@@ -62,13 +61,13 @@ class Targets:
     """The targets of one nest, and the loops around each."""
 
     nest: Nest
-    arrays: dict[int, Array]
-    function: Function
-    variant: Variant
+    arrays: dict[Node, Array]
+    function: FunctionBuilder
+    variant: NestSchedule
     name: str
     extents: dict[int, Number] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
-    reducing: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    reducing: dict[Node, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nest = self.nest
@@ -76,10 +75,10 @@ class Targets:
         self.extents = dict(enumerate(loops))
         self.rows = list(range(len(nest.rows)))
         self.columns = list(range(len(nest.rows), len(loops)))
-        inside = {id(store.cone.root) for store in nest.stores}
-        outside = {key: array for key, array in self.arrays.items() if key not in inside}
+        roots = {region.root for region in nest.regions}
+        outside = {node: array for node, array in self.arrays.items() if node not in roots}
         keeps_fp_flags_exact = self.variant.keeps_fp_flags_exact
-        self.values = Values(self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact)
+        self.values = ValueEmitter(self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact)
         self.targets = self._targets()
 
     def inside(self, node: Node, operand_index: int, access_map_: IndexMap) -> IndexMap:
@@ -108,9 +107,9 @@ class Targets:
 
     def loops_of(self, reduction: Node) -> tuple[int, ...]:
         """The loops of a reduction, the same also after some of them were collapsed."""
-        if id(reduction) not in self.reducing:
-            self.reducing[id(reduction)] = self._new_loops(reduction)
-        return self.reducing[id(reduction)]
+        if reduction not in self.reducing:
+            self.reducing[reduction] = self._new_loops(reduction)
+        return self.reducing[reduction]
 
     def _new_loops(self, reduction: Node) -> tuple[int, ...]:
         shape = [reduction.inputs[0].shape[i] for i in reduction.options["axes"]]
@@ -124,27 +123,27 @@ class Targets:
         self.extents |= {first + i: extent for i, extent in enumerate(shape)}
         return tuple(range(first, first + len(shape)))
 
-    def _targets(self) -> list[Target]:
-        targets: list[Target] = []
+    def _targets(self) -> list[NestTarget]:
+        targets: list[NestTarget] = []
         self.phases: dict[Any, int] = {}
-        done: dict[Any, Target] = {}
+        done: dict[Any, NestTarget] = {}
         for store in self.nest.stores:
-            cone, order, array = store.cone, store.order, self.arrays[id(store.target)]
-            if store.region is not None and cone.root.operation != "placed":
-                array = array.region(store.region, cone.root.ndim)
-            place: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(cone.root.ndim))
-            targets += self._reductions(cone.root, place, done)
-            phase = 1 + self._last_phase(cone.root, place)
-            loops = tuple(self.columns) if cone.root.ndim > len(self.rows) else ()
+            region, order, array = store.region, store.order, self.arrays[store.target]
+            if store.target_map is not None and region.root.operation != "placed":
+                array = array.region(store.target_map, region.root.ndim)
+            place: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(region.root.ndim))
+            targets += self._reductions(region.root, place, done)
+            phase = 1 + self._last_phase(region.root, place)
+            loops = tuple(self.columns) if region.root.ndim > len(self.rows) else ()
             where = place
-            if cone.root.operation == "placed":
-                where = access_map.scattered_access_map(cone.root, place)
-            targets.append(Target(cone.root, place, phase, loops, array=array, where=where))
+            if region.root.operation == "placed":
+                where = access_map.scattered_access_map(region.root, place)
+            targets.append(NestTarget(region.root, place, phase, loops, array=array, where=where))
         return targets
 
-    def _reductions(self, root: Node, place: IndexMap, done: dict[Any, Target]) -> list[Target]:
+    def _reductions(self, root: Node, place: IndexMap, done: dict[Any, NestTarget]) -> list[NestTarget]:
         """The reductions that a root depends on, in topological order."""
-        results: list[Target] = []
+        results: list[NestTarget] = []
         stack: list[tuple[Node, IndexMap, bool]] = [(root, place, False)]
         seen: set[Any] = set()
         while stack:
@@ -154,11 +153,11 @@ class Targets:
                 inner = self.inside(node, 0, where)
                 phase = 1 + self._last_phase(node.inputs[0], inner)
                 self.phases[key] = phase
-                target = Target(node.inputs[0], inner, phase, self.loops_of(node), reduction=(node, where))
+                target = NestTarget(node.inputs[0], inner, phase, self.loops_of(node), reduction=(node, where))
                 done[key] = target
                 results.append(target)
                 continue
-            if key in seen or key in done or id(node) in self.values.arrays:
+            if key in seen or key in done or node in self.values.arrays:
                 continue
             seen.add(key)
             if node.operation == "reduce":
@@ -173,7 +172,7 @@ class Targets:
         while stack:
             current, where = stack.pop()
             key = self.values.key(current, where)
-            if key in seen or id(current) in self.values.arrays:
+            if key in seen or current in self.values.arrays:
                 continue
             seen.add(key)
             if key in self.phases:

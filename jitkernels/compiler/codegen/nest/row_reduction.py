@@ -12,7 +12,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.chunked_row_loop import Steps, whole_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.small_row_packing import ShortRows
 from jitkernels.compiler.ir.symbolic_dims import is_moving
 from jitkernels.microkernels.maths.blocked_summation import ADDS
@@ -34,7 +34,7 @@ class ReducedRows(ShortRows):
         self,
         block: Block,
         loop: int,
-        reductions: list[Target],
+        reductions: list[NestTarget],
         narrow: int,
         wide: int,
         step: Callable[[Block], None],
@@ -96,7 +96,7 @@ class ReducedRows(ShortRows):
         least = min([summed if any(one.in_parts for one in rest) else most, *counted])
         return 1 << (least.bit_length() - 1)
 
-    def _reads_recent_store(self, reductions: list[Target]) -> bool:
+    def _reads_recent_store(self, reductions: list[NestTarget]) -> bool:
         """Return whether a row's element may just have been stored.
 
         Only for sums, whose halves take an addition or two.
@@ -110,7 +110,7 @@ class ReducedRows(ShortRows):
             dim_loop == loop and is_moving(start) and not is_moving(start + self.extents[loop] * step)
             for target in self.targets
             for node, access_map in self.values.needed(target.node, target.place)
-            if id(node) in self.values.arrays
+            if node in self.values.arrays
             for start, steps in access_map
             for dim_loop, step in steps
         )
@@ -120,7 +120,7 @@ class ReducedRows(ShortRows):
         block: Block,
         loop: int,
         limits: tuple[str, str],
-        reductions: list[Target],
+        reductions: list[NestTarget],
         lanes: int,
         step: Callable[[Block], None],
     ) -> None:
@@ -136,7 +136,7 @@ class ReducedRows(ShortRows):
             step(part)
             self._where(block, is_set, part.lines)
 
-    def _begun(self, block: Block, reductions: list[Target], lanes: int, *, is_long: bool) -> list[Accumulator]:
+    def _begun(self, block: Block, reductions: list[NestTarget], lanes: int, *, is_long: bool) -> list[Accumulator]:
         """Initialized accumulators of so many lanes."""
         return self._started(block, [self._accumulator(target, lanes, is_long=is_long) for target in reductions])
 
@@ -145,7 +145,7 @@ class ReducedRows(ShortRows):
             accumulator.begin(block)
         return accumulators
 
-    def _given(self, block: Block, reductions: list[Target], lanes: int) -> list[Accumulator]:
+    def _given(self, block: Block, reductions: list[NestTarget], lanes: int) -> list[Accumulator]:
         """Accumulators of so many lanes, with the current ones combined into them."""
         result = self._begun(block, reductions, lanes, is_long=False)
         for accumulator, other in zip(self.accumulators, result, strict=True):

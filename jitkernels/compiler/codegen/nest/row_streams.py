@@ -7,7 +7,7 @@ from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import LINE, RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopWriter
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -39,26 +39,26 @@ class LongRun:
 class Runs(LoopWriter):
     """Emits runs: aligned loads, rotating vectors, and prefetches."""
 
-    def _long_runs(self, loop: int, targets: list[Target]) -> list[LongRun]:
+    def _long_runs(self, loop: int, targets: list[NestTarget]) -> list[LongRun]:
         """The arrays that are loaded in runs. Constants of the code are aligned to cache lines."""
         results = []
         for node, place in self._read(targets):
-            array = self.values.arrays[id(node)]
+            array = self.values.arrays[node]
             first, steps = self.values.coefficients(array.strides, place)
             if self.lane_loop is not None and same(steps.get(self.lane_loop, 0), 1) and loop in steps:
                 begins = node.operation == "input" and "cache_aligned" in node.options and same(first, 0)
                 results.append(LongRun(array, place, steps[loop], begins))
         return results
 
-    def _read(self, targets: list[Target]) -> list[Pair]:
+    def _read(self, targets: list[NestTarget]) -> list[Pair]:
         """The array elements that targets load, once each; without arrays that are accessed in other ways too."""
         pairs = {
             self.values.key(*pair): pair for target in targets for pair in self.values.needed(target.node, target.place)
         }
         arrays = self.values.arrays
-        other_ways = {one.word for one in self.values.scratch_arrays.values()}
+        other_ways = {one.word for one in self.values.scratch_of_value.values()}
         other_ways |= {self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"}
-        return [pair for pair in pairs.values() if id(pair[0]) in arrays and arrays[id(pair[0])].word not in other_ways]
+        return [pair for pair in pairs.values() if pair[0] in arrays and arrays[pair[0]].word not in other_ways]
 
     def _bytes_now(self, loop: int, array: Array) -> int:
         """The bytes of all runs in the traced call."""
@@ -66,7 +66,7 @@ class Runs(LoopWriter):
         lanes = symbolic_dims.value_of(self.extents[self.lane_loop])
         return symbolic_dims.value_of(self.extents[loop]) * lanes * NUMBERS[array.dtype].size
 
-    def in_runs(self, block: Block, loops: list[int], targets: list[Target], body: Callable[[Block], None]) -> None:
+    def in_runs(self, block: Block, loops: list[int], targets: list[NestTarget], body: Callable[[Block], None]) -> None:
         """Emit `body` with aligned loads of runs, versioned at run time: if all runs have the same misalignment.
 
         They have it where their stride is a multiple of a cache line, as for rows of a power of two of elements.
@@ -96,7 +96,7 @@ class Runs(LoopWriter):
             *(f"{no}:", *unaligned.lines, f"  br label %{after}", f"{after}:"),
         ]
 
-    def _unaligned(self, block: Block, loops: list[int], targets: list[Target]) -> list[LongRun]:
+    def _unaligned(self, block: Block, loops: list[int], targets: list[NestTarget]) -> list[LongRun]:
         """The runs to load by aligned lines; none where that does not pay or is not possible."""
         runs = self._far_runs(block, loops[0], targets) if len(loops) == 1 else []
         words = [run.array.word for run in runs]
@@ -106,7 +106,9 @@ class Runs(LoopWriter):
         )
         return runs if is_supported and not all(run.begins_line for run in runs) else []
 
-    def _far_runs(self, block: Block, loop: int, targets: list[Target], least: int = LEAST_VECTORS) -> list[LongRun]:
+    def _far_runs(
+        self, block: Block, loop: int, targets: list[NestTarget], least: int = LEAST_VECTORS
+    ) -> list[LongRun]:
         """Runs of at least `least` vectors, from L2 or further away, whose stride is a multiple of a cache line.
 
         A heuristic from the traced call's sizes: only speed depends on it.
@@ -129,7 +131,7 @@ class Runs(LoopWriter):
         return runs if are_far and are_long and not any(stride % LINE for stride in strides) else []
 
     def one_by_one(
-        self, block: Block, loop: int, limits: tuple[str, str], targets: list[Target], body: Callable[[Block], None]
+        self, block: Block, loop: int, limits: tuple[str, str], targets: list[NestTarget], body: Callable[[Block], None]
     ) -> None:
         """Emit a sequential loop; scalars that are loaded beside long runs come from a rotating vector.
 
@@ -159,7 +161,7 @@ class Runs(LoopWriter):
 
         self.counted(block, None, *limits, width, 1, chunk)
 
-    def _numbers(self, block: Block, loop: int, targets: list[Target]) -> list[tuple[Array, IndexMap]]:
+    def _numbers(self, block: Block, loop: int, targets: list[NestTarget]) -> list[tuple[Array, IndexMap]]:
         """The arrays of scalars that are loaded beside runs with unit stride along the loop, by one access map.
 
         Extraction pays only beside runs of at least `RUN` vectors that are aligned.
@@ -169,14 +171,14 @@ class Runs(LoopWriter):
             return []
         result: dict[int, list[tuple[Array, IndexMap, bool]]] = {}
         for node, place in self._read(targets):
-            array = self.values.arrays[id(node)]
+            array = self.values.arrays[node]
             steps = self.values.coefficients(array.strides, place)[1]
             is_next = same(steps.get(loop, 0), 1) and self.lane_loop not in steps
             is_next = is_next and NUMBERS[array.dtype].memory in aligned_loads.PICKED
             result.setdefault(array.word, []).append((array, place, is_next))
         return [(array, place) for ((array, place, is_next), *others) in result.values() if is_next and not others]
 
-    def fetch_runs(self, block: Block, loop: int, targets: list[Target]) -> None:
+    def fetch_runs(self, block: Block, loop: int, targets: list[NestTarget]) -> None:
         """Prefetch runs of later iterations.
 
         Hardware prefetchers follow adjacent lines, not runs with a large stride. Data in L2 needs no prefetch: a

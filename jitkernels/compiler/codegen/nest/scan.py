@@ -4,18 +4,17 @@ Elements are accumulated in NumPy's order, so that results are bitwise equal: no
 addition. Where the scanned loop is the lane loop, inputs are computed in lanes, and accumulated lane by lane.
 """
 
-import math
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
-from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
+from jitkernels.compiler.codegen.core.casts import broadcast, converted
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.core.load_store import Memory
+from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.core.scalar_calls import applied
 from jitkernels.compiler.ir.builder import IndexMap
 
 FLOATS = {"sum": "fadd", "prod": "fmul"}
-OPERATIONS = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum"}
 
 
 def loop_of(access_map: IndexMap, axis: int) -> int | None:
@@ -58,7 +57,7 @@ def _variable(memory: Memory, home: Block, key: Any, dtype: str, kind: str, lane
     if key not in outer.known:
         number = llvm_type(dtype, lanes)
         outer.known[key] = memory.function.variable(number)
-        first = splat(constant(NUMBERS[dtype], _first(kind, dtype)), llvm_type(dtype), lanes)
+        first = constant(NUMBERS[dtype], identity(kind, dtype, -0.0), lanes)
         outer.lines.append(f"  store {number} {first}, ptr {outer.known[key]}")
     result: str = outer.known[key]
     return result
@@ -66,25 +65,11 @@ def _variable(memory: Memory, home: Block, key: Any, dtype: str, kind: str, lane
 
 def _joined(memory: Memory, block: Block, kind: str, left_value: Register, right_value: Register) -> Register:
     if NUMBERS[left_value.dtype].kind != "float" or kind not in FLOATS:
-        result: Register = applied(
-            memory.function, block, OPERATIONS[kind], [left_value, right_value], left_value.dtype
-        )
+        operands = [left_value, right_value]
+        result: Register = applied(memory.function, block, COMBINING[kind], operands, left_value.dtype)
         return result
     wide = "float32" if left_value.dtype == "float16" else left_value.dtype
     left, right = (converted(memory.function, block, each, wide) for each in (left_value, right_value))
     number = llvm_type(wide, left_value.lanes)
     text = memory.function.new(block, f"{FLOATS[kind]} {number} {left.text}, {right.text}")
     return converted(memory.function, block, Register(text, wide, left_value.lanes), left_value.dtype)
-
-
-def _first(kind: str, dtype: str) -> float | int:
-    """The identity: -0 for sums, as -0 + x is x for every x."""
-    sort = NUMBERS[dtype]
-    if kind in ("sum", "prod"):
-        number = -0.0 if kind == "sum" else 1.0
-        return number if sort.kind == "float" else int(number)
-    if sort.kind == "float":
-        return math.inf if kind == "min" else -math.inf
-    bits = 8 * sort.size - sort.is_signed
-    least, largest = (-(1 << bits) if sort.is_signed else 0), (1 << bits) - 1
-    return largest if kind == "min" else least

@@ -29,13 +29,13 @@ class SerpentineOrder(Loops):
     def turns(self) -> frozenset[int]:
         """The frame words of the arrays that rows traverse in serpentine order; none where they do not."""
         loop = self.range_loop
-        if TURN not in self.function.places or loop is None or loop == self.lane_loop:
+        if TURN not in self.function.symbol_slots or loop is None or loop == self.lane_loop:
             return frozenset()
         if self.directions or self.streamed or self.scanned or self.few:
             return frozenset()
         read = [pair for target in self.targets for pair in self.values.needed(target.node, target.place)]
         bytes_read = self.bytes_along(
-            loop, [(self.values.arrays.get(id(node)), place) for node, place in read]
+            loop, [(self.values.arrays.get(node), place) for node, place in read]
         )  # fmt: skip
         if not LEAST_BYTES <= sum(bytes_read.values()) <= MOST_BYTES:
             return frozenset()

@@ -13,7 +13,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -32,7 +32,7 @@ LEAST_VECTORS = 2
 
 
 @dataclass
-class Run:
+class AdjacentLoads:
     """Loads of one array that are a few elements apart, by their distance from the first one."""
 
     array: Array
@@ -45,9 +45,9 @@ class SharedLoads(LoopWriter):
     """Finds the loads that rows share, and emits them once."""
 
     @property
-    def may_be_neighbours(self) -> bool:
+    def may_share_loads(self) -> bool:
         """Whether rows may share loads: the schedule allows it, and the loop is bound by loads."""
-        if not self.variant.neighbours or self.variant.any_size or self.nest.cost >= CALCULATING:
+        if not self.variant.jams_rows or self.variant.any_size or self.nest.cost >= CALCULATING:
             return False
         is_apart = any(node.operation in ("gather", "placed", "scan") for node in self.nest.nodes)
         return not self.directions and not is_apart
@@ -55,14 +55,14 @@ class SharedLoads(LoopWriter):
     def keeps_rows(self, outer: int, inner: int) -> bool:
         """Return whether an iteration of the outer loop loads what the previous one did, in rows long enough."""
         count = self.extents[inner]
-        if not self.may_be_neighbours:
+        if not self.may_share_loads:
             return False
         least = LEAST_VECTORS * cpu_target.target().vector_bytes
         if symbolic_dims.is_moving(count) or symbolic_dims.value_of(count) * self.nest.widest < least:
             return False
         offsets_by_array: dict[Any, list[Number]] = {}
         for node, access_map in self.reads(self.targets):
-            array = self.values.arrays[id(node)]
+            array = self.values.arrays[node]
             first, steps = self.values.coefficients(array.strides, access_map)
             if outer in steps:
                 offsets_by_array.setdefault(word_of(array, steps), [steps[outer]]).append(first + array.first)
@@ -72,13 +72,13 @@ class SharedLoads(LoopWriter):
             for earlier, later in product(firsts, firsts)
         )
 
-    def reads(self, targets: Sequence[Target]) -> list[Pair]:
+    def reads(self, targets: Sequence[NestTarget]) -> list[Pair]:
         """The array loads of targets, each access map once."""
         pairs = [pair for target in targets for pair in self.values.needed(target.node, target.place)]
         loads = {self.values.key(*pair): pair for pair in pairs}.values()
-        return [(node, access_map) for node, access_map in loads if access_map and id(node) in self.values.arrays]
+        return [(node, access_map) for node, access_map in loads if access_map and node in self.values.arrays]
 
-    def load_run(self, block: Block, run: Run) -> None:
+    def load_run(self, block: Block, run: AdjacentLoads) -> None:
         """Load a vector, and shift it for the loads that begin at some of its lanes."""
         lanes, new, dtype = self.values.lanes(block), self.function.new, run.array.dtype
         begin, size = min(run.reads), NUMBERS[dtype].size
@@ -105,11 +105,11 @@ class SharedLoads(LoopWriter):
         """The lanes of the widest vector."""
         return max(cpu_target.target().vector_bytes // self._widest, 1)
 
-    def rows_share(self, loop: int, targets: Sequence[Target]) -> bool:
+    def rows_share(self, loop: int, targets: Sequence[NestTarget]) -> bool:
         """Return whether two iterations of a loop load less than twice as much as one."""
         return len(self.runs_of(self.two_rows(loop, targets))) < 2 * len(self.runs_of(targets))
 
-    def two_rows(self, loop: int, targets: Sequence[Target]) -> list[Target]:
+    def two_rows(self, loop: int, targets: Sequence[NestTarget]) -> list[NestTarget]:
         return [
             *targets,
             *(
@@ -118,12 +118,12 @@ class SharedLoads(LoopWriter):
             ),
         ]  # fmt: skip
 
-    def runs_of(self, targets: Sequence[Target]) -> list[Run]:
+    def runs_of(self, targets: Sequence[NestTarget]) -> list[AdjacentLoads]:
         """The loads of an iteration of all loops; loads less than half a vector apart are one run."""
-        lanes, result, inner = self.whole_vector(), list[Run](), self.lane_loop
-        assert inner is not None, "asked"
+        lanes, result, inner = self.whole_vector(), list[AdjacentLoads](), self.lane_loop
+        assert inner is not None, "rows are vectorized"
         for node, access_map in self.reads(targets):
-            array = self.values.arrays[id(node)]
+            array = self.values.arrays[node]
             first, steps = self.values.coefficients(array.strides, access_map)
             if not steps:
                 continue
@@ -139,7 +139,7 @@ class SharedLoads(LoopWriter):
                         run.reads.setdefault(int(distance), []).append((node, access_map))
                         break
             else:
-                result.append(Run(array, first + array.first, coefficients, {0: [(node, access_map)]}))
+                result.append(AdjacentLoads(array, first + array.first, coefficients, {0: [(node, access_map)]}))
         return result
 
 

@@ -20,7 +20,7 @@ from jitkernels.compiler.codegen.nest.chunked_row_loop import Steps, whole_steps
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.packed_rows import RowGroup
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent, is_moving
 from jitkernels.core.frozen_dataclass import record
@@ -37,7 +37,7 @@ APART = frozenset({"gather", "scan", "placed"})
 
 
 @record
-class Form:
+class RowPacking:
     """How many rows are packed, the lanes for each, and the longest row if rows take several iterations."""
 
     rows: int
@@ -63,22 +63,24 @@ class ShortRows(LoopWriter):
             self._grouped(block, form, always=are_all and form.rows == 1)
         return are_all
 
-    def _forms(self) -> tuple[list[Form], bool]:
+    def _forms(self) -> tuple[list[RowPacking], bool]:
         """The forms of packed code, and whether all rows are covered by them."""
         narrow, _ = self.lanes()
         loops = {target.loops for target in self.targets if target.loops}
         reduces = any(target.reduction for target in self.targets)
-        nodes = [node for cone in self.nest.cones for node in cone.nodes]
+        nodes = [node for region in self.nest.regions for node in region.nodes]
         simple = len(nodes) <= SIMPLE and not any(node.operation in APART for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
             return [], False
         several = 1 if narrow > 8 else 2  # a 64-bit division takes as long as two others: rows overlap
         classes = [
-            [Form(8, narrow // 2)], [Form(4, narrow)], [Form(4, 2 * narrow), Form(several, 4 * narrow)],
-        ]  # fmt: skip
+            [RowPacking(8, narrow // 2)],
+            [RowPacking(4, narrow)],
+            [RowPacking(4, 2 * narrow), RowPacking(several, 4 * narrow)],
+        ]
         inner = [target.reduction for target in self.targets if target.loops]
         if all(one and one[0].options["kind"] in SUMS for one in inner):
-            classes[2:] = [[Form(4, 2 * narrow)], [Form(4, narrow, LONGEST * narrow)]]
+            classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, LONGEST * narrow)]]
         assert self.lane_loop is not None, "chosen"
         count = self.extents[self.lane_loop]
         if isinstance(count, Extent) and (self.variant.any_size or is_moving(count)):
@@ -94,13 +96,13 @@ class ShortRows(LoopWriter):
                     forms = [form for form in forms if form.longest >= count][:1]
                 if forms[-1].is_in_steps:
                     return forms, False
-                return [*forms, *([Form(1, longest)] if forms[-1].rows > 1 else [])], True
+                return [*forms, *([RowPacking(1, longest)] if forms[-1].rows > 1 else [])], True
             least = longest
         if isinstance(count, Extent):
             count.guard(count - least, ">", is_choice=True)
         return [], False
 
-    def _grouped(self, block: Block, form: Form, *, always: bool) -> None:
+    def _grouped(self, block: Block, form: RowPacking, *, always: bool) -> None:
         """Emit all rows by groups, under a test of their length unless they are short in any case (`always`)."""
         rows, columns = form.rows, form.columns
         new, loop = self.function.new, self.lane_loop
@@ -178,7 +180,7 @@ class ShortRows(LoopWriter):
             for home, array, target, value in stored:
                 group.store(home, array, target.place, value)
 
-    def _at_once(self, group: RowGroup, target: Target) -> Accumulator:
+    def _at_once(self, group: RowGroup, target: NestTarget) -> Accumulator:
         """An accumulator that has all elements of the rows."""
         numbers = ", ".join(f"i32 {i % group.columns}" for i in range(group.rows * group.columns))
         value = group.in_lanes(group.whole, target.node, target.place)
@@ -187,7 +189,7 @@ class ShortRows(LoopWriter):
         return result
 
     def _in_steps(
-        self, group: RowGroup, targets: list[Target], counts: tuple[str, str], masks: tuple[str, str]
+        self, group: RowGroup, targets: list[NestTarget], counts: tuple[str, str], masks: tuple[str, str]
     ) -> list[Accumulator]:
         """Accumulators that take the rows by a vector of each row at a time."""
         lanes = group.rows * group.columns
@@ -228,7 +230,7 @@ class ShortRows(LoopWriter):
         loop, *inner = loops
         self._loop(block, loop, self._limits(loop), lambda inside: self._rows(inside, inner, body))
 
-    def _accumulator(self, target: Target, lanes: int, *, is_long: bool = False) -> Accumulator:
+    def _accumulator(self, target: NestTarget, lanes: int, *, is_long: bool = False) -> Accumulator:
         """An accumulator of a target's elements, with 64-bit indices."""
         assert target.reduction is not None, "of a reduction"
         node = target.reduction[0]
@@ -236,7 +238,7 @@ class ShortRows(LoopWriter):
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
         return Accumulator(self.values, kind, dtype, lanes, is_long)
 
-    def _part(self, target: Target, lanes: int, *, is_wide: bool = False) -> Accumulator:
+    def _part(self, target: NestTarget, lanes: int, *, is_wide: bool = False) -> Accumulator:
         """An accumulator of a chunk's elements; `is_wide`: with as many lanes as an iteration."""
         result = self._accumulator(target, lanes)
         if result.is_index and result.dtype == "bool":
@@ -246,7 +248,7 @@ class ShortRows(LoopWriter):
             return NarrowArgmax(self.values, result.kind, result.dtype, lanes, index_dtype=f"int{8 * size}")
         return Accumulator(self.values, result.kind, result.dtype, lanes, index_dtype="int32")
 
-    def _rest(self, target: Target, lanes: int) -> Accumulator:
+    def _rest(self, target: NestTarget, lanes: int) -> Accumulator:
         """An accumulator of chunk results and of a row's remainder."""
         result = self._accumulator(target, lanes, is_long=True)
         if result.is_index and result.dtype == "bool" and lanes > 1:

@@ -10,7 +10,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.core import cpu_target
 
@@ -23,7 +23,7 @@ SOON = 8 * LINE
 class StorePrefetch(LoopWriter):
     """Prefetches lines of a nest's outputs."""
 
-    def prefetch_stores(self, block: Block, targets: Sequence[Target]) -> None:
+    def prefetch_stores(self, block: Block, targets: Sequence[NestTarget]) -> None:
         """Prefetch the next lines of several outputs with unit stride along lanes.
 
         Lines that are loaded are there anyway. Outputs that may be stored past the caches are prefetched where they
@@ -54,7 +54,7 @@ class StorePrefetch(LoopWriter):
         is_cached = new(self.function.block, f"xor i1 {block.streamed[1]}, true")
         self._where(block, is_cached, inside.lines)
 
-    def _has_unit_stride(self, block: Block, target: Target) -> bool:
+    def _has_unit_stride(self, block: Block, target: NestTarget) -> bool:
         """Return whether an iteration stores at least half a line with unit stride."""
         if target.array is None or target.node.operation == "placed" or self.lane_loop is None:
             return False

@@ -18,7 +18,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
-from jitkernels.compiler.codegen.nest.phases import Target
+from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.shared_loads import SharedLoads
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -47,25 +47,25 @@ class PendingLines:
     distance: str
 
 
-class UnrollAndJam(SharedLoads):
+class UnrollJam(SharedLoads):
     """Emits the loops of rows that share loads."""
 
-    def are_neighbours(self, loops: Sequence[int], targets: Sequence[Target]) -> bool:
+    def shares_loads(self, loops: Sequence[int], targets: Sequence[NestTarget]) -> bool:
         """Return whether rows share loads, and are as long as the specialized code requires."""
-        if not self.may_be_neighbours or len(loops) < 2 or loops[-1] != self.lane_loop or self.streamed:
+        if not self.may_share_loads or len(loops) < 2 or loops[-1] != self.lane_loop or self.streamed:
             return False
         count, lanes = self.extents[loops[-1]], self.whole_vector()
         if symbolic_dims.is_moving(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
             return False
         return self.rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self.runs_of(targets))
 
-    def in_neighbours(self, block: Block, loops: Sequence[int], targets: Sequence[Target]) -> None:
+    def jam_rows(self, block: Block, loops: Sequence[int], targets: Sequence[NestTarget]) -> None:
         """Emit nested row loops: two rows at once, then a single one."""
         self.nest.variant = f"1 x {cpu_target.target().vector_bytes} bytes, neighbouring rows"
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
-            self.counted(block, loop, begin, end, 1, 1, lambda inside: self.in_neighbours(inside, inner, targets))
+            self.counted(block, loop, begin, end, 1, 1, lambda inside: self.jam_rows(inside, inner, targets))
             return
         if self.rows_share(loop, targets):
             both, new = self.two_rows(loop, targets), self.function.new
@@ -80,13 +80,13 @@ class UnrollAndJam(SharedLoads):
         ahead = self._coming(loops, targets, 1)
         self.counted(block, loop, begin, end, 1, 1, lambda inside: self._vector_rows(inside, inner[0], targets, ahead))
 
-    def _coming(self, loops: Sequence[int], targets: Sequence[Target], rows: int) -> list[PendingLines]:
+    def _coming(self, loops: Sequence[int], targets: Sequence[NestTarget], rows: int) -> list[PendingLines]:
         """The lines to prefetch: those that the next rows store to.
 
         Which arrays L1 holds is a heuristic from the traced call's sizes.
         """
         loop, inner = loops
-        reads = [(self.values.arrays[id(node)], access_map) for node, access_map in self.reads(targets)]
+        reads = [(self.values.arrays[node], access_map) for node, access_map in self.reads(targets)]
         writes = [(target.array, target.place) for target in targets if target.array is not None]
         sizes = self.bytes_along(loop, [*reads, *writes])
         if not cpu_target.target().stalls_on_store_miss or sum(sizes.values()) < FIRST_CACHE:
@@ -102,7 +102,9 @@ class UnrollAndJam(SharedLoads):
                 results.append(PendingLines(array, access_map, distance))
         return results
 
-    def _vector_rows(self, block: Block, loop: int, targets: Sequence[Target], ahead: Sequence[PendingLines]) -> None:
+    def _vector_rows(
+        self, block: Block, loop: int, targets: Sequence[NestTarget], ahead: Sequence[PendingLines]
+    ) -> None:
         """Emit rows by full vectors, the last of which may overlap the one before it."""
         lanes, new = self.whole_vector(), self.function.new
         begin, end = self._limits(loop)
@@ -118,7 +120,7 @@ class UnrollAndJam(SharedLoads):
             stop = self._by_several(block, loop, (begin, last), targets, ahead)
         self._one_by_one(block, loop, (stop, last), targets, ahead)
 
-    def _last_row(self, block: Block, loop: int, targets: Sequence[Target]) -> None:
+    def _last_row(self, block: Block, loop: int, targets: Sequence[NestTarget]) -> None:
         """Emit a single last row, with little code."""
         if self._vectors(self.extents[loop]) == 1:
             self._vector_rows(block, loop, targets, [])
@@ -128,7 +130,12 @@ class UnrollAndJam(SharedLoads):
         self._one_by_one(block, loop, (begin, last), targets, [])
 
     def _by_several(
-        self, block: Block, loop: int, limits: tuple[str, str], targets: Sequence[Target], ahead: Sequence[PendingLines]
+        self,
+        block: Block,
+        loop: int,
+        limits: tuple[str, str],
+        targets: Sequence[NestTarget],
+        ahead: Sequence[PendingLines],
     ) -> str:
         """Emit several vectors at a time; return where the rest begins, at least two vectors."""
         lanes, new = self.whole_vector(), self.function.new
@@ -146,12 +153,17 @@ class UnrollAndJam(SharedLoads):
         self.counted(block, loop, begin, stop, step, lanes, iteration)
         return stop
 
-    def _together(self, blocks: Sequence[Block], targets: Sequence[Target], ahead: Sequence[PendingLines]) -> None:
+    def _together(self, blocks: Sequence[Block], targets: Sequence[NestTarget], ahead: Sequence[PendingLines]) -> None:
         """Compute several vectors, and then store all of them."""
         self._written(blocks, targets, [self._computed(block, targets) for block in blocks], ahead)
 
     def _one_by_one(
-        self, block: Block, loop: int, limits: tuple[str, str], targets: Sequence[Target], ahead: Sequence[PendingLines]
+        self,
+        block: Block,
+        loop: int,
+        limits: tuple[str, str],
+        targets: Sequence[NestTarget],
+        ahead: Sequence[PendingLines],
     ) -> None:
         """Emit one vector at a time, each stored after the next one is computed (software pipelining)."""
         lanes, new, variable = self.whole_vector(), self.function.new, self.function.variable
@@ -204,7 +216,7 @@ class UnrollAndJam(SharedLoads):
                 count.guard(lanes * result - count, ">=", is_choice=True)
         return result
 
-    def _computed(self, block: Block, targets: Sequence[Target]) -> list[str]:
+    def _computed(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
         """Load everything before any store: an output may alias what another output reads here."""
         for run in self.runs_of(targets):
             if len(run.reads) > 1:
@@ -214,7 +226,7 @@ class UnrollAndJam(SharedLoads):
     def _written(
         self,
         blocks: Sequence[Block],
-        targets: Sequence[Target],
+        targets: Sequence[NestTarget],
         values: Sequence[Sequence[str]],
         ahead: Sequence[PendingLines],
     ) -> None:

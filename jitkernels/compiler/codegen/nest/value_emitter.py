@@ -23,26 +23,25 @@ Pair = tuple[Node, IndexMap]
 
 
 @dataclass
-class Values(Memory):
+class ValueEmitter(Memory):
     """Computes nodes at access maps. `arrays`: the materialized nodes, by id.
 
     `inside`: the access map of a node's operand in the existing loops. `reduced`: finished reductions;
-    `scratch_arrays`:
-    values that a buffer holds as scratch. `runs`: the number of column loops begun, each of which starts its scans
-    anew. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
+    `scratch_of_value`: values that a buffer holds as scratch. `runs`: the number of column loops begun, each of which
+    restarts its scans. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
     """
 
-    arrays: Mapping[int, Array]
+    arrays: Mapping[Node, Array]
     inside: Callable[[Node, int, IndexMap], IndexMap] = access_map.operand_access_map
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
-    scratch_arrays: dict[Any, Array] = field(default_factory=dict)
+    scratch_of_value: dict[Any, Array] = field(default_factory=dict)
     keys: dict[int, tuple[IndexMap, Any]] = field(default_factory=dict)
     runs: int = 0
     multiplies: bool = field(default_factory=has_fma)
     keeps_fp_flags_exact: bool = False
 
-    def needed(self, node: Node, place: IndexMap, known: Collection[int] = ()) -> list[Pair]:
-        """The dependences of a node in topological order, up to materialized nodes, reductions, and `known` ids."""
+    def needed(self, node: Node, place: IndexMap, known: Collection[Node] = ()) -> list[Pair]:
+        """The dependences of a node in topological order, up to materialized nodes, reductions, and `known` nodes."""
         done: dict[Any, Pair] = {}
         stack: list[tuple[Node, IndexMap, bool]] = [(node, place, False)]
         while stack:
@@ -50,7 +49,7 @@ class Values(Memory):
             key = self.key(current, where)
             if key in done:
                 continue
-            if expanded or id(current) in known or self.is_leaf(current, where):
+            if expanded or current in known or self.is_leaf(current, where):
                 done[key] = (current, where)
                 continue
             stack.append((current, where, True))
@@ -65,11 +64,11 @@ class Values(Memory):
         known = self.keys.get(id(place))
         if known is None:
             known = self.keys[id(place)] = place, access_map.key_of(place)
-        return id(node), known[1]
+        return node, known[1]
 
     def is_leaf(self, node: Node, place: IndexMap) -> bool:
         key = self.key(node, place)
-        return id(node) in self.arrays or key in self.reduced or key in self.scratch_arrays or not node.inputs
+        return node in self.arrays or key in self.reduced or key in self.scratch_of_value or not node.inputs
 
     def value(self, block: Block, node: Node, place: IndexMap) -> Register:
         """Compute a node's value in a block, in lanes if it depends on the lane loop."""
@@ -95,7 +94,7 @@ class Values(Memory):
         key = self.key(node, place)
         if key in self.reduced or block.find(key) is not None:
             return
-        array = self.scratch_arrays.get(key) or self.arrays.get(id(node))
+        array = self.scratch_of_value.get(key) or self.arrays.get(node)
         if array is not None:
             home, register = self.loaded(block, array, place)
         elif node.operation == "constant":
@@ -118,11 +117,11 @@ class Values(Memory):
     def indexed(self, node: Node) -> Array:
         """The array that a gather node loads from."""
         index_map, source = None, node.inputs[0]
-        while id(source) not in self.arrays:
+        while source not in self.arrays:
             view_map = source.options["map"]
             index_map = view_map if index_map is None else builder.composed(view_map, index_map)
             source = source.inputs[0]
-        array = self.arrays[id(source)]
+        array = self.arrays[source]
         return array if index_map is None else array.region(index_map, node.inputs[0].ndim)
 
     def _scanned(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:

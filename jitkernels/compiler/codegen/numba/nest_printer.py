@@ -10,22 +10,18 @@ from functools import partial
 from typing import Any
 
 from jitkernels.codegen.numba_functions import PythonFunction
-from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.nest.loop_order import Loops
-from jitkernels.compiler.codegen.nest.output_as_scratch import scratch_targets
-from jitkernels.compiler.codegen.nest.phases import Target
-from jitkernels.compiler.codegen.numba.python_accumulators import PART, Reduction
+from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
+from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
+from jitkernels.compiler.codegen.nest.phases import NestTarget
+from jitkernels.compiler.codegen.numba.python_accumulators import PART, PrintedReduction
+from jitkernels.compiler.codegen.numba.python_call import BLOCK, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import symbol
-from jitkernels.compiler.codegen.numba.python_values import Values, new_values
+from jitkernels.compiler.codegen.numba.python_values import ValuePrinter, new_values
 from jitkernels.compiler.codegen.numba.spelling import FLOATS
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.symbolic_dims import value_of
 from jitkernels.core.cached_property import unlocked_cached_property
-
-BLOCK = 1024
-"""Rows that are reduced together: their accumulators stay in the first cache."""
-INDENT = "    "
 
 
 class NestPrinter(Loops):
@@ -38,8 +34,8 @@ class NestPrinter(Loops):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.printed: Values = new_values(self, self.function.library.alone)
-        self.scratch_targets = scratch_targets(self.nest, self.targets, self.values)
+        self.printed: ValuePrinter = new_values(self, self.function.library.alone)
+        self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
         self.printed.variables = {loop: self.loop_name(loop) for loop in self.extents}
         reduces = any(target.reduction for target in self.targets) or bool(self.scanned)
         self.in_blocks = reduces and self.lane_loop in self.rows
@@ -47,57 +43,22 @@ class NestPrinter(Loops):
 
     def text(self) -> str:
         """LLVM IR of the function that the segment calls, and the printed function as a comment."""
-        function = self.python
-        new, lines = self.function.new, self.function.block
-        passed = ["ptr %result", "ptr %raised"]
+        python = self.python
         words = {name: word for word, name in self.printed.arrays.items()}
-        for name, kind in function.arguments:
-            if name in words:
-                at = new(lines, f"getelementptr i64, ptr %frame, i64 {words[name]}")
-                passed.append(f"ptr {new(lines, f'load ptr, ptr {at}')}")
-            elif kind.endswith("*"):
-                place = new(lines, f"alloca [{BLOCK} x {NUMBERS[kind[:-1]].memory}], align 64")
-                passed.append(f"ptr {place}")
-            elif name in ("begin", "end"):
-                passed.append(f"i64 %{name}")
-            else:
-                passed.append(f"i64 {self.function.extent_of(self._symbols[name])}")
-        return "\n".join(
-            [
-                (
-                    f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end)"
-                    " noinline nounwind {"
-                ),
-                "  %result = alloca ptr",
-                "  %raised = alloca ptr",
-                *self.function.memory,
-                *lines.lines,
-                f'  %status = call i32 @"{function.symbol}"({", ".join(passed)})',
-                "  ret i64 0\n}",
-                function.declaration(),
-                function.comment(),
-            ]
-        )
+        return calling_text(self.function, self.name, python, words, self._symbols)
 
     @unlocked_cached_property
     def python(self) -> PythonFunction:
         """The printed function."""
         block, printed = Block(), self.printed
-        self._rows(block, [loop for loop in self.order if not (self.in_blocks and loop == self.lane_loop)])
+        self._all_rows(block)
         self._symbols = {symbol(name): name for name in sorted(printed.symbols)}
         dtypes = self._dtypes()
         arguments = [(name, f"{dtypes[word]}*") for word, name in sorted(printed.arrays.items())]
-        alone = [name for name, _ in arguments] if self.is_alone else []
+        noalias = frozenset(name for name, _ in (*(arguments if self.is_alone else []), *printed.scratch))
         arguments += [(name, f"{dtype}*") for name, dtype in printed.scratch]
-        alone += [name for name, _ in printed.scratch]
         arguments += [(name, "int64") for name in (*self._symbols, "begin", "end")]
-        name = self.name.replace(".", "_")
-        head = f"def {name}({', '.join(one for one, _ in arguments)}):"
-        text = "\n".join([head, *(f"{INDENT}{line}" for line in (self._docstring(), *block.lines))])
-        definitions = self._definitions()
-        return PythonFunction(
-            f"{self.name}.python", text, tuple(arguments), frozenset(alone), printed.spelling.functions, definitions
-        )
+        return python_function(self.name, arguments, [self._docstring(), *block.lines], noalias, printed.spelling)
 
     def _docstring(self) -> str:
         loop = self.range_loop
@@ -110,17 +71,15 @@ class NestPrinter(Loops):
         named = [one.options.get("kind", one.operation) for one in self.nest.nodes if one.operation not in silent]
         return " ".join(dict.fromkeys(map(str, named))) or "copy"
 
-    def _definitions(self) -> str:
-        from jitkernels.compiler.codegen.core import module_text
-
-        spelling = self.printed.spelling
-        return module_text.unit_text(spelling.library, [*spelling.texts.values()])
-
     def _dtypes(self) -> dict[int, str]:
         """The element type of each array, by its word."""
         found = {array.word: array.dtype for array in self.values.arrays.values()}
         found |= {target.array.word: target.array.dtype for target in self.targets if target.array is not None}
         return found
+
+    def _all_rows(self, block: Block) -> None:
+        """Print the whole nest."""
+        self._rows(block, [loop for loop in self.order if not (self.in_blocks and loop == self.lane_loop)])
 
     def _rows(self, block: Block, order: list[int]) -> None:
         """The loops of rows, and all phases inside."""
@@ -135,13 +94,13 @@ class NestPrinter(Loops):
     def loop_name(self, loop: int) -> str:
         return f"{self.prefix}i{loop}" if loop < 64 else f"{self.prefix}k{loop - 64}"
 
-    def inline(self, prefix: str, given: Values) -> list[str]:
+    def inline(self, prefix: str, given: ValuePrinter) -> list[str]:
         """The statements of the whole nest, for a function that has its arrays and numbers in variables already."""
         self.prefix = prefix
         given.variables = {loop: self.loop_name(loop) for loop in self.extents}
         given.loops, given.prefix, self.printed = self, prefix, given
         block = Block()
-        self._rows(block, [loop for loop in self.order if not (self.in_blocks and loop == self.lane_loop)])
+        self._all_rows(block)
         return block.lines
 
     def counted(self, block: Block, loop: int, body: Callable[[Block], None]) -> None:
@@ -163,17 +122,12 @@ class NestPrinter(Loops):
         limits = end if begin == "0" else f"{begin}, {end}"
         if self.directions.get(loop) == -1:
             limits = f"{end} - 1, {begin} - 1, -1" if begin != "0" else f"{end} - 1, -1, -1"
-        self.nested(block, f"for {self.loop_name(loop)} in range({limits}):", inside)
-
-    @staticmethod
-    def nested(block: Block, head: str, inside: Block) -> None:
-        """Put the lines of a block behind its head."""
-        block.lines += [head, *(f"{INDENT}{line}" for line in inside.lines or ["pass"])]
+        append_nested(block.lines, f"for {self.loop_name(loop)} in range({limits}):", inside.lines)
 
     def _row_blocks(self, block: Block) -> None:
         """Rows in blocks, each of which goes through all phases."""
         loop = self.lane_loop
-        assert loop is not None, "asked"
+        assert loop is not None, "rows are computed in blocks"
         name = self.loop_name(loop)
         begin, end = "0", self.printed.extent(self.extents[loop])
         if loop == self.range_loop and not self.prefix:
@@ -182,13 +136,13 @@ class NestPrinter(Loops):
         inside.lines.append(f"{name}_end = min({name}_begin + {BLOCK}, {end})")
         self.printed.lane = loop, f"{name} - {name}_begin"
         self._row(inside)
-        self.nested(block, f"for {name}_begin in range({begin}, {end}, {BLOCK}):", inside)
+        append_nested(block.lines, f"for {name}_begin in range({begin}, {end}, {BLOCK}):", inside.lines)
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of a block of rows."""
         last = max((target.phase for target in self.targets), default=0)
         for phase in range(1, last + 1):
-            inner: dict[tuple[int, ...], list[Target]] = {}
+            inner: dict[tuple[int, ...], list[NestTarget]] = {}
             for target in self.targets:
                 if target.phase == phase and target.loops:
                     inner.setdefault(target.loops, []).append(target)
@@ -205,12 +159,12 @@ class NestPrinter(Loops):
     def _in_each_row(self, block: Block, body: Callable[[Block], None]) -> None:
         """What is done once for a row."""
         if self.in_blocks:
-            assert self.lane_loop is not None, "asked"
+            assert self.lane_loop is not None, "rows are computed in blocks"
             self.counted(block, self.lane_loop, body)
         else:
             body(block)
 
-    def _store_all(self, block: Block, targets: list[Target]) -> None:
+    def _store_all(self, block: Block, targets: list[NestTarget]) -> None:
         """Compute what is stored, and then store it: another root may read there what this one writes."""
         self.printed.begin_statement([(target.node, target.place) for target in targets])
         if len(targets) == 1:
@@ -220,7 +174,7 @@ class NestPrinter(Loops):
         for target, text in zip(targets, texts, strict=True):
             self._store(block, target, text)
 
-    def _store(self, block: Block, target: Target, value: str) -> None:
+    def _store(self, block: Block, target: NestTarget, value: str) -> None:
         assert target.array is not None, "a root's"
         printed, node = self.printed, target.node
         if node.operation != "placed":
@@ -239,16 +193,16 @@ class NestPrinter(Loops):
             value = printed.spelling.applied("add", [printed.read(target.array, text), value], [dtype, dtype], dtype)
         block.lines.append(f"{text} = {printed.written(target.array, value)}")
 
-    def _phase(self, block: Block, loops: list[int], targets: list[Target]) -> None:
+    def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
         self.values.runs += 1
         reductions = [(target, self._reduction(target, loops)) for target in targets if target.reduction is not None]
         kept = [
             one
-            for one in self.scratch_targets
+            for one in self.scratch_values
             if one.phase == targets[0].phase
             and set(one.loops) == set(loops)
-            and self.values.key(one.node, one.place) not in self.values.scratch_arrays
+            and self.values.key(one.node, one.place) not in self.values.scratch_of_value
         ]
         stored = [target for target in (*targets, *kept) if target.reduction is None]
         self.printed.to_begin = []
@@ -271,9 +225,9 @@ class NestPrinter(Loops):
             self._reduced(block, key, target, one)
         for target in kept:
             assert target.array is not None, "a root's"
-            self.values.scratch_arrays[self.values.key(target.node, target.place)] = target.array
+            self.values.scratch_of_value[self.values.key(target.node, target.place)] = target.array
 
-    def _reduced(self, block: Block, key: Any, target: Target, one: Reduction) -> None:
+    def _reduced(self, block: Block, key: Any, target: NestTarget, one: PrintedReduction) -> None:
         """Note where the result of a reduction is, in the dtype of its node."""
         assert target.reduction is not None, "chosen"
         text, dtype = one.value()
@@ -282,12 +236,12 @@ class NestPrinter(Loops):
         self.printed.reduced[key] = text, target.reduction[0].dtype, home
         self.values.reduced[key] = None  # type: ignore[assignment]  # which tells that it is a leaf
 
-    def _begin(self, block: Block, reductions: list[Reduction]) -> None:
+    def _begin(self, block: Block, reductions: list[PrintedReduction]) -> None:
         lines = [line for one in reductions for line in one.begin()]
         if lines:
             self._in_each_row(block, lambda inside: inside.lines.extend(lines))
 
-    def _reduction(self, target: Target, loops: list[int]) -> Reduction:
+    def _reduction(self, target: NestTarget, loops: list[int]) -> PrintedReduction:
         """A reduction, with a variable of its own, or an element of scratch memory for each row of a block."""
         assert target.reduction is not None, "chosen"
         node = target.reduction[0]
@@ -304,12 +258,10 @@ class NestPrinter(Loops):
         inner = "float32" if dtype == "float16" else dtype
         extent = value_of(self.extents[loops[-1]])
         is_long = kind == "sum" and inner in FLOATS and not self.in_blocks and len(loops) == 1
-        return Reduction(kind, dtype, name, index, in_parts=is_long and self._may_be_long(loops[0], extent))
+        return PrintedReduction(kind, dtype, name, index, in_parts=is_long and self._may_be_long(loops[0], extent))
 
     def _may_be_long(self, loop: int, now: int) -> bool:
-        """Whether a loop may have more steps than a part."""
-        from jitkernels.compiler.codegen.nest.loop_order import most_steps
-
+        """Whether a loop may have more iterations than a part."""
         most = most_steps(self.extents[loop])
         return most is None or most > PART or now > PART
 
@@ -321,7 +273,7 @@ class NestPrinter(Loops):
         loop, *others = loops
         self.counted(block, loop, lambda inside: self._inner(inside, others, body))
 
-    def _in_parts(self, block: Block, loop: int, reductions: list[Any], stored: list[Target]) -> None:
+    def _in_parts(self, block: Block, loop: int, reductions: list[Any], stored: list[NestTarget]) -> None:
         """A loop in parts, each of which has its own sum."""
         name, (begin, end) = self.loop_name(loop), self._limits(loop)
         inside = Block(block, -1)
@@ -331,9 +283,9 @@ class NestPrinter(Loops):
         self.loop(inside, loop, f"{name}_part", last, lambda block: self._step(block, [loop], reductions, stored))
         for _, one in reductions:
             inside.lines += one.end_part()
-        self.nested(block, f"for {name}_part in range({begin}, {end}, {PART}):", inside)
+        append_nested(block.lines, f"for {name}_part in range({begin}, {end}, {PART}):", inside.lines)
 
-    def _step(self, block: Block, loops: list[int], reductions: list[Any], stored: list[Target]) -> None:
+    def _step(self, block: Block, loops: list[int], reductions: list[Any], stored: list[NestTarget]) -> None:
         """One element: all is read before anything is written."""
         printed = self.printed
         pairs = [(target.node, target.place) for target, _ in reductions]
@@ -353,7 +305,7 @@ class NestPrinter(Loops):
             self._store(block, target, value)
 
 
-def _finds_index(target: Target) -> bool:
+def _finds_index(target: NestTarget) -> bool:
     return target.reduction is not None and target.reduction[0].options["kind"] in ("argmin", "argmax")
 
 

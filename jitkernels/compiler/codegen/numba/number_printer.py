@@ -1,47 +1,35 @@
 """Numbers and elements of loops and branches in printed Python: variables, and elements of flat arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.codegen.python.simd_library import Library
-from jitkernels.compiler.codegen.control_flow.scalar_emitter import OF_LLVM
+from jitkernels.compiler.codegen.control_flow.region_evaluator import RegionEvaluator, StridedPointer
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import overflow_bit
 from jitkernels.compiler.codegen.control_flow.signal_polls import FULL, REFUSED
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function, Register
-from jitkernels.compiler.codegen.numba.nest_printer import INDENT
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register
+from jitkernels.compiler.codegen.numba.python_call import INDENT
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text, enclosed, extent_text
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.strided_array import Array
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same, symbols_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.compiler.ir.symbolic_dims import Number, same, symbols_of
 
-
-@record
-class Scalar:
-    """A number: a variable or a literal, and its dtype."""
-
-    text: str
-    dtype: str
-
-
-@record
-class Place:
-    """An array: the variable of its pointer, strides in elements, and its dtype."""
-
-    text: str
-    strides: tuple[Number, ...]
-    dtype: str
+STATUS = {"refused": REFUSED, "full": FULL}
 
 
 @dataclass
-class NumberPrinter:
-    """Prints statements that compute numbers. `places`: the frame's words of symbols; `moving`: those of loops."""
+class NumberPrinter(RegionEvaluator):
+    """Prints statements that compute numbers: registers are variables or literals, and array pointers variables.
 
-    arrays: Mapping[int, Array]
-    places: dict[str, int]
-    moving: Any
+    `symbol_slots`: the frame's words of symbols; `moving`: the loop-variant symbols.
+    """
+
+    arrays: Mapping[Node, Array]
+    symbol_slots: dict[str, int]
+    moving: Container[str]
     flow: Flow
     name: str
     library: Library
@@ -65,76 +53,80 @@ class NumberPrinter:
         return name
 
     def extent(self, extent: Number) -> str:
-        if isinstance(extent, Extent):
-            self.symbols |= symbols_of(extent)
+        self.symbols |= symbols_of(extent)
         return extent_text(extent)
+
+    def new_name(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
 
     def variable(self, text: str, stem: str = "v") -> str:
         """A new variable, set here."""
-        self.count += 1
-        self.block.lines.append(f"{stem}{self.count} = {text}")
-        return f"{stem}{self.count}"
+        name = self.new_name(stem)
+        self.block.lines.append(f"{name} = {text}")
+        return name
 
-    def _given(self, node: Node) -> Any:
+    def _captured(self, node: Node) -> Any:
+        """The value of a node that the region captures."""
         if node.operation in ("constant", "extent"):
             return self._number(node)
-        array = self.arrays[id(node)]
+        array = self.arrays[node]
         pointer = self._pointer(array.word, array.dtype)
         if node.ndim:
-            return Place(pointer, array.strides, node.dtype)
-        return Scalar(self.variable(self._read(f"{pointer}[0]", node.dtype)), node.dtype)
+            return StridedPointer(pointer, array.strides, node.dtype)
+        return self._loaded(f"{pointer}[0]", node.dtype)
 
-    def _number(self, node: Node) -> Scalar:
+    def _number(self, node: Node) -> Register:
         """A constant, or an extent. Distances between such numbers fit in 64 bits: they are `near` one another."""
         if node.operation == "constant":
-            found = Scalar(constant_text(node.options["value"], node.dtype), node.dtype)
+            result = Register(constant_text(node.options["value"], node.dtype), node.dtype)
         else:
-            text = self.spelling.cast(self.extent(node.options["extent"]), "int64", node.dtype)
-            found = self._named(text, node.dtype)
-        self.near.add(found.text)
-        return found
+            result = self._cast(Register(self.extent(node.options["extent"]), "int64"), node.dtype)
+        self.near.add(result.text)
+        return result
 
-    @staticmethod
-    def _read(text: str, dtype: str) -> str:
-        return f"{text} != 0" if dtype == "bool" else text
+    def _cast(self, value: Register, dtype: str) -> Register:
+        return self._named(self.spelling.cast(value.text, value.dtype, dtype), dtype)
 
-    def _store(self, element: str, value: Scalar) -> None:
+    def _applied(self, node: Node, operands: list[Register]) -> Register:
+        texts, kinds = [one.text for one in operands], [one.dtype for one in operands]
+        return self._named(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype)
+
+    def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
+        sign = "//" if node.operation == "floor_divide" else "%"
+        return self._named(f"{enclosed(left.text)} {sign} {enclosed(right.text)}", node.dtype)
+
+    def _loaded(self, element: str, dtype: str) -> Register:
+        return self._named(f"{element} != 0" if dtype == "bool" else element, dtype)
+
+    def _stored(self, element: str, value: Register) -> None:
         text = f"uint8({value.text})" if value.dtype == "bool" else value.text
         self.block.lines.append(f"{element} = {text}")
 
-    def _element(self, place: Place, indices: Sequence[Scalar]) -> str:
+    def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
         parts = []
-        for index, stride in zip(indices, place.strides, strict=True):
+        for index, stride in zip(indices, array.strides, strict=True):
             parts.append(index.text if same(stride, 1) else f"{enclosed(index.text)} * {enclosed(self.extent(stride))}")
-        return f"{place.text}[{' + '.join(parts) or '0'}]"
+        return f"{array.pointer}[{' + '.join(parts) or '0'}]"
 
-    def _refuse(self, condition: str, status: int = REFUSED) -> None:
-        if condition != "False":
-            self.block.lines += [f"if {condition}:", f"{INDENT}return {status}"]
+    def _bail_out_if(self, condition: Register, label: str = "refused") -> None:
+        if condition.text != "False":
+            self.block.lines += [f"if {condition.text}:", f"{INDENT}return {STATUS[label]}"]
 
-    def _inside(self, head: str, before: Block, inside: Block) -> None:
-        before.lines += [head, *(f"{INDENT}{line}" for line in inside.lines or ["pass"])]
-        self.block = before
+    def _named(self, text: str, dtype: str) -> Register:
+        return Register(text if text.isidentifier() else self.variable(text), dtype)
 
-    def _named(self, text: str, dtype: str) -> Scalar:
-        return Scalar(text if text.isidentifier() else self.variable(text), dtype)
-
-    def _bounded(self, node: Node, index: Scalar) -> Scalar:
-        """An index from 0 on; those that are beside the array end the call."""
+    def _bounded(self, node: Node, index: Register) -> Register:
         extent, text = self.extent(node.options["extent"]), index.text
         if node.options["counts_back"]:
             text = self.variable(f"{text} if {text} >= 0 else {text} + {enclosed(extent)}")
-        status = FULL if "grows" in node.options else REFUSED
-        self._refuse(f"{text} < 0 or {text} >= {enclosed(extent)}", status)
-        return Scalar(text, "int64")
+        is_outside = Register(f"{text} < 0 or {text} >= {enclosed(extent)}", "bool")
+        self._bail_out_if(is_outside, "full" if "grows" in node.options else "refused")
+        return Register(text, "int64")
 
-    def _overflows(self, of: str, one: Scalar, other: Scalar) -> str:
-        """Whether 64 bits are too few for a result."""
+    def _overflows(self, of: str, left: Register, right: Register) -> Register:
+        def code(function: FunctionBuilder, operands: list[Register]) -> Register:
+            return overflow_bit(function, function.block, of, *operands)
 
-        def code(function: Function, given: list[Register]) -> Register:
-            name = f"llvm.s{OF_LLVM[of]}.with.overflow.i64"
-            function.library.declare(name, "{ i64, i1 }", ["i64", "i64"])
-            both = function.new(function.block, f"call {{ i64, i1 }} @{name}(i64 {given[0].text}, i64 {given[1].text})")
-            return Register(function.new(function.block, f"extractvalue {{ i64, i1 }} {both}, 1"), "bool")
-
-        return self.spelling.call(f"{of}_overflows", [one.text, other.text], ["int64", "int64"], "bool", code)
+        texts, kinds = [left.text, right.text], ["int64", "int64"]
+        return self._named(self.spelling.call(f"{of}_overflows", texts, kinds, "bool", code), "bool")

@@ -4,29 +4,21 @@ Long sums of floats are added up in parts of `PART` elements. Joining the parts 
 total (Knuth's two-sum), as the accumulators of the LLVM generator do, so that the error is that of one part.
 """
 
-import math
 from dataclasses import dataclass
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Function, Register, llvm_type
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder, Register, llvm_type
+from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text
 from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
 
 PART = 16
 """Elements of a part, whatever lanes numba makes of it: so many additions at most before parts are joined."""
-JOINS = {
-    "sum": "add",
-    "prod": "multiply",
-    "min": "minimum",
-    "max": "maximum",
-    "any": "logical_or",
-    "all": "logical_and",
-}
 FREE = {"sum": "fadd", "prod": "fmul"}
 
 
 @dataclass
-class Reduction:
+class PrintedReduction:
     """One reduction. `name`: the variable of its value, an element of scratch memory where rows are computed together.
 
     `index` is the variable of the index that it finds; `lost` that of what joining parts rounds away.
@@ -41,10 +33,6 @@ class Reduction:
     def __post_init__(self) -> None:
         self.inner = "float32" if self.dtype == "float16" else self.dtype
         self.is_index = self.kind in ("argmin", "argmax")
-
-    @property
-    def scratch_dtype(self) -> str:
-        return self.inner
 
     @property
     def now(self) -> str:
@@ -118,7 +106,7 @@ class Reduction:
             kind = llvm_type(self.inner)
             name = f"llvm.{self.kind}imum.f{8 * NUMBERS[self.inner].size}"
 
-            def code(function: Function, given: list[Register]) -> Register:
+            def code(function: FunctionBuilder, given: list[Register]) -> Register:
                 function.library.declare(name, kind, [kind, kind])
                 passed = ", ".join(f"{kind} {register.text}" for register in given)
                 return Register(function.new(function.block, f"call nsz {kind} @{name}({passed})"), self.inner)
@@ -126,12 +114,12 @@ class Reduction:
             return spelling.call(
                 f"{self.kind}imum_{self.inner}_reduced", [one, other], [self.inner] * 2, self.inner, code
             )
-        return spelling.applied(JOINS[self.kind], [one, other], [self.inner] * 2, self.inner)
+        return spelling.applied(COMBINING[self.kind], [one, other], [self.inner] * 2, self.inner)
 
     def _instruction(self, spelling: Spelling, instruction: str, name: str, one: str, other: str) -> str:
         kind = llvm_type(self.inner)
 
-        def code(function: Function, given: list[Register]) -> Register:
+        def code(function: FunctionBuilder, given: list[Register]) -> Register:
             text = f"{instruction} {kind} {given[0].text}, {given[1].text}"
             return Register(function.new(function.block, text), self.inner)
 
@@ -147,16 +135,5 @@ class Reduction:
         return f"{value} {sign} {self.name}"
 
     def first(self) -> str:
-        """What changes no element."""
-        sort = NUMBERS[self.inner]
-        if self.kind in ("sum", "prod"):
-            return constant_text({"sum": 0, "prod": 1}[self.kind], self.inner)
-        if self.kind in ("any", "all"):
-            return str(self.kind == "all")
-        least = self.kind in ("max", "argmax")
-        if sort.kind == "float":
-            return constant_text(-math.inf if least else math.inf, self.inner)
-        if sort.kind == "bool":
-            return str(not least)
-        bits = 8 * sort.size - sort.is_signed
-        return constant_text((-(1 << bits) if sort.is_signed else 0) if least else (1 << bits) - 1, self.inner)
+        """The identity, as text."""
+        return constant_text(identity(self.kind, self.inner), self.inner)

@@ -9,10 +9,9 @@ from typing import Any
 
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.nest.loop_order import Loops
 from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
-from jitkernels.compiler.codegen.nest.scan import OPERATIONS as SCANS
-from jitkernels.compiler.codegen.nest.scan import _first as first_of_scan
 from jitkernels.compiler.codegen.nest.scan import loop_of
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text, enclosed, extent_text, index_text
 from jitkernels.compiler.codegen.numba.spelling import Spelling
@@ -28,7 +27,7 @@ LONGEST = 72
 
 
 @record
-class Text:
+class PrintedValue:
     """A value: a Python expression and its dtype. `home` is the block that computes it."""
 
     text: str
@@ -37,7 +36,7 @@ class Text:
 
 
 @dataclass
-class Values:
+class ValuePrinter:
     """Prints the values of one nest.
 
     `variables` are those of loops, `arrays` those of pointers by words of the frame, and `scalars` those that stand for
@@ -112,7 +111,7 @@ class Values:
                     if not access_map.is_indexed(one, number):
                         self.uses[own.key(inner, self.loops.inside(one, number, where))] += 1
 
-    def value(self, block: Block, node: Node, place: IndexMap) -> Text:
+    def value(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
         """A node's value."""
         for one, where in self.loops.values.needed(node, place):
             self._place(block, one, where)
@@ -123,12 +122,12 @@ class Values:
         found = self.value(block, node, place)
         return self._variable(block, found.text) if not found.text.isidentifier() else found.text
 
-    def _known(self, block: Block, node: Node, place: IndexMap) -> Text:
+    def _known(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
         key = self.loops.values.key(node, place)
         if key in self.reduced:
             text, dtype, home = self.reduced[key]
-            return Text(text, dtype, home or self._lane_block(block))
-        found: Text = block.find(key)
+            return PrintedValue(text, dtype, home or self._lane_block(block))
+        found: PrintedValue = block.find(key)
         return found
 
     def _lane_block(self, block: Block) -> Block:
@@ -140,15 +139,15 @@ class Values:
         if key in self.reduced or block.find(key) is not None:
             return
         first = block.of(set())
-        array = self.loops.values.scratch_arrays.get(key) or self.loops.values.arrays.get(id(node))
+        array = self.loops.values.scratch_of_value.get(key) or self.loops.values.arrays.get(node)
         if array is not None:
             text, loops = self.element(array, place)
-            found = Text(self.read(array, text), node.dtype, block.of(loops))
+            found = PrintedValue(self.read(array, text), node.dtype, block.of(loops))
         elif node.operation == "constant":
-            found = Text(self._constant(node.options["value"], node.dtype), node.dtype, first)
+            found = PrintedValue(self._constant(node.options["value"], node.dtype), node.dtype, first)
         elif node.operation == "extent":
             text = self.spelling.cast(self.extent(node.options["extent"]), "int64", node.dtype)
-            found = Text(text, node.dtype, first)
+            found = PrintedValue(text, node.dtype, first)
         elif node.operation == "iota":
             found = self._iota(block, node, place)
         elif node.operation == "scan":
@@ -160,7 +159,7 @@ class Values:
         is_plain = node.operation in ("constant", "view", "reduce", "placed") or found.text.isidentifier()
         inline = self.uses[key] <= 1 and found.home is block and len(found.text) <= LONGEST
         if not (is_plain or inline):
-            found = Text(self._variable(found.home, found.text), found.dtype, found.home)
+            found = PrintedValue(self._variable(found.home, found.text), found.dtype, found.home)
         found.home.known[key] = found
 
     def _constant(self, value: Any, dtype: str) -> str:
@@ -171,29 +170,29 @@ class Values:
         block.lines.append(f"{self.prefix}v{self.count} = {text}")
         return f"{self.prefix}v{self.count}"
 
-    def deepest(self, block: Block, found: list[Text]) -> Block:
+    def deepest(self, block: Block, found: list[PrintedValue]) -> Block:
         home = block.of(set())
         for one in found:
             if len(one.home.path()) > len(home.path()):
                 home = one.home
         return home
 
-    def _inputs(self, block: Block, node: Node, place: IndexMap) -> list[Text]:
+    def _inputs(self, block: Block, node: Node, place: IndexMap) -> list[PrintedValue]:
         return [
             self._known(block, one, self.loops.inside(node, number, place)) for number, one in enumerate(node.inputs)
         ]
 
-    def _computed(self, block: Block, node: Node, place: IndexMap) -> Text:
+    def _computed(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
         found = self._inputs(block, node, place)
         home = self.deepest(block, found)
         if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
-            return Text(found[0].text, found[0].dtype, home)
+            return PrintedValue(found[0].text, found[0].dtype, home)
         texts, kinds = [one.text for one in found], [one.dtype for one in found]
         if node.operation == "cast":
-            return Text(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
-        return Text(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype, home)
+            return PrintedValue(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
+        return PrintedValue(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype, home)
 
-    def _iota(self, block: Block, node: Node, place: IndexMap) -> Text:
+    def _iota(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
         start, steps = place[node.options["axis"]]
         moves: dict[int, Number] = {}
         for loop, step in steps:
@@ -201,7 +200,7 @@ class Values:
         for number in (start, *moves.values()):
             self._note(number)
         text = index_text(start, moves, self.variables)
-        return Text(self.spelling.cast(text, "int64", node.dtype), node.dtype, block.of(frozenset(moves)))
+        return PrintedValue(self.spelling.cast(text, "int64", node.dtype), node.dtype, block.of(frozenset(moves)))
 
     def numbers(self, block: Block, node: Node, place: IndexMap, array: Array, extents: Any) -> tuple[list[str], Block]:
         """What numbers that pick elements add to an index, and the block that knows them all."""
@@ -213,10 +212,10 @@ class Values:
             wrapped = f"({text} if {text} >= 0 else {text} + {enclosed(self.extent(extents[i]))})"
             stride = self.extent(strides[i])
             found.append(wrapped if stride == "1" else f"{wrapped} * {enclosed(stride)}")
-            home = self.deepest(block, [value, Text("", "", home)])
+            home = self.deepest(block, [value, PrintedValue("", "", home)])
         return found, home
 
-    def _gathered(self, block: Block, node: Node, place: IndexMap) -> Text:
+    def _gathered(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
         array, axis = self.loops.values.indexed(node), node.options["axis"]
         more, home = self.numbers(block, node, place, array, node.inputs[0].shape[axis:])
         own = tuple(
@@ -225,9 +224,11 @@ class Values:
         )
         text, loops = self.element(array, own, more)
         text = self.read(array, text)
-        return Text(text, node.dtype, self.deepest(block, [Text("", "", home), Text("", "", block.of(loops))]))
+        return PrintedValue(
+            text, node.dtype, self.deepest(block, [PrintedValue("", "", home), PrintedValue("", "", block.of(loops))])
+        )
 
-    def _scanned(self, block: Block, node: Node, place: IndexMap) -> Text:
+    def _scanned(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
         """A variable that begins in front of the loop and takes the element of each step."""
         found = self._inputs(block, node, place)[0]
         loop = loop_of(place, node.options["axis"])
@@ -241,17 +242,17 @@ class Values:
         key = "scan", self.loops.values.runs, self.loops.values.key(node, place)
         name = home.find(key)
         if name is None:
-            name = self._begin_scan(block, loop, wide, constant_text(first_of_scan(kind, dtype), wide))
+            name = self._begin_scan(block, loop, wide, constant_text(identity(kind, dtype, -0.0), wide))
             block.of(set()).known[key] = name
         given = self.spelling.cast(found.text, dtype, wide)
         if wide in ("float32", "float64") and kind in SCANS_OF_FLOATS:
             text = f"{name} {'+' if kind == 'sum' else '*'} {enclosed(given)}"
         else:
-            text = self.spelling.applied(SCANS[kind], [name, given], [wide, wide], wide)
+            text = self.spelling.applied(COMBINING[kind], [name, given], [wide, wide], wide)
         if wide != dtype:  # each step is rounded to half precision
             text = self.spelling.cast(self.spelling.cast(text, wide, dtype), dtype, wide)
         home.lines.append(f"{name} = {text}")
-        return Text(self.spelling.cast(name, wide, dtype), dtype, home)
+        return PrintedValue(self.spelling.cast(name, wide, dtype), dtype, home)
 
     def _begin_scan(self, block: Block, loop: int, dtype: str, first: str) -> str:
         """The variable of a scan, set in front of its loop: the last statement before that loop begins."""
@@ -273,6 +274,6 @@ class Values:
         return name
 
 
-def new_values(loops: Loops, alone: Any) -> Values:
+def new_values(loops: Loops, alone: Any) -> ValuePrinter:
     """The values of a nest, whose functions may call scalar code that stands alone."""
-    return Values(loops, Spelling(Library(alone=alone)))
+    return ValuePrinter(loops, Spelling(Library(alone=alone)))

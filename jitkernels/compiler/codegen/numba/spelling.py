@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.casts import converted
-from jitkernels.compiler.codegen.core.ir_builder import Function, Register, llvm_type
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder, Register, llvm_type
 from jitkernels.compiler.codegen.core.scalar_calls import applied
 from jitkernels.compiler.codegen.numba.python_expressions import enclosed
 
@@ -59,7 +59,7 @@ class Spelling:
             return given[0]
         name = function_name(operation, kinds, dtype)
 
-        def code(function: Function, registers: list[Register]) -> Register:
+        def code(function: FunctionBuilder, registers: list[Register]) -> Register:
             return applied(function, function.block, operation, registers, dtype)
 
         return self.call(name, given, kinds, dtype, code)
@@ -79,7 +79,7 @@ class Spelling:
         given: Sequence[str],
         kinds: Sequence[str],
         dtype: str,
-        code: Callable[[Function, list[Register]], Register],
+        code: Callable[[FunctionBuilder, list[Register]], Register],
     ) -> str:
         """A call of a function, whose LLVM instructions `code` writes."""
         if name not in self.functions:
@@ -88,9 +88,9 @@ class Spelling:
         return f"{name}({', '.join(given)})"
 
     def _definition(
-        self, name: str, kinds: Sequence[str], dtype: str, code: Callable[[Function, list[Register]], Register]
+        self, name: str, kinds: Sequence[str], dtype: str, code: Callable[[FunctionBuilder, list[Register]], Register]
     ) -> str:
-        function = Function(self.library, {})
+        function = FunctionBuilder(self.library, {})
         registers = []
         for number, kind in enumerate(kinds):
             text = f"%a{number}"

@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 
-from jitkernels.compiler.codegen.core.ir_builder import Function
-from jitkernels.compiler.codegen.nest.nest_emitter import Emitter
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
+from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import same
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 
 
-def can_run_as_epilogue(product: Product, emitter: Emitter, arrays: Mapping[int, Array]) -> bool:
+def can_run_as_epilogue(product: MatMulStep, emitter: NestEmitter, arrays: Mapping[Node, Array]) -> bool:
     """Return whether a nest can run as an epilogue on finished rows: it writes no operand of the product."""
-    if emitter.range_loop is None or any(id(product.node) in cone.gathered_ids for cone in emitter.nest.cones):
+    if emitter.range_loop is None or any(product.node in region.gathered for region in emitter.nest.regions):
         return False
-    operand_words = {arrays[id(operand)].word for operand in (product.left, product.right)}
-    if any(arrays[id(store.target)].word in operand_words for store in emitter.nest.stores):
+    operand_words = {arrays[operand].word for operand in (product.left, product.right)}
+    if any(arrays[store.target].word in operand_words for store in emitter.nest.stores):
         return False
     access_maps = [
         access_map
@@ -27,10 +28,10 @@ def can_run_as_epilogue(product: Product, emitter: Emitter, arrays: Mapping[int,
     return bool(access_maps) and all(_is_in_own_row(access_map, product, emitter) for access_map in access_maps)
 
 
-def _is_in_own_row(access_map: IndexMap, product: Product, emitter: Emitter) -> bool:
+def _is_in_own_row(access_map: IndexMap, product: MatMulStep, emitter: NestEmitter) -> bool:
     """Return whether an iteration of the outermost loop loads from its own row, or its own element."""
     loop, shape = emitter.range_loop, product.node.shape
-    assert loop is not None, "asked"
+    assert loop is not None, "the caller tests it"
     row_axis = next((i for i, (_, coefficients) in enumerate(access_map) if loop in dict(coefficients)), -1)
     if row_axis < len(shape) - 2 or not all(
         same(first, 0) and not coefficients for first, coefficients in access_map[:row_axis]
@@ -46,15 +47,15 @@ def _steps(moves: Sequence[tuple[int, symbolic_dims.Number]]) -> tuple[tuple[int
     return tuple((loop, 1 if same(step, 1) else 0) for loop, step in moves)
 
 
-def _is_of_elements(product: Product, emitter: Emitter) -> bool:
+def _is_of_elements(product: MatMulStep, emitter: NestEmitter) -> bool:
     """Return whether the outermost loop runs over all elements of a product."""
     loop = emitter.range_loop
     return loop is not None and same(emitter.extents[loop], symbolic_dims.product(product.node.shape))
 
 
-def text_of_rows(product: Product, emitter: Emitter, name: str) -> str:
-    """Return the function that runs a nest for rows ``begin`` to ``end`` of a matrix pair; see `Product.text`."""
-    function = Function(emitter.function.library, emitter.function.places)
+def text_of_rows(product: MatMulStep, emitter: NestEmitter, name: str) -> str:
+    """Return the function that runs a nest for rows ``begin`` to ``end`` of a matrix pair; see `MatMulStep.text`."""
+    function = FunctionBuilder(emitter.function.library, emitter.function.symbol_slots)
     block, new = function.block, function.new
     step = function.extent(product.node.shape[-1] if _is_of_elements(product, emitter) else 1)
     slot = new(block, "getelementptr { ptr, i64 }, ptr %context, i64 0, i32 1")

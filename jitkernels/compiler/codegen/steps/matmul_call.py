@@ -3,16 +3,21 @@
 from collections.abc import Mapping
 
 from jitkernels.codegen.source_protocol import External
-from jitkernels.compiler.codegen.core.ir_builder import Block, Function
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import same
-from jitkernels.compiler.schedule.matmul_step import Product
+from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import dtypes
 
 
 def text_of(
-    product: Product, function: Function, arrays: Mapping[int, Array], name: str, external: External, after: str = ""
+    product: MatMulStep,
+    function: FunctionBuilder,
+    arrays: Mapping[Node, Array],
+    name: str,
+    external: External,
+    after: str = "",
 ) -> str:
     """Return a function that calls the kernel for the matrix pairs ``begin`` to ``end``; it returns 0 if none failed.
 
@@ -21,7 +26,7 @@ def text_of(
     """
     block, new = function.block, function.new
     nodes = product.left, product.right, product.node
-    pointers = [_pointer(function, arrays[id(node)]) for node in nodes]
+    pointers = [_pointer(function, arrays[node]) for node in nodes]
     sizes = [function.extent(size) for size in product.sizes]
     rows, integers = sizes[0], list(sizes)
     first = ""
@@ -32,7 +37,7 @@ def text_of(
         integers += [f"ptrtoint (ptr @{after} to i64)", new(block, f"ptrtoint ptr {context} to i64")]
     function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * len(integers)])
     outer = [function.extent(extent) for extent in product.node.shape[:-2]]
-    steps = [_steps(product, function, arrays[id(node)], node) for node in nodes]
+    steps = [_steps(product, function, arrays[node], node) for node in nodes]
     body = Block(block, -1, "%pair")
     rest, pair_pointers = "%pair", list(pointers)
     for dimension in reversed(range(len(outer))):
@@ -72,7 +77,7 @@ def text_of(
     return "\n".join([f"{head} {{", *lines, "}"])
 
 
-def _steps(product: Product, function: Function, array: Array, node: Node) -> list[str]:
+def _steps(product: MatMulStep, function: FunctionBuilder, array: Array, node: Node) -> list[str]:
     """The strides between the matrices of an array along each batch dimension."""
     missing = product.node.ndim - node.ndim
     return ["0"] * missing + [
@@ -81,6 +86,6 @@ def _steps(product: Product, function: Function, array: Array, node: Node) -> li
     ]
 
 
-def _pointer(function: Function, array: Array) -> str:
+def _pointer(function: FunctionBuilder, array: Array) -> str:
     slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
     return function.new(function.block, f"load ptr, ptr {slot}")

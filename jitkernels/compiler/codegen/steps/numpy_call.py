@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.ir import numpy_call_spec, symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
@@ -20,22 +20,22 @@ KINDS = {
 }
 
 
-def text_of(call: NumpyCall, function: Function, arrays: Mapping[int, Array], name: str) -> str:
+def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, Array], name: str) -> str:
     """Return a function that calls NumPy's function; it returns 0 if the result is as expected."""
     called_spec = call.node.options["function"]
     kinds = called_spec.kinds if type(called_spec) is numpy_call_spec.Called else ["array"] * len(call.node.inputs)
     operands = [
         [
             KINDS[kind],
-            *_descriptor(function, node, arrays[id(node)]),
-            _number_list(function, [step * NUMBERS[node.dtype].size for step in arrays[id(node)].strides]),
+            *_descriptor(function, node, arrays[node]),
+            _number_list(function, [step * NUMBERS[node.dtype].size for step in arrays[node].strides]),
         ]
         for node, kind in zip(call.node.inputs, kinds, strict=True)
     ]
     results = [
         [
             -1 if item is call.node else item.options["index"],
-            *_descriptor(function, item, arrays[id(item)]),
+            *_descriptor(function, item, arrays[item]),
             function.extent(symbolic_dims.product(item.shape) * NUMBERS[item.dtype].size),
         ]
         for item in call.items
@@ -46,13 +46,13 @@ def text_of(call: NumpyCall, function: Function, arrays: Mapping[int, Array], na
     for record_list in call.externals[1:]:
         library.declared[record_list.symbol] = f"@{record_list.symbol} = external global i8"
     arguments = f"ptr @{callee}, i64 {len(operands)}, ptr {records[0]}, i64 {len(results)}, ptr {records[1]}"
-    text = f"call i64 @{python_callback.NAME}({arguments}, i64 {int(call.hears)})"
+    text = f"call i64 @{python_callback.NAME}({arguments}, i64 {int(call.reports_warnings)})"
     status = function.new(function.block, text)
     head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
     return "\n".join([f"{head} {{", *function.memory, *function.block.lines, f"  ret i64 {status}", "}"])
 
 
-def _descriptor(function: Function, node: Node, array: Array) -> list[object]:
+def _descriptor(function: FunctionBuilder, node: Node, array: Array) -> list[object]:
     """The descriptor of an array: its address, dtype, dimensions and extents."""
     at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
     data = function.new(function.block, f"load i64, ptr {at}")
@@ -60,18 +60,18 @@ def _descriptor(function: Function, node: Node, array: Array) -> list[object]:
     return [data, dtype, node.ndim, _number_list(function, node.shape)]
 
 
-def _number_list(function: Function, numbers: Sequence[Number]) -> str:
+def _number_list(function: FunctionBuilder, numbers: Sequence[Number]) -> str:
     """The address of a list of numbers."""
     if not numbers:
         return "0"
     return function.new(function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64")
 
 
-def _records(function: Function, records: Sequence[Sequence[object]]) -> str:
+def _records(function: FunctionBuilder, records: Sequence[Sequence[object]]) -> str:
     return _words(function, [word for record in records for word in record]) if records else "null"
 
 
-def _words(function: Function, words: Sequence[object]) -> str:
+def _words(function: FunctionBuilder, words: Sequence[object]) -> str:
     table = function.variable(f"[{len(words)} x i64]")
     for number, word in enumerate(words):
         slot = function.new(function.block, f"getelementptr i64, ptr {table}, i64 {number}")

@@ -4,24 +4,27 @@ import struct
 from collections.abc import Mapping
 
 from jitkernels.codegen.source_protocol import External
-from jitkernels.compiler.codegen.core.ir_builder import Function
+from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
+from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 
 
-def text_of(call: KernelCall, function: Function, arrays: Mapping[int, Array], name: str, external: External) -> str:
+def text_of(
+    call: KernelCall, function: FunctionBuilder, arrays: Mapping[Node, Array], name: str, external: External
+) -> str:
     """Return a function that calls the kernel; it returns 0 on success."""
     block, kernel = function.block, call.kernel
     signature = kernel.attr.signature()
     operands = list(call.node.inputs)
     number_operands = dict(zip(kernel.numbers, operands[len(operands) - len(kernel.numbers) :], strict=True))
     nodes = *operands[: len(operands) - len(kernel.numbers)], *call.items
-    arguments = [f"ptr {_pointer(function, arrays[id(node)])}" for node in nodes]
+    arguments = [f"ptr {_pointer(function, arrays[node])}" for node in nodes]
     integers = [kernel.values.get(field_name, value) for field_name, value in signature.integers]
     arguments += [f"i64 {function.extent(value)}" for value in integers]
     for field_name, value in signature.floats:
         if field_name in number_operands:
-            arguments.append(f"ptr {_pointer(function, arrays[id(number_operands[field_name])])}")
+            arguments.append(f"ptr {_pointer(function, arrays[number_operands[field_name]])}")
             continue
         slot = function.variable("double")
         block.lines.append(f"  store double {_double(value)}, ptr {slot}")
@@ -32,7 +35,7 @@ def text_of(call: KernelCall, function: Function, arrays: Mapping[int, Array], n
     return "\n".join([f"{head} {{", *function.memory, *block.lines, f"  ret i64 {status}", "}"])
 
 
-def _pointer(function: Function, array: Array) -> str:
+def _pointer(function: FunctionBuilder, array: Array) -> str:
     slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
     return function.new(function.block, f"load ptr, ptr {slot}")
 

@@ -1,0 +1,136 @@
+"""Evaluation of a loop or branch region, node by node, for any code generator: of LLVM IR, or of Python."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jitkernels.compiler.codegen.core.ir_builder import Register
+from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import Flow
+from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.schedule.region_stages import NestGroup
+from jitkernels.core.frozen_dataclass import record
+
+Values = dict[Node, Any]
+"""Values by node: a `Register`, a `StridedPointer`, or a list of these."""
+
+
+@record
+class StridedPointer:
+    """A strided array: the address of its first element, and strides in elements."""
+
+    pointer: str
+    strides: tuple[Number, ...]
+    dtype: str
+
+
+class RegionEvaluator:
+    """Computes the values of a region's nodes in order; a subclass emits the code of each."""
+
+    arrays: Mapping[Node, Array]
+    flow: Flow
+
+    def _region(self, graph: Graph, arguments: Sequence[Any], known: Values | None = None) -> list[Any]:
+        """Emit a region for the values of its parameters; return its outputs. `known`: values computed before."""
+        values: Values = {**dict(zip(graph.inputs, arguments, strict=True)), **(known or {})}
+        checks = set(graph.checks)
+        for nodes, group in self.flow.bodies[id(graph)].stages:
+            for node in nodes:
+                if node not in values:
+                    values[node] = self._value(node, values)
+                if node in checks:
+                    self._bail_out_if(values[node])
+            if group is not None:
+                self._call_nests(group, values)
+        return [values[node] for node in graph.outputs]
+
+    def _value(self, node: Node, values: Values) -> Any:
+        operands = [values[operand] for operand in node.inputs]
+        match node.operation:
+            case "constant" | "extent":
+                return self._number(node)
+            case "cast":
+                return self._cast(operands[0], node.dtype)
+            case "item":
+                return operands[0][node.options["index"]]
+            case "bounded":
+                return self._bounded(node, operands[0])
+            case "overflows":
+                return self._overflows(node.options["of"], *operands)
+            case "gather":
+                return self._loaded(self._element(operands[0], operands[1:]), node.dtype)
+            case "scatter":
+                self._stored(self._element(operands[0], operands[2:]), operands[1])
+                return operands[0]
+            case "loop":
+                return self._flow_loop(node, operands)
+            case "branch":
+                return self._branch(node, operands, values)
+        if node.options.get("natural"):  # the operands are nonnegative and the divisor is not zero
+            return self._natural_division(node, *operands)
+        return self._applied(node, operands)
+
+    def _set_results(self, group: NestGroup, values: Values, scalar: Callable[[Node], Register]) -> None:
+        """Set the values of a group's results after its nests ran; `scalar` reads a number that a nest stored."""
+        outputs = len(group.program.graph.outputs)
+        for node, result in zip(group.program.graph.outputs, group.results[:outputs], strict=True):
+            if result.ndim:
+                pointer = self._pointer(group.words[node], node.dtype)
+                values[result] = StridedPointer(pointer, group.arrays[node].strides, node.dtype)
+            else:
+                values[result] = scalar(node)
+        captured = dict(zip(group.graph.inputs, (values[node] for node in group.captured), strict=True))
+        for (target, _), result in zip(group.graph.writes, group.results[outputs:], strict=True):
+            # Also if the program dropped the write because nothing changes.
+            values[result] = captured[target]
+
+    def _pointer(self, word: int, dtype: str) -> str:
+        """The address of the array at a frame word."""
+        raise NotImplementedError
+
+    def _number(self, node: Node) -> Register:
+        """A constant or an extent."""
+        raise NotImplementedError
+
+    def _cast(self, value: Register, dtype: str) -> Register:
+        raise NotImplementedError
+
+    def _bounded(self, node: Node, index: Register) -> Register:
+        """Normalize a negative index, and bail out if it is out of bounds."""
+        raise NotImplementedError
+
+    def _overflows(self, of: str, left: Register, right: Register) -> Register:
+        """Return whether a 64-bit operation overflows."""
+        raise NotImplementedError
+
+    def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
+        """An element of an array, for `_loaded` and `_stored`."""
+        raise NotImplementedError
+
+    def _loaded(self, element: str, dtype: str) -> Register:
+        raise NotImplementedError
+
+    def _stored(self, element: str, value: Register) -> None:
+        raise NotImplementedError
+
+    def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
+        """The quotient or remainder of nonnegative numbers."""
+        raise NotImplementedError
+
+    def _applied(self, node: Node, operands: list[Register]) -> Register:
+        """An elementwise operation."""
+        raise NotImplementedError
+
+    def _bail_out_if(self, condition: Register, label: str = "refused") -> None:
+        """Leave the function with the status of a label where a condition is true."""
+        raise NotImplementedError
+
+    def _call_nests(self, group: NestGroup, values: Values) -> None:
+        """Run the loop nests of a group, and set the values of its results."""
+        raise NotImplementedError
+
+    def _flow_loop(self, node: Node, operands: list[Any]) -> list[Any]:
+        raise NotImplementedError
+
+    def _branch(self, node: Node, operands: list[Any], values: Values) -> list[Any]:
+        raise NotImplementedError
