@@ -26,7 +26,9 @@ captured: list[str] = []
 def normalised(module: str) -> str:
     """Replace identifiers by numbers in order of occurrence; drop comments, metadata, and strings of constants."""
     kept = [line.split(" ; ")[0].rstrip() for line in module.splitlines()]
-    kept = [line for line in kept if line and line[0] not in ";!" and not line.startswith(("source_filename", "attributes"))]
+    kept = [
+        line for line in kept if line and line[0] not in ";!" and not line.startswith(("source_filename", "attributes"))
+    ]
     kept = [re.sub(r"^([-\w.$]+):", r"%\1:", line) for line in kept]  # labels of blocks
     numbers: dict[str, str] = {}
 

@@ -21,7 +21,9 @@ from typing import Any
 
 TOLERANCE = 0.02
 HERE = Path(__file__).resolve().parents[1]
-PEERS = re.compile(r"np\.|numpy|numba|numexpr|jax|torch|onnxruntime|scipy|mkl$|openblas$|onednn$|refer$|peak$|processor$")
+PEERS = re.compile(
+    r"np\.|numpy|numba|numexpr|jax|torch|onnxruntime|scipy|mkl$|openblas$|onednn$|refer$|peak$|processor$"
+)
 NAMED = (
     "launch", "compiled-call", "startup", "first-call", "ordinary-calls", "expressions", "programs", "levels", "serving",
     "training", "random-attrs", "matmul-peak",
@@ -50,9 +52,14 @@ def main() -> int:
                     keep_minima(times[side], run(root, command, Path(folder) / str(side)))
             ours, peers = ratios(*times)
             mean = geometric_mean(ours.values())
-            print(f"{name}: {mean:.3f} times as fast as before ({len(ours)} timings; peers {geometric_mean(peers):.3f})")
+            print(
+                f"{name}: {mean:.3f} times as fast as before ({len(ours)} timings; peers {geometric_mean(peers):.3f})"
+            )
             for line, ratio in sorted(ours.items(), key=lambda item: item[1])[:3]:
-                print(f"    {ratio:.2f} {' | '.join(line)}: {times[0][line] * 1e6:.3g} -> {times[1][line] * 1e6:.3g} us", flush=True)
+                print(
+                    f"    {ratio:.2f} {' | '.join(line)}: {times[0][line] * 1e6:.3g} -> {times[1][line] * 1e6:.3g} us",
+                    flush=True,
+                )
             if mean < 1 - TOLERANCE:
                 slower.append(name)
     print("slower:", ", ".join(slower) or "none")

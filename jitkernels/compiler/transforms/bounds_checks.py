@@ -18,13 +18,6 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same
 PICKS = frozenset({"gather", "scatter"})
 
 
-def checks_of(node: Node) -> list[Node]:
-    """The checks to make before a node gathers or scatters."""
-    indices, axis = node.inputs[1 if node.operation == "gather" else 2 :], node.options["axis"]
-    sizes = node.inputs[0].shape[axis:]
-    return [_out_of_bounds(operand, extent) for operand, extent in zip(indices, sizes, strict=False)]
-
-
 def with_bounds_checks(graph: Graph) -> Graph:
     """Add the bounds checks that a graph needs, without duplicates."""
     result: dict[tuple[Node, Any], Node] = {}

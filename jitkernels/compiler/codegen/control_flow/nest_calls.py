@@ -41,8 +41,7 @@ class NestCalls(ScalarEmitter):
 
         def store_slot(word: int, kind: str, text: str, *, moves: bool = False) -> None:
             head = self.block if moves else function.block
-            address = function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
-            head.lines.append(f"  store {kind} {text}, ptr {address}")
+            head.lines.append(f"  store {kind} {text}, ptr {function.slot(head, word, frame)}")
 
         for name, word in program.symbols.items():
             if name not in function.moving:
@@ -70,7 +69,7 @@ class NestCalls(ScalarEmitter):
     def _turn(self, frame: str, word: int) -> None:
         """Flip the serpentine direction word of `frame`, so that the next nests start where the previous ones ended."""
         head = self.function.block
-        at = self.function.new(head, f"getelementptr i64, ptr {frame}, i64 {word}")
+        at = self.function.slot(head, word, frame)
         head.lines.append(f"  store i64 0, ptr {at}")
         now = self._new(f"load i64, ptr {at}")
         self.block.lines.append(f"  store i64 {self._new(f'xor i64 {now}, 1')}, ptr {at}")
@@ -79,10 +78,7 @@ class NestCalls(ScalarEmitter):
         """The address of scratch at a frame word; without a noalias parameter if other nests share that memory."""
         if word not in group.sharing or word in self.pointers:
             return self._pointer(word)
-        head = self.function.block
-        return self.function.new(
-            head, f"load ptr, ptr {self.function.new(head, f'getelementptr i64, ptr %frame, i64 {word}')}"
-        )
+        return self.function.load_slot(self.function.block, word, "ptr")
 
     def _skip_if_empty(self, node: Node, group: NestGroup, frame: str) -> str:
         """Branch around a GEMM whose reduction is empty in this iteration, storing zeros; return the label after it."""
@@ -92,8 +88,7 @@ class NestCalls(ScalarEmitter):
         some, none, behind = (self.function.label() for _ in range(3))
         more = self._new(f"icmp sgt i64 {self.function.extent(sizes)}, 0")
         self.block.lines += [f"  br i1 {more}, label %{some}, label %{none}", f"{none}:"]
-        at = self._new(f"getelementptr i64, ptr {frame}, i64 {group.arrays[node].word}")
-        pointer = self._new(f"load ptr, ptr {at}")
+        pointer = self.function.load_slot(self.block, group.arrays[node].word, "ptr", frame)
         size = self.function.extent(product(node.shape) * NUMBERS[node.dtype].size)
         name = "llvm.memset.p0.i64"
         self.function.library.declare(name, "void", ["ptr", "i8", "i64", "i1"])

@@ -122,7 +122,7 @@ class ParallelLoop:
     def combine(self, part: ScalarEmitter, results: list[Any]) -> None:
         """Combine the partial int reductions of this thread with those of the others by atomics."""
         for word, (number, reduction) in enumerate(self.reductions.items(), self.after + 2):
-            at = part._new(f"getelementptr i64, ptr %words, i64 {word}")
+            at = part.function.slot(part.block, word, "%words")
             own = results[number]
             before = part._new(f"atomicrmw {reduction.operation} ptr {at}, i64 {own.text} monotonic")
             if reduction.is_checked:
@@ -133,8 +133,7 @@ class ParallelLoop:
         function, block = self.emitter.function, self.emitter.block
         totals = {}
         for word, number in enumerate(self.reductions, self.after + 2):
-            at = function.new(block, f"getelementptr i64, ptr {self.words}, i64 {word}")
-            totals[number] = Register(function.new(block, f"load i64, ptr {at}"), "int64")
+            totals[number] = Register(function.load_slot(block, word, base=self.words), "int64")
         return totals
 
     def call(self, work: Number) -> str:
@@ -149,8 +148,7 @@ class ParallelLoop:
         workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEAD))
         stored.append((self.after + 1, "i64", workspace_bytes))
         for word, kind, text in stored:
-            address = function.new(emitter.block, f"getelementptr i64, ptr {words}, i64 {word}")
-            emitter.block.lines.append(f"  store {kind} {text}, ptr {address}")
+            emitter.block.lines.append(f"  store {kind} {text}, ptr {function.slot(emitter.block, word, words)}")
         trip_count = function.new(emitter.block, f"sub i64 {self.end.text}, {self.begin.text}")
         function.library.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         clamped = function.new(emitter.block, f"call i64 @llvm.smax.i64(i64 {trip_count}, i64 0)")

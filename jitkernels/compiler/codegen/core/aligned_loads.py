@@ -9,7 +9,7 @@ the run masked off, and permutes each vector from two neighbouring lines.
 from itertools import pairwise
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, memory_type, suffix
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Mask, memory_type
 from jitkernels.core.frozen_dataclass import record
 
 LINE = 64
@@ -44,12 +44,10 @@ def shift(function: FunctionBuilder, block: Block, address: str, dtype: str) -> 
     """Return the misalignment of a run that begins at `address`."""
     size, width = NUMBERS[dtype].size, LINE // NUMBERS[dtype].size
     new, lane = function.new, f"i{8 * size}"
-    vector = f"<{width} x {lane}>"
     offset = new(block, f"and i64 {address}, {LINE - 1}")
     count = new(block, f"lshr exact i64 {offset}, {size.bit_length() - 1}")
     narrow = count if size == 8 else new(block, f"trunc i64 {count} to {lane}")
-    inserted = new(block, f"insertelement {vector} poison, {lane} {narrow}, i64 0")
-    splat_count = new(block, f"shufflevector {vector} {inserted}, {vector} poison, <{width} x i32> zeroinitializer")
+    splat_count = function.splat(block, lane, width, narrow)
     numbers = "<" + ", ".join(f"{lane} {number}" for number in range(width)) + ">"
     # Masks as integers: LLVM would repeat vector comparisons in each iteration.
     bits = new(block, f"trunc i64 {count} to i{width}")
@@ -57,7 +55,7 @@ def shift(function: FunctionBuilder, block: Block, address: str, dtype: str) -> 
     in_first = new(block, f"xor i{width} {in_last}, -1")
     return Misalignment(
         count,
-        new(block, f"add {vector} {splat_count}, {numbers}"),
+        new(block, f"add <{width} x {lane}> {splat_count}, {numbers}"),
         new(block, f"bitcast i{width} {in_last} to <{width} x i1>"),
         new(block, f"bitcast i{width} {in_first} to <{width} x i1>"),
     )
@@ -67,10 +65,6 @@ def read(function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointe
     """Load `lanes` lanes, whole cache lines of them, from an address with the given misalignment."""
     kind, width = memory_type(dtype), LINE // NUMBERS[dtype].size
     vector, count, new = f"<{width} x {kind}>", lanes // width, function.new
-    masked, picked = (f"llvm.masked.load.{suffix(kind, width)}.p0", f"llvm.x86.avx512.vpermi2var.{PICKED[kind]}.512")
-    function.library.declare(masked, vector, ["ptr", f"<{width} x i1>", vector])
-    numbers = f"<{width} x i{8 * NUMBERS[dtype].size}>"
-    function.library.declare(picked, vector, [vector, numbers, vector])
     negative_count = new(block, f"sub i64 0, {shift.count}")
     line = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {negative_count}")
     lines = []
@@ -80,8 +74,9 @@ def read(function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointe
         if mask is None:
             lines.append(new(block, f"load {vector}, ptr {address}, align {LINE}"))
         else:
-            arguments = f"ptr align {LINE} {address}, <{width} x i1> {mask}, {vector} zeroinitializer"
-            lines.append(new(block, f"call {vector} @{masked}({arguments})"))
+            lines.append(function.masked_load(block, kind, address, LINE, Mask(width, mask)))
+    picked, numbers = f"llvm.x86.avx512.vpermi2var.{PICKED[kind]}.512", f"<{width} x i{8 * NUMBERS[dtype].size}>"
+    function.library.declare(picked, vector, [vector, numbers, vector])
     parts = [
         new(block, f"call {vector} @{picked}({vector} {low}, {numbers} {shift.picks}, {vector} {high})")
         for low, high in pairwise(lines)
@@ -94,24 +89,19 @@ def load_rotating(
 ) -> None:
     """Load up to a vector of elements from `pointer` into an alloca, with zeros behind `count` elements."""
     kind, width, new = memory_type(dtype), held.width, function.new
-    vector, masked = f"<{width} x {kind}>", f"llvm.masked.load.{suffix(kind, width)}.p0"
-    function.library.declare(masked, vector, ["ptr", f"<{width} x i1>", vector])
-    narrow_count, lanes = new(block, f"trunc i64 {count} to i32"), f"<{width} x i32>"
-    inserted = new(block, f"insertelement {lanes} poison, i32 {narrow_count}, i64 0")
-    splat_count = new(block, f"shufflevector {lanes} {inserted}, {lanes} poison, {lanes} zeroinitializer")
+    splat_count = function.splat(block, "i32", width, new(block, f"trunc i64 {count} to i32"))
     numbers = "<" + ", ".join(f"i32 {number}" for number in range(width)) + ">"
-    mask = new(block, f"icmp ugt {lanes} {splat_count}, {numbers}")
-    arguments = f"ptr align {NUMBERS[dtype].size} {pointer}, <{width} x i1> {mask}, {vector} zeroinitializer"
-    loaded = new(block, f"call {vector} @{masked}({arguments})")
-    block.lines.append(f"  store {vector} {loaded}, ptr {held.slot}")
+    mask = new(block, f"icmp ugt <{width} x i32> {splat_count}, {numbers}")
+    loaded = function.masked_load(block, kind, pointer, NUMBERS[dtype].size, Mask(width, mask))
+    block.lines.append(f"  store <{width} x {kind}> {loaded}, ptr {held.slot}")
 
 
 def following(function: FunctionBuilder, block: Block, dtype: str, held: RotatingVector) -> str:
     """Return the next element of a `Held` vector, and rotate the vector by one lane."""
     vector, new = memory_type(dtype, held.width), function.new
     vector_value = new(block, f"load {vector}, ptr {held.slot}")
-    order = ", ".join(f"i32 {(number + 1) % held.width}" for number in range(held.width))
-    rotated = new(block, f"shufflevector {vector} {vector_value}, {vector} poison, <{held.width} x i32> <{order}>")
+    numbers = ((number + 1) % held.width for number in range(held.width))
+    rotated = function.shuffle(block, memory_type(dtype), held.width, vector_value, "poison", numbers)
     block.lines.append(f"  store {vector} {rotated}, ptr {held.slot}")
     return new(block, f"extractelement {vector} {vector_value}, i64 0")
 
@@ -119,9 +109,8 @@ def following(function: FunctionBuilder, block: Block, dtype: str, held: Rotatin
 def concatenated(function: FunctionBuilder, block: Block, parts: list[str], width: int, kind: str) -> str:
     """Concatenate a power of two of vectors of `width` lanes each."""
     while len(parts) > 1:
-        vector, order = f"<{width} x {kind}>", ", ".join(f"i32 {i}" for i in range(2 * width))
         parts = [
-            function.new(block, f"shufflevector {vector} {part}, {vector} {high}, <{2 * width} x i32> <{order}>")
+            function.shuffle(block, kind, width, part, high, range(2 * width))
             for part, high in zip(parts[::2], parts[1::2], strict=True)
         ]
         width *= 2

@@ -72,24 +72,14 @@ def broadcast(function: FunctionBuilder, block: Block, value: Register, lanes: i
     if value.lanes == lanes:
         return value
     if value.lanes > 1:
-        vector, repeats = llvm_type(value.dtype, value.lanes), lanes // value.lanes
-        numbers = ", ".join(f"i32 {lane // repeats}" for lane in range(lanes))
-        return Register(
-            function.new(block, f"shufflevector {vector} {value.text}, {vector} poison, <{lanes} x i32> <{numbers}>"),
-            value.dtype,
-            lanes,
-        )
+        numbers = (lane // (lanes // value.lanes) for lane in range(lanes))
+        text = function.shuffle(block, llvm_type(value.dtype), value.lanes, value.text, "poison", numbers)
+        return Register(text, value.dtype, lanes)
     key = "spread", value.text, value.dtype, lanes
     result: Register | None = block.find(key)
     if result is None:
-        kind, vector = llvm_type(value.dtype), llvm_type(value.dtype, lanes)
-        if not value.text.startswith("%"):
-            result = Register(splat(value.text, kind, lanes), value.dtype, lanes)
-        else:
-            first = function.new(block, f"insertelement {vector} poison, {kind} {value.text}, i64 0")
-            text = function.new(
-                block, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer"
-            )
-            result = Register(text, value.dtype, lanes)
+        is_constant, kind = not value.text.startswith("%"), llvm_type(value.dtype)
+        text = splat(value.text, kind, lanes) if is_constant else function.splat(block, kind, lanes, value.text)
+        result = Register(text, value.dtype, lanes)
         block.known[key] = result
     return result

@@ -6,6 +6,7 @@ quotient of every n (Granlund and Montgomery, 1994). A negative quotient rounded
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
@@ -67,9 +68,7 @@ def _reciprocal(function: FunctionBuilder, home: Block, divisor: Register) -> _I
     is_byte, dtype = divisor.dtype in WORKED_ON, WORKED_ON.get(divisor.dtype, divisor.dtype)
     divisor = converted(function, home, divisor, dtype)
     bits = 8 * NUMBERS[dtype].size
-
-    def new(expression: str) -> str:
-        return function.new(home, expression)
+    new = partial(function.new, home)
 
     def narrow(number: str) -> Register:
         return Register(number if bits == 64 else new(f"trunc i64 {number} to i{bits}"), dtype)
@@ -119,10 +118,7 @@ def _quotient(
     if not NUMBERS[dtype].is_signed:
         return _unsigned_quotient(function, block, home, number, reciprocal)
     kind = llvm_type(dtype, lanes)
-
-    def new(expression: str) -> str:
-        return function.new(block, expression)
-
+    new = partial(function.new, block)
     # Negate both where the divisor is negative. The least number is its own negative, right as unsigned.
     sign = broadcast(function, home, reciprocal.sign, lanes).text
     flipped = new(f"xor {kind} {number.text}, {sign}")
@@ -139,10 +135,7 @@ def _unsigned_quotient(
     """Return the quotient of unsigned numbers."""
     dtype, lanes = number.dtype, number.lanes
     kind = llvm_type(dtype, lanes)
-
-    def new(expression: str) -> str:
-        return function.new(block, expression)
-
+    new = partial(function.new, block)
     multiplier, first, *others = (
         broadcast(function, home, shift, lanes).text for shift in (reciprocal.multiplier, *reciprocal.shifts)
     )
@@ -160,10 +153,7 @@ def _high_half(function: FunctionBuilder, block: Block, number: Register, multip
     """Return the high half of the products."""
     lanes, bits = number.lanes, 8 * NUMBERS[number.dtype].size
     kind = llvm_type(number.dtype, lanes)
-
-    def new(expression: str) -> str:
-        return function.new(block, expression)
-
+    new = partial(function.new, block)
     if bits < 32:
         wide = f"<{lanes} x i{2 * bits}>"
         one, other = (new(f"zext {kind} {text} to {wide}") for text in (number.text, multiplier))

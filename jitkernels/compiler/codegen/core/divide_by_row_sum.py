@@ -9,6 +9,7 @@ nothing can depend on that last bit.
 
 from collections.abc import Container
 from dataclasses import dataclass
+from functools import partial
 
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, splat
@@ -61,10 +62,7 @@ def quotient(function: FunctionBuilder, block: Block, home: Block, numerator: Re
     splat_divisor, first, rest = (
         broadcast(function, home, one, lanes).text for one in (divisor, reciprocal.first, reciprocal.rest)
     )
-
-    def new(expression: str) -> str:
-        return function.new(block, expression)
-
+    new = partial(function.new, block)
     slot = function.variable(kind)
     fast, slow, after = (function.label() for _ in range(3))
     block.lines += [f"  br i1 {reciprocal.near}, label %{fast}, label %{slow}, !prof !7", f"{slow}:"]
@@ -79,9 +77,7 @@ def quotient(function: FunctionBuilder, block: Block, home: Block, numerator: Re
 def _reciprocal(function: FunctionBuilder, home: Block, divisor: Register) -> _RowSumDivisor:
     dtype, lanes = divisor.dtype, divisor.lanes
     sort, kind = NUMBERS[dtype], llvm_type(dtype, lanes)
-
-    def new(expression: str) -> str:
-        return function.new(home, expression)
+    new = partial(function.new, home)
 
     def number(value: float) -> str:
         return splat(constant(sort, value), llvm_type(dtype), lanes)
@@ -100,9 +96,7 @@ def _all_in_range(function: FunctionBuilder, home: Block, divisor: Register) -> 
     dtype = divisor.dtype
     wide = broadcast(function, home, divisor, max(divisor.lanes, 4))
     kind, lanes = llvm_type(dtype, wide.lanes), wide.lanes
-
-    def new(expression: str) -> str:
-        return function.new(home, expression)
+    new = partial(function.new, home)
 
     def number(value: float) -> str:
         return splat(constant(NUMBERS[dtype], value), llvm_type(dtype), lanes)

@@ -1,6 +1,7 @@
 """A builder of LLVM IR functions: blocks of straight-line code nested in loops, and the values known in each."""
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,15 @@ class Block:
         raise AssertionError("functions are no loops")
 
 
+@record
+class Mask:
+    """The mask of a vector's active lanes, and the value of the others."""
+
+    lanes: int
+    text: str
+    off: str = "zeroinitializer"
+
+
 class FunctionBuilder:
     """A function under construction: its names, its entry block, and the library of scalar functions that it calls."""
 
@@ -87,6 +97,34 @@ class FunctionBuilder:
         name = self.name()
         block.lines.append(f"  {name} = {expression}")
         return name
+
+    def slot(self, block: Block, index: int | str, base: str = "%frame") -> str:
+        """Return the address of a word of a frame, or of another table of words."""
+        return self.new(block, f"getelementptr i64, ptr {base}, i64 {index}")
+
+    def load_slot(self, block: Block, index: int, kind: str = "i64", base: str = "%frame") -> str:
+        """Load a word of a frame as an i64, or as an address."""
+        return self.new(block, f"load {kind}, ptr {self.slot(block, index, base)}")
+
+    def splat(self, block: Block, kind: str, lanes: int, text: str) -> str:
+        """Broadcast a scalar register to a vector."""
+        vector = f"<{lanes} x {kind}>"
+        first = self.new(block, f"insertelement {vector} poison, {kind} {text}, i64 0")
+        return self.new(block, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+
+    def shuffle(self, block: Block, kind: str, lanes: int, left: str, right: str, numbers: Iterable[int | str]) -> str:
+        """Pick elements of two vectors of `lanes` lanes by their numbers, or "poison"."""
+        order = [f"i32 {number}" for number in numbers]
+        vector, picks = f"<{lanes} x {kind}>", f"<{len(order)} x i32> <{', '.join(order)}>"
+        return self.new(block, f"shufflevector {vector} {left}, {vector} {right}, {picks}")
+
+    def masked_load(self, block: Block, kind: str, pointer: str, align: int, mask: "Mask") -> str:
+        """Load the active lanes of a vector."""
+        vector, bits = f"<{mask.lanes} x {kind}>", f"<{mask.lanes} x i1>"
+        name = f"llvm.masked.load.{suffix(kind, mask.lanes)}.p0"
+        self.library.declare(name, vector, ["ptr", bits, vector])
+        arguments = f"ptr align {align} {pointer}, {bits} {mask.text}, {vector} {mask.off}"
+        return self.new(block, f"call {vector} @{name}({arguments})")
 
     def variable(self, kind: str) -> str:
         """Return the address of an alloca, which LLVM promotes to a register."""
@@ -129,8 +167,7 @@ class FunctionBuilder:
         return known
 
     def _word(self, symbol: str) -> str:
-        at = self.new(self.block, f"getelementptr i64, ptr %frame, i64 {self.symbol_slots[symbol]}")
-        return self.new(self.block, f"load i64, ptr {at}")
+        return self.load_slot(self.block, self.symbol_slots[symbol])
 
     def _opaque(self, atom: symbolic_dims.Atom) -> str:
         if atom.operation == "scaled":

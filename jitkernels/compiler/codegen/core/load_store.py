@@ -8,7 +8,15 @@ from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.casts import broadcast
-from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type, memory_type, suffix
+from jitkernels.compiler.codegen.core.ir_builder import (
+    Block,
+    FunctionBuilder,
+    Mask,
+    Register,
+    llvm_type,
+    memory_type,
+    suffix,
+)
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.static_dim_policy import WIDEST
@@ -66,8 +74,7 @@ class Memory:
         key = "base", array.word
         pointer = home.known.get(key)
         if pointer is None:
-            slot = function.new(home, f"getelementptr i64, ptr %frame, i64 {array.word}")
-            pointer = home.known[key] = function.new(home, f"load ptr, ptr {slot}")
+            pointer = home.known[key] = function.load_slot(home, array.word, "ptr")
         known: tuple[Any, ...] = (*key, symbolic_dims.key_of(first))
         if not same(first, 0):
             pointer = self._moved(home, known, kind, pointer, function.extent(first))
@@ -150,18 +157,12 @@ class Memory:
 
     def _reversed(self, block: Block, lanes: int, kind: str, text: str) -> str:
         """Reverse the lanes of a vector."""
-        order = ", ".join(f"i32 {lane}" for lane in reversed(range(lanes)))
-        vector = f"<{lanes} x {kind}>"
-        return self.function.new(block, f"shufflevector {vector} {text}, {vector} poison, <{lanes} x i32> <{order}>")
+        return self.function.shuffle(block, kind, lanes, text, "poison", reversed(range(lanes)))
 
     def _masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
         """Load the active lanes of a vector; `first`: the address of the first lane, which is active."""
-        vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
-        name = f"llvm.masked.load.{suffix(memory_type(dtype), lanes)}.p0"
-        self.function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
-        off_value = self._off(block, dtype, first, lanes)
-        arguments = f"ptr align {size} {pointer}, <{lanes} x i1> {mask}, {vector} {off_value}"
-        return self.function.new(block, f"call {vector} @{name}({arguments})")
+        active = Mask(lanes, mask, self._off(block, dtype, first, lanes))
+        return self.function.masked_load(block, memory_type(dtype), pointer, NUMBERS[dtype].size, active)
 
     def _strided_load(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
         """Load with a small constant stride, vector by vector: LLVM finds no good code for more at once."""
@@ -182,9 +183,8 @@ class Memory:
         """Expand a lane mask to memory positions of which each `stride`-th is a lane; "" if all are active."""
         if not mask or (stride == 1 and len(positions) == lanes):
             return mask
-        order = ", ".join(f"i32 {lanes if at % stride else at // stride}" for at in positions)
-        kind, numbers = f"<{lanes} x i1>", f"<{len(positions)} x i32> <{order}>"
-        return self.function.new(block, f"shufflevector {kind} {mask}, {kind} zeroinitializer, {numbers}")
+        numbers = (lanes if at % stride else at // stride for at in positions)
+        return self.function.shuffle(block, "i1", lanes, mask, "zeroinitializer", numbers)
 
     def _shuffled_strided(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
         """Load every `stride`-th element: whole vectors, masked behind the last element, shuffled together."""
@@ -196,29 +196,18 @@ class Memory:
             if number < stride - 1 and not mask:
                 piece = function.new(block, f"load {vector}, ptr {at}, align {size}")
             else:
-                name = f"llvm.masked.load.{suffix(kind, lanes)}.p0"
-                function.library.declare(name, vector, ["ptr", f"<{lanes} x i1>", vector])
                 on = ", ".join(f"i1 {'true' if lane <= lanes - stride else 'false'}" for lane in range(lanes))
                 positions = range(number * lanes, (number + 1) * lanes)
                 active = self._expanded_mask(block, mask, lanes, positions, stride) or f"<{on}>"
-                piece = function.new(
-                    block,
-                    f"call {vector} @{name}(ptr align {size} {at}, <{lanes} x i1> {active}, {vector} zeroinitializer)",
-                )
+                piece = function.masked_load(block, kind, at, size, Mask(lanes, active))
             numbers = []
             for lane in range(lanes):
                 position = lane * stride - number * lanes
                 numbers.append(lanes + position if 0 <= position < lanes else lane)
-            if not result:
-                result = piece
-                if number == 0:
-                    numbers = [n - lanes if n >= lanes else 0 for n in numbers]
-            order = ", ".join(f"i32 {n}" for n in numbers)
-            first = result if number else piece
-            second = piece if number else "poison"
-            result = function.new(
-                block, f"shufflevector {vector} {first}, {vector} {second}, <{lanes} x i32> <{order}>"
-            )
+            if number == 0:
+                numbers = [n - lanes if n >= lanes else 0 for n in numbers]
+            first, second = (result, piece) if number else (piece, "poison")
+            result = function.shuffle(block, kind, lanes, first, second, numbers)
         return result
 
     def gathered(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str, mask: str) -> str:
@@ -319,13 +308,13 @@ class Memory:
 
     def _strided_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int) -> None:
         """Store with a small constant stride: whole vectors, with the elements between masked off."""
-        new, kind, vector = self.function.new, memory_type(dtype), memory_type(dtype, lanes)
+        new, kind = self.function.new, memory_type(dtype)
         width = min(LINE // NUMBERS[dtype].size, lanes)
         for first in range(0, lanes * stride, width):
             positions = range(first, first + width)
-            order = ", ".join("i32 poison" if i % stride else f"i32 {i // stride}" for i in positions)
+            numbers = ("poison" if i % stride else i // stride for i in positions)
             on = ", ".join(f"i1 {'false' if i % stride else 'true'}" for i in positions)
-            part = new(block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{order}>")
+            part = self.function.shuffle(block, kind, lanes, text, "poison", numbers)
             at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first}")
             mask = self._expanded_mask(block, self.mask(block), lanes, positions, stride) or f"<{on}>"
             self._masked_store(block, width, dtype, part, at, mask)
@@ -352,7 +341,5 @@ class Memory:
         kind, size = NUMBERS[dtype], NUMBERS[dtype].size
         if not self.keeps_fp_flags_exact:
             return f"splat ({kind.memory} {constant(kind, 1.0)})" if kind.kind == "float" else "zeroinitializer"
-        new, vector = self.function.new, memory_type(dtype, lanes)
-        first = new(block, f"load {kind.memory}, ptr {pointer}, align {size}")
-        one = new(block, f"insertelement {vector} poison, {kind.memory} {first}, i64 0")
-        return new(block, f"shufflevector {vector} {one}, {vector} poison, <{lanes} x i32> zeroinitializer")
+        first = self.function.new(block, f"load {kind.memory}, ptr {pointer}, align {size}")
+        return self.function.splat(block, kind.memory, lanes, first)

@@ -224,8 +224,7 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
 def _check_flag(function: FunctionBuilder, word: int) -> str:
     """Store the address of a bool, which a loop nest sets to bail out, to the frame; return it."""
     flag = function.variable("i64")
-    slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {word}")
-    function.block.lines.append(f"  store ptr {flag}, ptr {slot}")
+    function.block.lines.append(f"  store ptr {flag}, ptr {function.slot(function.block, word)}")
     return flag
 
 

@@ -74,8 +74,8 @@ def touched(emitter: NestEmitter) -> Touched:
     writes: Steps = {}
     for target in emitter.targets:
         if target.array is not None:
-            _note(emitter, writes, target.array, target.where or target.place)
-        for node, access_map in emitter.values.needed(target.node, target.place):
+            _note(emitter, writes, target.array, target.where or target.index_map)
+        for node, access_map in emitter.values.needed(target.node, target.index_map):
             if node in emitter.values.arrays:
                 _note(emitter, reads, emitter.values.arrays[node], access_map)
             elif node.operation == "gather":

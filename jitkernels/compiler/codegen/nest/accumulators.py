@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
@@ -188,10 +189,7 @@ class Accumulator:
         """Return whether a value precedes an old one: NaN first, then the smaller index of equals."""
         function, lanes = self.values.function, self.lanes
         bit = llvm_type("bool", lanes)
-
-        def new(expression: str) -> str:
-            return function.new(block, expression)
-
+        new = partial(function.new, block)
         further, behind = self._further(block, value, old), self._further(block, old, value)
         equal = new(f"xor {bit} {new(f'or {bit} {further}, {behind}')}, {splat('true', 'i1', lanes)}")
         earlier = new(f"icmp slt {llvm_type(self.index_dtype, lanes)} {index}, {old_index}")
@@ -295,10 +293,8 @@ class Accumulator:
         first = [2 * part * row + part * which for row in range(rows)]
         if width == 1:
             return self.values.function.new(block, f"extractelement {vector} {text}, i64 {first[0]}")
-        numbers = ", ".join(f"i32 {start + i}" for start in first for i in range(part))
-        return self.values.function.new(
-            block, f"shufflevector {vector} {text}, {vector} poison, <{width} x i32> <{numbers}>"
-        )
+        numbers = (start + i for start in first for i in range(part))
+        return self.values.function.shuffle(block, llvm_type(dtype), 2 * width, text, "poison", numbers)
 
     def _whole(self, block: Block) -> str:
         """Return the value with all parts; for a sum also the compensation unless that is NaN."""

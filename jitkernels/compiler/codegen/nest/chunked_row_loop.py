@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec, LoopWriter
 from jitkernels.microkernels.maths.blocked_summation import ADDS, PARTS
 
 Pairs = Sequence[tuple[Accumulator, Accumulator]]
@@ -28,7 +28,7 @@ class Steps:
 
     def write(self, writer: LoopWriter, block: Block, begin: str, end: str) -> None:
         """Emit the loop from `begin` to `end`."""
-        writer.counted(block, self.loop, begin, end, self.lanes, self.lanes, self.body, enters=True)
+        writer.emit_loop(block, LoopSpec(self.loop, begin, end, self.lanes, self.lanes, enters=True), self.body)
 
     def end_of_part(self, function: FunctionBuilder, block: Block, begin: str) -> str:
         """The end of the chunk that begins at `begin`."""
@@ -52,7 +52,7 @@ def whole_steps(writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, de
     start, chunk_end = function.variable("i64"), function.variable("i64")
     chunk_label, next_label, after = (function.label() for _ in range(3))
     part, next_part = Block(block, -1), Block(block, -1)
-    first, last = (function.new(part, f"load i64, ptr {place}") for place in (start, chunk_end))
+    first, last = (function.new(part, f"load i64, ptr {slot}") for slot in (start, chunk_end))
     for one, _ in chunked:
         one.first = first
     steps.write(writer, part, first, last)

@@ -12,9 +12,29 @@ from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.frozen_dataclass import record
 
 RUN = 8
 """The most accumulator vectors: 32 registers have room for them and for their compensations."""
+
+
+@record
+class LoopSpec:
+    """A loop over a range, and the lanes of an iteration. `loop`: its number, None for none of the nest's loops.
+
+    `masked`: mask lanes behind the end; `enters`: there is at least one iteration; `streamed`: see `Block`; `is_range`:
+    its iterations are several of the outermost loop.
+    """
+
+    loop: int | None
+    begin: str
+    end: str
+    step: int = 1
+    lanes: int = 1
+    masked: bool = False
+    enters: bool = False
+    streamed: tuple[frozenset[int], str] | None = None
+    is_range: bool = False
 
 
 class LoopWriter(SerpentineOrder):
@@ -31,16 +51,14 @@ class LoopWriter(SerpentineOrder):
         """Emit a loop; the lane loop with unrolled vectors and a masked remainder."""
         begin, end = limits
         if loop != self.lane_loop:
-            self.counted(block, loop, begin, end, 1, 1, body)
+            self.emit_loop(block, LoopSpec(loop, begin, end), body)
             return
-        narrow, wide = self.lanes()
-        self.in_lanes(block, loop, (begin, end), narrow, wide, body)
+        self.in_lanes(block, loop, limits, body)
 
-    def in_lanes(
-        self, block: Block, loop: int, limits: tuple[str, str], narrow: int, wide: int, body: Callable[[Block], None]
-    ) -> None:
-        """Emit the lane loop: `wide` lanes per iteration, and the remainder by vectors of `narrow` lanes, masked."""
+    def in_lanes(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
+        """Emit the lane loop: by unrolled vectors, and the remainder by single ones, masked."""
         begin, end = limits
+        narrow, wide = self.lanes()
         reduces = bool(self.order) and any(target.reduction for target in self.targets)
         is_large, streamed = "", None
         arrays = [] if self.accumulates else self.streamed
@@ -57,21 +75,21 @@ class LoopWriter(SerpentineOrder):
         main_count = new(block, f"and i64 {count}, {-wide}")
         main_end = new(block, f"add nsw i64 {begin}, {main_count}")
         if self.directions.get(loop) == -1:
-            self.counted(block, loop, main_end, end, narrow, narrow, body, masked=narrow > 1)
-            self.counted(block, loop, begin, main_end, wide, wide, body)
+            self.emit_loop(block, LoopSpec(loop, main_end, end, narrow, narrow, masked=narrow > 1), body)
+            self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide), body)
             return
         if self._are_long_runs(loop, 2 * wide, narrow):
             unrolled_end = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
-            self.counted(block, loop, begin, unrolled_end, 2 * wide, 2 * wide, body)
+            self.emit_loop(block, LoopSpec(loop, begin, unrolled_end, 2 * wide, 2 * wide), body)
             begin = unrolled_end
         enters = self.is_filled(loop, wide) and not is_large
-        self.counted(block, loop, begin, main_end, wide, wide, body, enters=enters, streamed=streamed)
+        self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide, enters=enters, streamed=streamed), body)
         if self.variant.halves_remainder and not reduces and not is_large and loop != self.range_loop:
-            self._in_halves(block, loop, (begin, main_end, end), narrow, body)
+            self._in_halves(block, loop, (begin, main_end, end), body)
         elif reduces and not is_large:  # whose first iteration is the same in all rows
-            self.single_vectors(block, loop, (begin, main_end, end), narrow, wide, body)
+            self.single_vectors(block, loop, (begin, main_end, end), body)
         else:
-            self.counted(block, loop, main_end, end, narrow, narrow, body, masked=narrow > 1)
+            self.emit_loop(block, LoopSpec(loop, main_end, end, narrow, narrow, masked=narrow > 1), body)
 
     def _are_long_runs(self, loop: int, lanes: int, narrow: int) -> bool:
         """Return whether reduced rows, one per lane, are loaded in runs of so many lanes.
@@ -91,42 +109,34 @@ class LoopWriter(SerpentineOrder):
         return inside and least_steps(self.extents[loop]) >= lanes
 
     def single_vectors(
-        self,
-        block: Block,
-        loop: int,
-        limits: tuple[str, str, str],
-        lanes: int,
-        wide: int,
-        body: Callable[[Block], None],
+        self, block: Block, loop: int, limits: tuple[str, str, str], body: Callable[[Block], None]
     ) -> None:
         """Emit the remainder of a row behind its unrolled vectors: full vectors, and one masked vector.
 
         The masked one is apart, as its mask is the same in every row and phase.
         """
         begin, stop, end = limits
-        new = self.function.new
+        new, (lanes, wide) = self.function.new, self.lanes()
         if lanes == 1:
-            self.counted(block, loop, stop, end, 1, 1, body)
+            self.emit_loop(block, LoopSpec(loop, stop, end), body)
             return
         inside = bool(self.order) and loop not in self.order
         last, left, mask = self._last_vector(self.function.block if inside else block, begin, end, lanes)
         if wide > lanes:
-            self.counted(block, loop, stop, last, lanes, lanes, body)
+            self.emit_loop(block, LoopSpec(loop, stop, last, lanes, lanes), body)
         vector = Block(block, loop, last, lanes, mask)
         body(vector)
         self._where(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
 
-    def _in_halves(
-        self, block: Block, loop: int, limits: tuple[str, str, str], lanes: int, body: Callable[[Block], None]
-    ) -> None:
+    def _in_halves(self, block: Block, loop: int, limits: tuple[str, str, str], body: Callable[[Block], None]) -> None:
         """Emit the remainder of a row without masks: half a vector, a quarter, and so on."""
         begin, stop, end = limits
-        new = self.function.new
+        new, (lanes, _) = self.function.new, self.lanes()
         count = new(block, f"sub nsw i64 {end}, {begin}")
         while lanes > 1:
             lanes //= 2
             here = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-lanes}')}")
-            self.counted(block, loop, stop, here, lanes, lanes, body)
+            self.emit_loop(block, LoopSpec(loop, stop, here, lanes, lanes), body)
             stop = here
 
     def _last_vector(self, block: Block, begin: str, end: str, lanes: int) -> tuple[str, str, str]:
@@ -148,43 +158,24 @@ class LoopWriter(SerpentineOrder):
         block.lines += [f"  br i1 {condition}, label %{then_label}, label %{after}{weights}", f"{then_label}:", *lines]
         block.lines += [f"  br label %{after}", f"{after}:"]
 
-    def counted(
-        self,
-        block: Block,
-        loop: int | None,
-        begin: str,
-        end: str,
-        step: int,
-        lanes: int,
-        body: Callable[[Block], None],
-        *,
-        masked: bool = False,
-        enters: bool = False,
-        streamed: tuple[frozenset[int], str] | None = None,
-        is_range: bool = False,
-    ) -> None:
-        """Emit a loop from begin to end, or backwards if that is its direction.
-
-        `masked`: mask lanes behind the end; `enters`: there is at least one iteration; `streamed`: see `Block`;
-        `is_range`: its iterations are several of the outermost loop.
-        """
-        function = self.function
+    def emit_loop(self, block: Block, spec: LoopSpec, body: Callable[[Block], None]) -> None:
+        """Emit a loop from begin to end, or backwards if that is its direction."""
+        function, loop, begin, end = self.function, spec.loop, spec.begin, spec.end
         counter = function.variable("i64")
         inside, after = function.label(), function.label()
         index = function.name()
-        inner = Block(block, loop, index, lanes, streamed=streamed)
-        if loop is None:
-            inner.loop = -1
-        if masked:
+        inner = Block(block, -1 if loop is None else loop, index, spec.lanes, streamed=spec.streamed)
+        if spec.masked:
             left = function.new(inner, f"sub nsw i64 {end}, {index}")
-            inner.mask = self._mask(inner, left, lanes)
+            inner.mask = self._mask(inner, left, spec.lanes)
         body(inner)
-        is_entered = "true" if enters else function.new(block, f"icmp slt i64 {begin}, {end}")
-        first, sign, limit, increment = begin, "slt", end, str(step)
-        if self.turns and (is_range or loop == self.range_loop):
-            sign, (first, limit, increment) = "ne", self.either_way(block, begin, end, step)
+        is_entered = "true" if spec.enters else function.new(block, f"icmp slt i64 {begin}, {end}")
+        first, sign, limit, increment = begin, "slt", end, str(spec.step)
+        if self.turns and (spec.is_range or loop == self.range_loop):
+            sign, (first, limit, increment) = "ne", self.either_way(block, begin, end, spec.step)
         elif loop is not None and self.directions.get(loop) == -1:
-            first, sign, limit, increment = self.last_step(block, begin, end, step), "sge", begin, str(-step)
+            first, sign, limit = self.last_step(block, begin, end, spec.step), "sge", begin
+            increment = str(-spec.step)
         next_index = function.new(inner, f"add nsw i64 {index}, {increment}")
         more = function.name()
         # A rotated loop: LLVM keeps constants in registers if their use dominates the latch.
@@ -247,10 +238,10 @@ class LoopWriter(SerpentineOrder):
         (target,) = [target for target in self.targets if target.reduction is None]
         array = self.streamed[0]
         assert self.lane_loop is not None, "rows are streamed along lanes"
-        _, pointer, _ = self.values.address(block, array, target.place)
+        _, pointer, _ = self.values.address(block, array, target.index_map)
         line = self._line_from(block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits)
         line = self.function.new(block, f"select i1 {self.are_many}, i64 {line}, i64 {limits[0]}")
-        self.counted(block, self.lane_loop, limits[0], line, lanes, lanes, body, masked=lanes > 1)
+        self.emit_loop(block, LoopSpec(self.lane_loop, limits[0], line, lanes, lanes, masked=lanes > 1), body)
         return line
 
     def end_of_streams(self, block: Block) -> None:
@@ -260,8 +251,7 @@ class LoopWriter(SerpentineOrder):
 
     def _first_of(self, block: Block, word: int) -> str:
         """The address of the array at a frame word."""
-        slot = self.function.new(block, f"getelementptr i64, ptr %frame, i64 {word}")
-        return self.function.new(block, f"load i64, ptr {slot}")
+        return self.function.load_slot(block, word)
 
     def _line_from(self, block: Block, array: Array, address: str, limits: tuple[str, str]) -> str:
         """The first iteration that stores to the beginning of a cache line, given the address of the first store."""
@@ -286,9 +276,6 @@ class LoopWriter(SerpentineOrder):
         clamped = self.function.new(block, f"select i1 {is_less}, i64 {count}, i64 {lanes}")
         narrow = clamped if kind == "i64" else self.function.new(block, f"trunc i64 {clamped} to {kind}")
         vector = f"<{all_lanes} x {kind}>"
-        first = self.function.new(block, f"insertelement {vector} poison, {kind} {narrow}, i64 0")
-        splat_count = self.function.new(
-            block, f"shufflevector {vector} {first}, {vector} poison, <{all_lanes} x i32> zeroinitializer"
-        )
+        splat_count = self.function.splat(block, kind, all_lanes, narrow)
         numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
         return self.function.new(block, f"icmp ugt {vector} {splat_count}, {numbers}")

@@ -50,7 +50,7 @@ class Loops(Targets):
         loops = {
             loop_of(access_map, node.options["axis"])
             for target in self.targets
-            for node, access_map in self.values.needed(target.node, target.place)
+            for node, access_map in self.values.needed(target.node, target.index_map)
             if node.operation == "scan" and not self.values.is_leaf(node, access_map)
         }
         return {loop for loop in loops if loop is not None}
@@ -60,8 +60,8 @@ class Loops(Targets):
         results: list[dict[int, Number]] = []
         for target in self.targets:
             if target.array is not None:
-                results.append(self.values.coefficients(target.array.strides, target.where or target.place)[1])
-            for node, index_map in self.values.needed(target.node, target.place):
+                results.append(self.values.coefficients(target.array.strides, target.where or target.index_map)[1])
+            for node, index_map in self.values.needed(target.node, target.index_map):
                 if node in self.values.arrays:
                     results.append(self.values.coefficients(self.values.arrays[node].strides, index_map)[1])
                 elif node.operation == "gather":
@@ -79,9 +79,9 @@ class Loops(Targets):
             return
         if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
             return
-        array, place = self.targets[0].array, self.targets[0].place
+        array, index_map = self.targets[0].array, self.targets[0].index_map
         assert array is not None, "a stored output"
-        steps = self.values.coefficients(array.strides, place)[1]
+        steps = self.values.coefficients(array.strides, index_map)[1]
         for group in (self.rows, self.columns):
             group.sort(key=lambda loop: -abs(symbolic_dims.value_of(steps.get(loop, 0))))
 
@@ -99,7 +99,9 @@ class Loops(Targets):
                 if loop in self.directions:
                     self.directions[loop] *= -1
                 for target in self.targets:
-                    target.place, target.where = (self._reversed(where, loop) for where in (target.place, target.where))
+                    target.index_map, target.where = (
+                        self._reversed(where, loop) for where in (target.index_map, target.where)
+                    )
         return reversed_any
 
     def _reversed(self, access_map: IndexMap, loop: int) -> IndexMap:
@@ -138,11 +140,11 @@ class Loops(Targets):
                     inner = outer
         if self.dropped:
             for target in self.targets:
-                target.place, target.where = self._without(target.place), self._without(target.where)
+                target.index_map, target.where = self._without(target.index_map), self._without(target.where)
                 target.loops = tuple(loop for loop in target.loops if loop not in self.dropped)
                 if target.reduction is not None:
-                    node, place = target.reduction
-                    target.reduction = node, self._without(place)
+                    node, index_map = target.reduction
+                    target.reduction = node, self._without(index_map)
 
     def keeps_rows(self, outer: int, inner: int) -> bool:  # noqa: ARG002  # of stencils
         """Return whether two collapsible loops stay two, as their rows share loads."""
@@ -203,7 +205,7 @@ class Loops(Targets):
         for target in self.targets:
             if target.array is None or NUMBERS[target.array.dtype].size > 2 or self.lane_loop is None:
                 continue
-            where = target.where or target.place
+            where = target.where or target.index_map
             step = self.values.coefficients(target.array.strides, where)[1].get(self.lane_loop, 0)
             if not same(step, 0) and not is_near(step):
                 return True
@@ -211,14 +213,14 @@ class Loops(Targets):
 
     def _picks_bytes(self) -> bool:
         """Return whether lanes of small elements are loaded with a large stride."""
-        accesses = [(target.node, target.place) for target in self.targets]
+        accesses = [(target.node, target.index_map) for target in self.targets]
         for target in self.targets:
-            accesses += self.values.needed(target.node, target.place)
-        for node, place in accesses:
+            accesses += self.values.needed(target.node, target.index_map)
+        for node, index_map in accesses:
             array = self.values.arrays.get(node)
             if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
                 continue
-            step = self.values.coefficients(array.strides, place)[1].get(self.lane_loop, 0)
+            step = self.values.coefficients(array.strides, index_map)[1].get(self.lane_loop, 0)
             if not same(step, 0) and not is_near(step):
                 return True
         return False
@@ -266,7 +268,7 @@ class Loops(Targets):
             return False
         if target.node.operation == "placed":
             return False
-        first, steps = self.values.coefficients(array.strides, target.place)
+        first, steps = self.values.coefficients(array.strides, target.index_map)
         _, wide = self.lanes()
         is_dense = same(first, 0) and len(steps) == len(loops) and same(steps.get(loops[-1], 0), 1)
         return is_dense and wide * NUMBERS[array.dtype].size >= LINE
@@ -292,7 +294,7 @@ class Loops(Targets):
         if self.lane_loop in self.rows or not inner:
             nodes = [node for region in self.nest.regions for node in (*region.nodes, *region.leaves)]
         else:  # values computed once per row do not count
-            nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.place)]
+            nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.index_map)]
             nodes += [one.reduction[0] for one in inner if one.reduction]
         # Scalars fill no vector, nor do indices.
         fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]

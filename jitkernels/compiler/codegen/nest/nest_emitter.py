@@ -15,6 +15,7 @@ from jitkernels.compiler.codegen.core.casts import broadcast, converted
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.chunked_row_loop import Filling, combine_parts
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
@@ -76,7 +77,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                 if target.phase == phase and not target.loops and target.array is not None
             ]
             for target in ready:
-                value = self.values.value(block, target.node, target.place)
+                value = self.values.value(block, target.node, target.index_map)
                 self._store(block, target, value)
             self.prefetch_stores(block, ready)
 
@@ -90,7 +91,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         new, (array,) = self.function.new, self.streamed
         (target,) = [target for target in self.targets if target.reduction is None]
         assert self.lane_loop is not None, "a nest with a lane loop"
-        _, pointer, _ = self.values.address(block, array, target.place)
+        _, pointer, _ = self.values.address(block, array, target.index_map)
         count = self.function.extent(self.extents[self.lane_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
         self.prefetch(block, end, "i32 1, i32 3")
@@ -117,9 +118,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             return
         new, reads = self.function.new, self._read_first()
         every = 2 if phases > 1 and not self.streamed else 1
-        for array, place, step in reads.values():
+        for array, index_map, step in reads.values():
             size = NUMBERS[array.dtype].size
-            _, pointer, _ = self.values.address(block, array, place)
+            _, pointer, _ = self.values.address(block, array, index_map)
             soon = str(SOON // len(reads) // LINE * LINE)
             distance = self._ahead(step, size) if phases > 1 else soon
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
@@ -132,7 +133,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         result = {}
         assert self.lane_loop is not None, "a nest with a lane loop"
         for target in self.targets:
-            for node, access_map in self.values.needed(target.node, target.place) if target.phase == 1 else ():
+            for node, access_map in self.values.needed(target.node, target.index_map) if target.phase == 1 else ():
                 array = self.values.arrays.get(node)
                 if array is not None:
                     _, steps = self.values.coefficients(array.strides, access_map)
@@ -162,12 +163,12 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
         for scratch in self._scratch_of(loops, targets):
             assert scratch.array is not None, "a root's"
-            self.values.scratch_of_value[self.values.key(scratch.node, scratch.place)] = scratch.array
+            self.values.scratch_of_value[self.values.key(scratch.node, scratch.index_map)] = scratch.array
 
     def _store(self, block: Block, target: NestTarget, value: Register) -> None:
         assert target.array is not None, "a root's"
-        where = target.where if target.node.operation == "placed" else target.place
-        self.values.stored(block, target.node, target.place, target.array, where, value)
+        where = target.where if target.node.operation == "placed" else target.index_map
+        self.values.store_node(block, target.node, target.index_map, target.array, where, value)
 
     def _scratch_of(self, loops: list[int], targets: list[NestTarget]) -> list[NestTarget]:
         """The values of a phase that are stored to an output as scratch."""
@@ -181,7 +182,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         """Emit the loops of a phase: its accumulators take all elements, and its outputs are stored."""
         self.values.runs += 1
         self.filling = None
-        narrow, wide = self.lanes()
+        _, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
         choose_scratch_values = self._scratch_of(loops, targets)
@@ -196,12 +197,12 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                 self.fetch_runs(inside, loops[0], targets)
             # Load everything before any store: an output may alias what another output reads here.
             stored = [
-                (target, self.values.value(inside, target.node, target.place))
+                (target, self.values.value(inside, target.node, target.index_map))
                 for target in (*targets, *choose_scratch_values)
                 if target.reduction is None
             ]
             for target, accumulator in zip(reductions, self.accumulators, strict=True):
-                value = self.values.in_lanes(inside, target.node, target.place)
+                value = self.values.in_lanes(inside, target.node, target.index_map)
                 index = self._index(inside, target, accumulator) if accumulator.is_index else ""
                 # Row lanes need no mask: inactive lanes repeat the first, and set its floating-point flags only.
                 mask = self.values.mask(inside) if self.lane_loop in loops else ""
@@ -226,7 +227,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             self.accumulators = self._given(block, reductions, 1)
         else:
             is_alone = len(reductions) == len(targets) and not choose_scratch_values
-            self._in_two_widths(block, loops[0], reductions, narrow, wide, step, is_alone=is_alone)
+            self._in_two_widths(block, loops[0], reductions, step, is_alone=is_alone)
 
     def _is_long(self, loops: list[int], reductions: list[NestTarget]) -> bool:
         """Return whether a reduction may have so many elements that it is blocked."""
@@ -238,9 +239,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         """Emit nested loops of columns, the lane loop last."""
         loop, *others = loops
         begin, end = self._limits(loop)
-        narrow, wide = self.lanes()
+        _, wide = self.lanes()
         if others:
-            self.counted(block, loop, begin, end, 1, 1, lambda inside: self._inner(inside, others, step, targets))
+            self.emit_loop(block, LoopSpec(loop, begin, end), lambda inside: self._inner(inside, others, step, targets))
         elif loop != self.lane_loop:
             self._in_parts(
                 block, (begin, end), 1,
@@ -249,7 +250,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         elif self.accumulators:  # accumulators have the same lanes in all loops
             self._inner_lanes(block, loop, (begin, end), wide, step)
         else:
-            self.in_lanes(block, loop, (begin, end), narrow, wide, step)
+            self.in_lanes(block, loop, (begin, end), step)
 
     def _inner_lanes(
         self, block: Block, loop: int, limits: tuple[str, str], wide: int, step: Callable[[Block], None]
@@ -260,7 +261,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         self.filling.take(block, "1" if self.few else "")
         self._in_parts(
             block, (limits[0], last), wide,
-            lambda inside, first, stop: self.counted(inside, loop, first, stop, wide, wide, step),
+            lambda inside, first, stop: self.emit_loop(inside, LoopSpec(loop, first, stop, wide, wide), step),
         )  # fmt: skip
         rest = Block(block, loop, last, wide, mask)
         step(rest)
@@ -291,7 +292,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                 self._where(inside, new(inside, f"icmp sgt i64 {inside.index}, {begin}"), combine.lines)
             body(inside, inside.index, last)
 
-        self.counted(block, None, begin, end, length, 1, one_part)
+        self.emit_loop(block, LoopSpec(None, begin, end, length), one_part)
 
     def _index(self, block: Block, target: NestTarget, accumulator: Accumulator) -> str:
         """The index of an element along the axis that is searched, in all lanes."""

@@ -24,19 +24,19 @@ def choose_scratch_values(nest: Nest, targets: list[NestTarget], values: ValueEm
         early: dict[Any, int] = {}
         for other in targets:
             if other.reduction is not None and other.phase < target.phase and other.loops == target.loops:
-                for value in values.needed(other.node, other.place):
+                for value in values.needed(other.node, other.index_map):
                     early.setdefault(values.key(*value), other.phase)
         reduced = {other.reduction[0] for other in targets if other.reduction is not None}
         chosen = next(
             (
-                (node, place)
-                for node, place in reversed(values.needed(target.node, target.place, reduced))
-                if values.key(node, place) in early
+                (node, index_map)
+                for node, index_map in reversed(values.needed(target.node, target.index_map, reduced))
+                if values.key(node, index_map) in early
                 and op_cost.own_cost(node) >= STASHED
                 and node.dtype == array.dtype
-                and access_map.key_of(place) == access_map.key_of(target.place)
+                and access_map.key_of(index_map) == access_map.key_of(target.index_map)
                 and node not in values.arrays
-                and _is_last(node, place, target, reduced, values)
+                and _is_last(node, index_map, target, reduced, values)
             ),
             None,
         )
@@ -46,11 +46,11 @@ def choose_scratch_values(nest: Nest, targets: list[NestTarget], values: ValueEm
     return results
 
 
-def _is_last(node: Node, place: IndexMap, target: NestTarget, reduced: set[Node], values: ValueEmitter) -> bool:
+def _is_last(node: Node, index_map: IndexMap, target: NestTarget, reduced: set[Node], values: ValueEmitter) -> bool:
     """Return whether the target reads none of the node's inputs besides: they may alias the output's buffer."""
 
     def arrays(pairs: list[tuple[Node, IndexMap]]) -> set[Node]:
         return {leaf for leaf, _ in pairs if leaf in values.arrays}
 
-    rest = values.needed(target.node, target.place, {*reduced, node})
-    return not arrays(values.needed(node, place, reduced)) & arrays(rest)
+    rest = values.needed(target.node, target.index_map, {*reduced, node})
+    return not arrays(values.needed(node, index_map, reduced)) & arrays(rest)

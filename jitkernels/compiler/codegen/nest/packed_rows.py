@@ -56,18 +56,18 @@ class RowGroup(ValueEmitter):
         return block.mask
 
     def loaded(
-        self, block: Block, array: Array, place: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+        self, block: Block, array: Array, index_map: IndexMap, moves: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
-        loops = {*self.coefficients(array.strides, place)[1]}
+        loops = {*self.coefficients(array.strides, index_map)[1]}
         if not loops & {self.row_loop, self.lane_loop}:
-            return super().loaded(block, array, place, moves)
-        return self._of_rows(loops, lambda one: self.alone.loaded(one, array, place)[1])
+            return super().loaded(block, array, index_map, moves)
+        return self._of_rows(loops, lambda one: self.alone.loaded(one, array, index_map)[1])
 
-    def _iota(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
-        loops = {loop for loop, _ in place[node.options["axis"]][1]}
+    def _iota(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
+        loops = {loop for loop, _ in index_map[node.options["axis"]][1]}
         if not loops & {self.row_loop, self.lane_loop}:
-            return super()._iota(block, node, place)
-        return self._of_rows(loops, lambda one: self.alone._iota(one, node, place)[1])
+            return super()._iota(block, node, index_map)
+        return self._of_rows(loops, lambda one: self.alone._iota(one, node, index_map)[1])
 
     def _of_rows(
         self, loops: "set[int] | set[int | None]", load_row: Callable[[Block], Register]
@@ -104,13 +104,11 @@ class RowGroup(ValueEmitter):
     def _shuffled(self, block: Block, left: Register, right: Register, numbers: list[int]) -> Register:
         if numbers == [*range(left.lanes)]:
             return left
-        vector, order = llvm_type(left.dtype, left.lanes), ", ".join(f"i32 {number}" for number in numbers)
-        text = self.function.new(
-            block, f"shufflevector {vector} {left.text}, {vector} {right.text}, <{len(numbers)} x i32> <{order}>"
-        )
+        kind = llvm_type(left.dtype)
+        text = self.function.shuffle(block, kind, left.lanes, left.text, right.text, numbers)
         return Register(text, left.dtype, len(numbers))
 
-    def store(self, block: Block, array: Array, place: IndexMap, value: Register) -> None:
+    def store(self, block: Block, array: Array, index_map: IndexMap, value: Register) -> None:
         """Store each row's part."""
         inside = block is self.whole
         value = broadcast(self.function, block, value, self.lanes(block))
@@ -124,4 +122,4 @@ class RowGroup(ValueEmitter):
                 kind = llvm_type(value.dtype, value.lanes)
                 text = self.function.new(block, f"extractelement {kind} {value.text}, i64 {i}")
                 part = Register(text, value.dtype)
-            self.alone.store(row[inside], array, place, part)
+            self.alone.store(row[inside], array, index_map, part)

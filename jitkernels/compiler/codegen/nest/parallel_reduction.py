@@ -9,6 +9,7 @@ phases.
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
@@ -58,10 +59,10 @@ class BlockwiseEmitter(NestEmitter):
         partials = function.variable(f"[{MOST_BLOCKS * len(slots)} x i64]")
         count_at = function.variable("i64")
         for number, value in ((FRAME, "%frame"), (PARTIALS, partials)):
-            block.lines.append(f"  store ptr {value}, ptr {_word(function, block, context, number)}")
+            block.lines.append(f"  store ptr {value}, ptr {function.slot(block, number, context)}")
         for number, (_, register) in enumerate(self.values.reduced.values()):
-            _store(function, block, register, _word(function, block, context, EARLIER + number))
-        step_place = _word(function, block, context, STEP)
+            _store(function, block, register, function.slot(block, EARLIER + number, context))
+        step_place = function.slot(block, STEP, context)
         whole, size = (
             function.extent(self.extents[loops[0]]),
             function.extent(symbolic_dims.product(self.extents[loop] for loop in loops)),
@@ -80,18 +81,18 @@ class BlockwiseEmitter(NestEmitter):
 
         def combine(inside: Block) -> None:
             first = new(inside, f"mul nsw i64 {inside.index}, {len(slots)}")
-            slot_address = new(inside, f"getelementptr i64, ptr {partials}, i64 {first}")
+            slot_address = function.slot(inside, first, partials)
             number = 0
             for one in accumulators:
                 one.next_part(inside)
                 one.next_group(inside)
                 results = []
                 for dtype in _slots(one):
-                    results.append(self._load(inside, dtype, _word(function, inside, slot_address, number)))
+                    results.append(self._load(inside, dtype, function.slot(inside, number, slot_address)))
                     number += 1
                 one.take(inside, results[0], "", results[1].text if len(results) > 1 else "")
 
-        self.counted(block, None, "0", new(block, f"load i64, ptr {count_at}"), 1, 1, combine)
+        self.emit_loop(block, LoopSpec(None, "0", new(block, f"load i64, ptr {count_at}")), combine)
         for target, accumulator in zip(targets, accumulators, strict=True):
             assert target.reduction is not None, "of a nest that reduces everything"
             self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
@@ -124,7 +125,7 @@ class PhaseEmitter(BlockwiseEmitter):
         block = function.block
         block.lines.append("  %frame = load ptr, ptr %context")
         for number, (key, (_, register)) in enumerate(whole.values.reduced.items()):
-            place = _word(function, block, "%context", EARLIER + number)
+            place = function.slot(block, EARLIER + number, "%context")
             self.values.reduced[key] = block, self._load(block, register.dtype, place)
 
     def part_text(self, loops: list[int], numbers: list[int], words: int) -> str:
@@ -132,8 +133,8 @@ class PhaseEmitter(BlockwiseEmitter):
         function, new = self.function, self.function.new
         block, outer = function.block, loops[0]
         targets = [self.targets[number] for number in numbers]
-        partials = new(block, f"load ptr, ptr {_word(function, block, '%context', PARTIALS)}")
-        step = new(block, f"load i64, ptr {_word(function, block, '%context', STEP)}")
+        partials = function.load_slot(block, PARTIALS, "ptr", "%context")
+        step = function.load_slot(block, STEP, base="%context")
         whole = function.extent(self.extents[outer])
         function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         decided = function.variable("i1")
@@ -149,15 +150,15 @@ class PhaseEmitter(BlockwiseEmitter):
             self.limits = {outer: (begin, end)}
             self.accumulate(inside, loops, targets)
             first = new(inside, f"mul nsw i64 {inside.index}, {words}")
-            at = new(inside, f"getelementptr i64, ptr {partials}, i64 {first}")
+            at = function.slot(inside, first, partials)
             if all(accumulator.decides for accumulator in self.accumulators):
                 all_done = new(inside, f"or i1 {done}, {all_decided(inside, self.accumulators)}")
                 inside.lines.append(f"  store i1 {all_done}, ptr {decided}")
             results = [register for accumulator in self.accumulators for register in accumulator.partial(inside)]
             for number, register in enumerate(results):
-                _store(function, inside, register, _word(function, inside, at, number))
+                _store(function, inside, register, function.slot(inside, number, at))
 
-        self.counted(block, None, "%begin", "%end", 1, 1, one_block)
+        self.emit_loop(block, LoopSpec(None, "%begin", "%end"), one_block)
         body = "\n".join([*function.memory, *block.lines])
         return (
             f"define internal i64 @{self.name}(ptr noalias readonly %context, i64 %begin, i64 %end)"
@@ -171,10 +172,6 @@ class PhaseEmitter(BlockwiseEmitter):
 def _slots(accumulator: Accumulator) -> list[str]:
     """The dtypes of an accumulator's partial result."""
     return [accumulator.inner, *(["int64"] if accumulator.is_index else [])]
-
-
-def _word(function: FunctionBuilder, block: Block, base: str, number: int) -> str:
-    return function.new(block, f"getelementptr i64, ptr {base}, i64 {number}")
 
 
 def _store(function: FunctionBuilder, block: Block, register: Register, address: str) -> None:

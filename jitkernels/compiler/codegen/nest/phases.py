@@ -48,7 +48,7 @@ class NestTarget:
     """
 
     node: Node
-    place: IndexMap
+    index_map: IndexMap
     phase: int
     loops: tuple[int, ...]
     reduction: Pair | None = None
@@ -131,20 +131,20 @@ class Targets:
             region, order, array = store.region, store.order, self.arrays[store.target]
             if store.target_map is not None and region.root.operation != "placed":
                 array = array.region(store.target_map, region.root.ndim)
-            place: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(region.root.ndim))
-            targets += self._reductions(region.root, place, done)
-            phase = 1 + self._last_phase(region.root, place)
+            index_map: IndexMap = tuple((0, ((order.index(i), 1),)) for i in range(region.root.ndim))
+            targets += self._reductions(region.root, index_map, done)
+            phase = 1 + self._last_phase(region.root, index_map)
             loops = tuple(self.columns) if region.root.ndim > len(self.rows) else ()
-            where = place
+            where = index_map
             if region.root.operation == "placed":
-                where = access_map.scattered_access_map(region.root, place)
-            targets.append(NestTarget(region.root, place, phase, loops, array=array, where=where))
+                where = access_map.scattered_access_map(region.root, index_map)
+            targets.append(NestTarget(region.root, index_map, phase, loops, array=array, where=where))
         return targets
 
-    def _reductions(self, root: Node, place: IndexMap, done: dict[Any, NestTarget]) -> list[NestTarget]:
+    def _reductions(self, root: Node, index_map: IndexMap, done: dict[Any, NestTarget]) -> list[NestTarget]:
         """The reductions that a root depends on, in topological order."""
         results: list[NestTarget] = []
-        stack: list[tuple[Node, IndexMap, bool]] = [(root, place, False)]
+        stack: list[tuple[Node, IndexMap, bool]] = [(root, index_map, False)]
         seen: set[Any] = set()
         while stack:
             node, where, expanded = stack.pop()
@@ -165,10 +165,10 @@ class Targets:
             stack += [(operand, self.inside(node, i, where), False) for i, operand in enumerate(node.inputs)]
         return results
 
-    def _last_phase(self, node: Node, place: IndexMap) -> int:
+    def _last_phase(self, node: Node, index_map: IndexMap) -> int:
         """The phase of the last reduction that a node depends on; 0 if there is none."""
         last, seen = 0, set()
-        stack = [(node, place)]
+        stack = [(node, index_map)]
         while stack:
             current, where = stack.pop()
             key = self.values.key(current, where)

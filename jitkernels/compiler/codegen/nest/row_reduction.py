@@ -31,22 +31,14 @@ class ReducedRows(ShortRows):
     accumulators: list[Accumulator]
 
     def _in_two_widths(
-        self,
-        block: Block,
-        loop: int,
-        reductions: list[NestTarget],
-        narrow: int,
-        wide: int,
-        step: Callable[[Block], None],
-        *,
-        is_alone: bool,
+        self, block: Block, loop: int, reductions: list[NestTarget], step: Callable[[Block], None], *, is_alone: bool
     ) -> None:
         """Emit a row reduction: unrolled vectors, if the row is long enough, and then single ones.
 
         With `is_alone` there is nothing else to compute, and the row ends behind the chunk that decides the result.
         """
         first, end = self._limits(loop)
-        new = self.function.new
+        new, (narrow, wide) = self.function.new, self.lanes()
         reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MOST_HALVED
         if reads_recent_store:
             is_nonempty = new(block, f"icmp sgt i64 {end}, {first}")
@@ -76,14 +68,14 @@ class ReducedRows(ShortRows):
         if deciding:
             main_end = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {main_end}")
         if not reads_recent_store:
-            self.single_vectors(block, loop, (first, main_end, end), narrow, wide, step)
+            self.single_vectors(block, loop, (first, main_end, end), step)
         settled = Block(block, -1)
         for one in rest:
             one.settle(settled)
         if settled.lines:
             self._where(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
         if reads_recent_store:
-            self._in_half_vectors(block, loop, (first, count), reductions, narrow, step)
+            self._in_half_vectors(block, loop, (first, count), reductions, step)
             alone = Block(block, loop, recent_index)
             step(alone)
             self._where(block, is_nonempty, alone.lines)
@@ -109,7 +101,7 @@ class ReducedRows(ShortRows):
         return any(
             dim_loop == loop and is_moving(start) and not is_moving(start + self.extents[loop] * step)
             for target in self.targets
-            for node, access_map in self.values.needed(target.node, target.place)
+            for node, access_map in self.values.needed(target.node, target.index_map)
             if node in self.values.arrays
             for start, steps in access_map
             for dim_loop, step in steps
@@ -121,12 +113,11 @@ class ReducedRows(ShortRows):
         loop: int,
         limits: tuple[str, str],
         reductions: list[NestTarget],
-        lanes: int,
         step: Callable[[Block], None],
     ) -> None:
         """Emit the remainder of a row, given its first element and its length: half a vector, a quarter, and so on."""
         first, count = limits
-        new = self.function.new
+        new, (lanes, _) = self.function.new, self.lanes()
         while lanes > 1:
             here = new(block, f"add nsw i64 {first}, {new(block, f'and i64 {count}, {-lanes}')}")
             lanes //= 2

@@ -6,7 +6,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import LINE, RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
-from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopSpec, LoopWriter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
@@ -42,18 +42,20 @@ class Runs(LoopWriter):
     def _long_runs(self, loop: int, targets: list[NestTarget]) -> list[LongRun]:
         """The arrays that are loaded in runs. Constants of the code are aligned to cache lines."""
         results = []
-        for node, place in self._read(targets):
+        for node, index_map in self._read(targets):
             array = self.values.arrays[node]
-            first, steps = self.values.coefficients(array.strides, place)
+            first, steps = self.values.coefficients(array.strides, index_map)
             if self.lane_loop is not None and same(steps.get(self.lane_loop, 0), 1) and loop in steps:
                 begins = node.operation == "input" and "cache_aligned" in node.options and same(first, 0)
-                results.append(LongRun(array, place, steps[loop], begins))
+                results.append(LongRun(array, index_map, steps[loop], begins))
         return results
 
     def _read(self, targets: list[NestTarget]) -> list[Pair]:
         """The array elements that targets load, once each; without arrays that are accessed in other ways too."""
         pairs = {
-            self.values.key(*pair): pair for target in targets for pair in self.values.needed(target.node, target.place)
+            self.values.key(*pair): pair
+            for target in targets
+            for pair in self.values.needed(target.node, target.index_map)
         }
         arrays = self.values.arrays
         other_ways = {one.word for one in self.values.scratch_of_value.values()}
@@ -140,7 +142,7 @@ class Runs(LoopWriter):
         """
         numbers = self._numbers(block, loop, targets)
         if not numbers:
-            self.counted(block, loop, *limits, 1, 1, body)
+            self.emit_loop(block, LoopSpec(loop, *limits), body)
             return
         new, width = self.function.new, min(LINE // NUMBERS[array.dtype].size for array, _ in numbers)
 
@@ -149,17 +151,17 @@ class Runs(LoopWriter):
             is_less = new(inside, f"icmp slt i64 {remaining}, {width}")
             count = new(inside, f"select i1 {is_less}, i64 {remaining}, i64 {width}")
             last = new(inside, f"add nsw i64 {inside.index}, {count}")
-            for array, place in numbers:
-                _, pointer, _ = self.values.address(inside, array, place)
+            for array, index_map in numbers:
+                _, pointer, _ = self.values.address(inside, array, index_map)
                 here = new(inside, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {inside.index}")
                 slot = self.function.variable(memory_type(array.dtype, width))
                 aligned_loads.load_rotating(
                     self.function, inside, array.dtype, here, count, RotatingVector(slot, width)
                 )
                 inside.known["held", array.word] = RotatingVector(slot, width)
-            self.counted(inside, loop, inside.index, last, 1, 1, body, enters=True)
+            self.emit_loop(inside, LoopSpec(loop, inside.index, last, enters=True), body)
 
-        self.counted(block, None, *limits, width, 1, chunk)
+        self.emit_loop(block, LoopSpec(None, *limits, width), chunk)
 
     def _numbers(self, block: Block, loop: int, targets: list[NestTarget]) -> list[tuple[Array, IndexMap]]:
         """The arrays of scalars that are loaded beside runs with unit stride along the loop, by one access map.
@@ -170,13 +172,15 @@ class Runs(LoopWriter):
         if not runs or not all(run.begins_line for run in runs):
             return []
         result: dict[int, list[tuple[Array, IndexMap, bool]]] = {}
-        for node, place in self._read(targets):
+        for node, index_map in self._read(targets):
             array = self.values.arrays[node]
-            steps = self.values.coefficients(array.strides, place)[1]
+            steps = self.values.coefficients(array.strides, index_map)[1]
             is_next = same(steps.get(loop, 0), 1) and self.lane_loop not in steps
             is_next = is_next and NUMBERS[array.dtype].memory in aligned_loads.PICKED
-            result.setdefault(array.word, []).append((array, place, is_next))
-        return [(array, place) for ((array, place, is_next), *others) in result.values() if is_next and not others]
+            result.setdefault(array.word, []).append((array, index_map, is_next))
+        return [
+            (array, index_map) for ((array, index_map, is_next), *others) in result.values() if is_next and not others
+        ]
 
     def fetch_runs(self, block: Block, loop: int, targets: list[NestTarget]) -> None:
         """Prefetch runs of later iterations.

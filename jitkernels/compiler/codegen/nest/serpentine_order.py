@@ -33,14 +33,14 @@ class SerpentineOrder(Loops):
             return frozenset()
         if self.directions or self.streamed or self.scanned or self.few:
             return frozenset()
-        read = [pair for target in self.targets for pair in self.values.needed(target.node, target.place)]
+        read = [pair for target in self.targets for pair in self.values.needed(target.node, target.index_map)]
         bytes_read = self.bytes_along(
-            loop, [(self.values.arrays.get(node), place) for node, place in read]
+            loop, [(self.values.arrays.get(node), index_map) for node, index_map in read]
         )  # fmt: skip
         if not LEAST_BYTES <= sum(bytes_read.values()) <= MOST_BYTES:
             return frozenset()
         bytes_written = self.bytes_along(
-            loop, [(target.array, target.where or target.place) for target in self.targets]
+            loop, [(target.array, target.where or target.index_map) for target in self.targets]
         )
         return frozenset(word for word, size in {**bytes_written, **bytes_read}.items() if size >= SHARED_BYTES)
 

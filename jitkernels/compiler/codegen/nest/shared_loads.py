@@ -74,7 +74,7 @@ class SharedLoads(LoopWriter):
 
     def reads(self, targets: Sequence[NestTarget]) -> list[Pair]:
         """The array loads of targets, each access map once."""
-        pairs = [pair for target in targets for pair in self.values.needed(target.node, target.place)]
+        pairs = [pair for target in targets for pair in self.values.needed(target.node, target.index_map)]
         loads = {self.values.key(*pair): pair for pair in pairs}.values()
         return [(node, access_map) for node, access_map in loads if access_map and node in self.values.arrays]
 
@@ -91,13 +91,13 @@ class SharedLoads(LoopWriter):
         if span == 1:
             tail = new(home, f"insertelement {kind} poison, {tail_type} {tail}, i64 0")
         else:
-            order = ", ".join(f"i32 {lane}" if lane < span else "i32 poison" for lane in range(lanes))
-            tail = new(home, f"shufflevector {tail_type} {tail}, {tail_type} poison, <{lanes} x i32> <{order}>")
+            padded = (lane if lane < span else "poison" for lane in range(lanes))
+            tail = self.function.shuffle(home, memory_type(dtype), span, tail, "poison", padded)
         for distance, pairs in run.reads.items():
             text = first
             if distance > begin:
-                order = ", ".join(f"i32 {lane + distance - begin}" for lane in range(lanes))
-                text = new(home, f"shufflevector {kind} {first}, {kind} {tail}, <{lanes} x i32> <{order}>")
+                numbers = (lane + distance - begin for lane in range(lanes))
+                text = self.function.shuffle(home, memory_type(dtype), lanes, first, tail, numbers)
             for pair in pairs:
                 home.known[self.values.key(*pair)] = home, Register(text, dtype, lanes)
 
@@ -113,7 +113,7 @@ class SharedLoads(LoopWriter):
         return [
             *targets,
             *(
-                replace(target, place=_next(target.place, loop), where=_next(target.where, loop))
+                replace(target, index_map=_next(target.index_map, loop), where=_next(target.where, loop))
                 for target in targets
             ),
         ]  # fmt: skip

@@ -17,7 +17,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.bool_argmax import BoolArgmax
 from jitkernels.compiler.codegen.nest.chunked_row_loop import Steps, whole_steps
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec, LoopWriter
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.packed_rows import RowGroup
 from jitkernels.compiler.codegen.nest.phases import NestTarget
@@ -140,7 +140,9 @@ class ShortRows(LoopWriter):
 
         is_range = last == self.range_loop
         self._rows(
-            inside, outer, lambda around: self.counted(around, None, begin, end, rows, 1, step, is_range=is_range)
+            inside,
+            outer,
+            lambda around: self.emit_loop(around, LoopSpec(None, begin, end, rows, is_range=is_range), step),
         )
         if always:
             block.lines += inside.lines
@@ -171,19 +173,19 @@ class ShortRows(LoopWriter):
             for target in targets:
                 if target.reduction is None and target.array is not None:
                     home = group.whole if target.loops else group.row
-                    stored.append((home, target.array, target, group.value(home, target.node, target.place)))
+                    stored.append((home, target.array, target, group.value(home, target.node, target.index_map)))
             for target, partial in zip(reductions, accumulators, strict=True):
                 assert target.reduction is not None, "chosen"
                 result = self._accumulator(target, group.rows)
                 partial.give(group.row, result)
                 group.reduced[group.key(*target.reduction)] = group.row, result.result(group.row)
             for home, array, target, value in stored:
-                group.store(home, array, target.place, value)
+                group.store(home, array, target.index_map, value)
 
     def _at_once(self, group: RowGroup, target: NestTarget) -> Accumulator:
         """An accumulator that has all elements of the rows."""
         numbers = ", ".join(f"i32 {i % group.columns}" for i in range(group.rows * group.columns))
-        value = group.in_lanes(group.whole, target.node, target.place)
+        value = group.in_lanes(group.whole, target.node, target.index_map)
         result = self._part(target, value.lanes)
         result.take_only(group.whole, value, group.whole.mask, f"<{numbers}>")
         return result
@@ -203,7 +205,7 @@ class ShortRows(LoopWriter):
         def step(inside: Block, lane_masks: tuple[str, str] = ("", "")) -> None:
             group.at(inside, inside.index, lane_masks)
             for target, accumulator in zip(targets, current, strict=True):
-                value = group.in_lanes(group.whole, target.node, target.place)
+                value = group.in_lanes(group.whole, target.node, target.index_map)
                 accumulator.take(group.whole, value, lane_masks[1], "")
 
         if not accumulators:

@@ -43,7 +43,7 @@ class StorePrefetch(LoopWriter):
             assert target.array is not None, "a root's"
             if word in self.read_words:
                 continue
-            _, pointer, _ = self.values.address(block, target.array, target.place)
+            _, pointer, _ = self.values.address(block, target.array, target.index_map)
             size = self.values.lanes(block) * NUMBERS[target.array.dtype].size
             for line in range(SOON, SOON + size, LINE):
                 at = new(inside, f"getelementptr i8, ptr {pointer}, i64 {line}")
@@ -58,6 +58,6 @@ class StorePrefetch(LoopWriter):
         """Return whether an iteration stores at least half a line with unit stride."""
         if target.array is None or target.node.operation == "placed" or self.lane_loop is None:
             return False
-        steps = self.values.coefficients(target.array.strides, target.place)[1]
+        steps = self.values.coefficients(target.array.strides, target.index_map)[1]
         size = self.values.lanes(block) * NUMBERS[target.array.dtype].size
         return same(steps.get(self.lane_loop, 0), 1) and size >= LINE // 2

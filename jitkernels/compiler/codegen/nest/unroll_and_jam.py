@@ -17,6 +17,7 @@ from itertools import product
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.shared_loads import SharedLoads
@@ -65,20 +66,22 @@ class UnrollJam(SharedLoads):
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
-            self.counted(block, loop, begin, end, 1, 1, lambda inside: self.jam_rows(inside, inner, targets))
+            self.emit_loop(block, LoopSpec(loop, begin, end), lambda inside: self.jam_rows(inside, inner, targets))
             return
         if self.rows_share(loop, targets):
             both, new = self.two_rows(loop, targets), self.function.new
             ahead = self._coming(loops, targets, 2)
             count = new(block, f"sub nsw i64 {end}, {begin}")
             stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
-            self.counted(
-                block, loop, begin, stop, 2, 1, lambda inside: self._vector_rows(inside, inner[0], both, ahead)
+            self.emit_loop(
+                block, LoopSpec(loop, begin, stop, 2), lambda inside: self._vector_rows(inside, inner[0], both, ahead)
             )
-            self.counted(block, loop, stop, end, 1, 1, lambda inside: self._last_row(inside, inner[0], targets))
+            self.emit_loop(block, LoopSpec(loop, stop, end), lambda inside: self._last_row(inside, inner[0], targets))
             return
         ahead = self._coming(loops, targets, 1)
-        self.counted(block, loop, begin, end, 1, 1, lambda inside: self._vector_rows(inside, inner[0], targets, ahead))
+        self.emit_loop(
+            block, LoopSpec(loop, begin, end), lambda inside: self._vector_rows(inside, inner[0], targets, ahead)
+        )
 
     def _coming(self, loops: Sequence[int], targets: Sequence[NestTarget], rows: int) -> list[PendingLines]:
         """The lines to prefetch: those that the next rows store to.
@@ -87,7 +90,7 @@ class UnrollJam(SharedLoads):
         """
         loop, inner = loops
         reads = [(self.values.arrays[node], access_map) for node, access_map in self.reads(targets)]
-        writes = [(target.array, target.place) for target in targets if target.array is not None]
+        writes = [(target.array, target.index_map) for target in targets if target.array is not None]
         sizes = self.bytes_along(loop, [*reads, *writes])
         if not cpu_target.target().stalls_on_store_miss or sum(sizes.values()) < FIRST_CACHE:
             return []
@@ -112,7 +115,7 @@ class UnrollJam(SharedLoads):
         vectors = self._vectors(self.extents[loop])
         if vectors <= self._few_vectors:
             starts = [*(str(i * lanes) for i in range(vectors - 1)), last]
-            blocks = [Block(block, loop, place, lanes, lines=block.lines) for place in starts]
+            blocks = [Block(block, loop, start, lanes, lines=block.lines) for start in starts]
             self._together(blocks, targets, [])
             return
         stop = begin
@@ -143,14 +146,14 @@ class UnrollJam(SharedLoads):
 
         def iteration(inside: Block) -> None:
             others = [new(inside, f"add nsw i64 {inside.index}, {i * lanes}") for i in range(1, TOGETHER)]
-            blocks = [Block(block, loop, place, lanes, lines=inside.lines) for place in (inside.index, *others)]
+            blocks = [Block(block, loop, start, lanes, lines=inside.lines) for start in (inside.index, *others)]
             self._together(blocks, targets, ahead)
 
         step = lanes * TOGETHER
         available = new(block, f"sub nsw i64 {new(block, f'sub nsw i64 {last}, {begin}')}, 1")
         whole = new(block, f"and i64 {available}, {-step}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
-        self.counted(block, loop, begin, stop, step, lanes, iteration)
+        self.emit_loop(block, LoopSpec(loop, begin, stop, step, lanes), iteration)
         return stop
 
     def _together(self, blocks: Sequence[Block], targets: Sequence[NestTarget], ahead: Sequence[PendingLines]) -> None:
@@ -175,11 +178,11 @@ class UnrollJam(SharedLoads):
         def compute(inside_block: Block) -> None:
             computed = [inside_block.index, *self._computed(inside_block, targets)]
             inside_block.lines += [
-                f"  store {kind} {one}, ptr {place}" for (kind, place), one in zip(slots, computed, strict=True)
+                f"  store {kind} {one}, ptr {slot}" for (kind, slot), one in zip(slots, computed, strict=True)
             ]
 
         def reload(inside_block: Block) -> list[str]:
-            return [new(inside_block, f"load {kind}, ptr {place}") for kind, place in slots]
+            return [new(inside_block, f"load {kind}, ptr {slot}") for kind, slot in slots]
 
         compute(Block(block, loop, begin, lanes, lines=block.lines))
         next_block = Block(block, loop, "", lanes)
@@ -221,7 +224,7 @@ class UnrollJam(SharedLoads):
         for run in self.runs_of(targets):
             if len(run.reads) > 1:
                 self.load_run(block, run)
-        return [self.values.in_lanes(block, target.node, target.place).text for target in targets]
+        return [self.values.in_lanes(block, target.node, target.index_map).text for target in targets]
 
     def _written(
         self,
@@ -235,7 +238,7 @@ class UnrollJam(SharedLoads):
             assert target.array is not None, "a root's"
             for block, vector_values in zip(blocks, values, strict=True):
                 value = Register(vector_values[number], target.node.dtype, block.lanes)
-                self.values.store(block, target.array, target.place, value)
+                self.values.store(block, target.array, target.index_map, value)
         for block, line in product(blocks, ahead):
             offsets = [(self.function.block, line.distance)]
             _, pointer, _ = self.values.address(block, line.array, line.access_map, offsets)

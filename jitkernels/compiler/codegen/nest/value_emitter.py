@@ -40,10 +40,10 @@ class ValueEmitter(Memory):
     multiplies: bool = field(default_factory=has_fma)
     keeps_fp_flags_exact: bool = False
 
-    def needed(self, node: Node, place: IndexMap, known: Collection[Node] = ()) -> list[Pair]:
+    def needed(self, node: Node, index_map: IndexMap, known: Collection[Node] = ()) -> list[Pair]:
         """The dependences of a node in topological order, up to materialized nodes, reductions, and `known` nodes."""
         done: dict[Any, Pair] = {}
-        stack: list[tuple[Node, IndexMap, bool]] = [(node, place, False)]
+        stack: list[tuple[Node, IndexMap, bool]] = [(node, index_map, False)]
         while stack:
             current, where, expanded = stack.pop()
             key = self.key(current, where)
@@ -60,43 +60,43 @@ class ValueEmitter(Memory):
             )
         return list(done.values())
 
-    def key(self, node: Node, place: IndexMap) -> Any:
-        known = self.keys.get(id(place))
+    def key(self, node: Node, index_map: IndexMap) -> Any:
+        known = self.keys.get(id(index_map))
         if known is None:
-            known = self.keys[id(place)] = place, access_map.key_of(place)
+            known = self.keys[id(index_map)] = index_map, access_map.key_of(index_map)
         return node, known[1]
 
-    def is_leaf(self, node: Node, place: IndexMap) -> bool:
-        key = self.key(node, place)
+    def is_leaf(self, node: Node, index_map: IndexMap) -> bool:
+        key = self.key(node, index_map)
         return node in self.arrays or key in self.reduced or key in self.scratch_of_value or not node.inputs
 
-    def value(self, block: Block, node: Node, place: IndexMap) -> Register:
+    def value(self, block: Block, node: Node, index_map: IndexMap) -> Register:
         """Compute a node's value in a block, in lanes if it depends on the lane loop."""
-        for dependency, where in self.needed(node, place):
-            self._place(block, dependency, where)
-        return self._known(block, node, place)[1]
+        for dependency, where in self.needed(node, index_map):
+            self._compute(block, dependency, where)
+        return self._known(block, node, index_map)[1]
 
-    def in_lanes(self, block: Block, node: Node, place: IndexMap) -> Register:
+    def in_lanes(self, block: Block, node: Node, index_map: IndexMap) -> Register:
         """Compute a node's value in all lanes."""
-        self.value(block, node, place)
-        home, register = self._known(block, node, place)
+        self.value(block, node, index_map)
+        home, register = self._known(block, node, index_map)
         return broadcast(self.function, home, register, self.lanes(block))
 
-    def _known(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
-        key = self.key(node, place)
+    def _known(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
+        key = self.key(node, index_map)
         if key in self.reduced:
             return self.reduced[key]
         result: tuple[Block, Register] = block.find(key)
         return result
 
-    def _place(self, block: Block, node: Node, place: IndexMap) -> None:
+    def _compute(self, block: Block, node: Node, index_map: IndexMap) -> None:
         """Compute a node whose operands are computed, unless it is itself."""
-        key = self.key(node, place)
+        key = self.key(node, index_map)
         if key in self.reduced or block.find(key) is not None:
             return
         array = self.scratch_of_value.get(key) or self.arrays.get(node)
         if array is not None:
-            home, register = self.loaded(block, array, place)
+            home, register = self.loaded(block, array, index_map)
         elif node.operation == "constant":
             kind = NUMBERS[node.dtype]
             home, register = self.function.block, Register(constant(kind, node.options["value"]), node.dtype)
@@ -105,13 +105,13 @@ class ValueEmitter(Memory):
             text = self.function.extent(node.options["extent"])
             register = converted(self.function, home, Register(text, "int64"), node.dtype)
         elif node.operation == "iota":
-            home, register = self._iota(block, node, place)
+            home, register = self._iota(block, node, index_map)
         elif node.operation == "scan":
-            home, register = self._scanned(block, node, place)
+            home, register = self._scanned(block, node, index_map)
         elif node.operation == "gather":
-            home, register = self._gather(block, node, place)
+            home, register = self._gather(block, node, index_map)
         else:
-            home, register = self._computed(block, node, place)
+            home, register = self._computed(block, node, index_map)
         home.known[key] = (home, register)
 
     def indexed(self, node: Node) -> Array:
@@ -124,41 +124,44 @@ class ValueEmitter(Memory):
         array = self.arrays[source]
         return array if index_map is None else array.region(index_map, node.inputs[0].ndim)
 
-    def _scanned(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
-        result = self._known(block, node.inputs[0], self.inside(node, 0, place))
-        loop = loop_of(place, node.options["axis"])
+    def _scanned(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
+        result = self._known(block, node.inputs[0], self.inside(node, 0, index_map))
+        loop = loop_of(index_map, node.options["axis"])
         if loop is None:
             return result
-        return scanned(self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, place)), result)
+        return scanned(self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, index_map)), result)
 
-    def _gather(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
+    def _gather(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         array, axis = self.indexed(node), node.options["axis"]
         source = node.inputs[0]
-        numbers = self._numbers(block, node, place, array, source.shape[axis:])
-        return gathered(self, block, array, self.inside(node, 0, place), numbers)
+        numbers = self._numbers(block, node, index_map, array, source.shape[axis:])
+        return gathered(self, block, array, self.inside(node, 0, index_map), numbers)
 
     def _numbers(
-        self, block: Block, node: Node, place: IndexMap, array: Array, extents: Sequence[Number]
+        self, block: Block, node: Node, index_map: IndexMap, array: Array, extents: Sequence[Number]
     ) -> list[Index]:
         results = []
         strides = array.strides[node.options["axis"] :]
         for i, operand in enumerate(node.inputs[1:]):
-            home, register = self._known(block, operand, self.inside(node, i + 1, place))
+            home, register = self._known(block, operand, self.inside(node, i + 1, index_map))
             results.append(Index(home, register, extents[i], strides[i]))
         return results
 
-    def stored(self, block: Block, node: Node, place: IndexMap, array: Array, where: IndexMap, value: Register) -> None:
+    def store_node(
+        self, block: Block, node: Node, index_map: IndexMap, array: Array, where: IndexMap, value: Register
+    ) -> None:
         """Store a node's value at an access map of an array, scattered by indices if the node is a scatter."""
         if node.operation != "placed":
             self.store(block, array, where, value)
             return
-        numbers = self._numbers(block, node, place, array, node.options["extents"])
+        numbers = self._numbers(block, node, index_map, array, node.options["extents"])
         store = scatter_added if access_map.adds(node) else scattered
         store(self, block, array, where, numbers, value)
 
-    def _computed(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
+    def _computed(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         operands = [
-            self._known(block, operand, self.inside(node, number, place)) for number, operand in enumerate(node.inputs)
+            self._known(block, operand, self.inside(node, number, index_map))
+            for number, operand in enumerate(node.inputs)
         ]
         home = self.function.block
         for inner, _ in operands:
@@ -180,8 +183,8 @@ class ValueEmitter(Memory):
             return home, converted(self.function, home, registers[0], node.dtype)
         return home, applied(self.function, home, node.operation, registers, node.dtype)
 
-    def _iota(self, block: Block, node: Node, place: IndexMap) -> tuple[Block, Register]:
-        start, steps = place[node.options["axis"]]
+    def _iota(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
+        start, steps = index_map[node.options["axis"]]
         function = self.function
         home, text = function.block, function.extent(start)
         coefficients = dict(steps)

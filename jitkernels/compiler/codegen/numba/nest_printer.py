@@ -166,11 +166,11 @@ class NestPrinter(Loops):
 
     def _store_all(self, block: Block, targets: list[NestTarget]) -> None:
         """Compute what is stored, and then store it: another root may read there what this one writes."""
-        self.printed.begin_statement([(target.node, target.place) for target in targets])
+        self.printed.begin_statement([(target.node, target.index_map) for target in targets])
         if len(targets) == 1:
-            self._store(block, targets[0], self.printed.value(block, targets[0].node, targets[0].place).text)
+            self._store(block, targets[0], self.printed.value(block, targets[0].node, targets[0].index_map).text)
             return
-        texts = [self.printed.named(block, target.node, target.place) for target in targets]
+        texts = [self.printed.named(block, target.node, target.index_map) for target in targets]
         for target, text in zip(targets, texts, strict=True):
             self._store(block, target, text)
 
@@ -178,11 +178,11 @@ class NestPrinter(Loops):
         assert target.array is not None, "a root's"
         printed, node = self.printed, target.node
         if node.operation != "placed":
-            text, _ = printed.element(target.array, target.place)
+            text, _ = printed.element(target.array, target.index_map)
             block.lines.append(f"{text} = {printed.written(target.array, value)}")
             return
 
-        more, _ = printed.numbers(block, node, target.place, target.array, node.options["extents"])
+        more, _ = printed.numbers(block, node, target.index_map, target.array, node.options["extents"])
         own = tuple(
             (start, tuple((loop, step) for loop, step in steps if loop != access_map.ANYWHERE))
             for start, steps in target.where
@@ -202,7 +202,7 @@ class NestPrinter(Loops):
             for one in self.scratch_values
             if one.phase == targets[0].phase
             and set(one.loops) == set(loops)
-            and self.values.key(one.node, one.place) not in self.values.scratch_of_value
+            and self.values.key(one.node, one.index_map) not in self.values.scratch_of_value
         ]
         stored = [target for target in (*targets, *kept) if target.reduction is None]
         self.printed.to_begin = []
@@ -225,7 +225,7 @@ class NestPrinter(Loops):
             self._reduced(block, key, target, one)
         for target in kept:
             assert target.array is not None, "a root's"
-            self.values.scratch_of_value[self.values.key(target.node, target.place)] = target.array
+            self.values.scratch_of_value[self.values.key(target.node, target.index_map)] = target.array
 
     def _reduced(self, block: Block, key: Any, target: NestTarget, one: PrintedReduction) -> None:
         """Note where the result of a reduction is, in the dtype of its node."""
@@ -288,15 +288,15 @@ class NestPrinter(Loops):
     def _step(self, block: Block, loops: list[int], reductions: list[Any], stored: list[NestTarget]) -> None:
         """One element: all is read before anything is written."""
         printed = self.printed
-        pairs = [(target.node, target.place) for target, _ in reductions]
-        pairs += [(target.node, target.place) for target in stored]
+        pairs = [(target.node, target.index_map) for target, _ in reductions]
+        pairs += [(target.node, target.index_map) for target in stored]
         printed.begin_statement(pairs)
         if not reductions:
             self._store_all(block, stored)
             return
-        values = [printed.named(block, target.node, target.place) for target in stored]
+        values = [printed.named(block, target.node, target.index_map) for target in stored]
         for target, one in reductions:
-            found = printed.value(block, target.node, target.place)
+            found = printed.value(block, target.node, target.index_map)
             text = printed.spelling.cast(found.text, found.dtype, one.inner)
             if one.is_index:
                 text = text if text.isidentifier() else printed._variable(block, text)

@@ -41,8 +41,7 @@ def calling_text(
     passed = ["ptr %result", "ptr %raised"]
     for argument, kind in python.arguments:
         if argument in words:
-            at = new(block, f"getelementptr i64, ptr %frame, i64 {words[argument]}")
-            passed.append(f"ptr {new(block, f'load ptr, ptr {at}')}")
+            passed.append(f"ptr {function.load_slot(block, words[argument], 'ptr')}")
         elif kind.endswith("*"):
             passed.append(f"ptr {new(block, f'alloca [{BLOCK} x {NUMBERS[kind[:-1]].memory}], align 64')}")
         elif argument in symbols:

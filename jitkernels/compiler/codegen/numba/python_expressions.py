@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number
 
 NAME = re.compile(r"[^0-9A-Za-z_]")
@@ -41,11 +40,6 @@ def _atom(atom: Atom) -> str:
         return f"{atom.operation}({left}, {right})"
     sign = "//" if atom.operation == "floordiv" else "%"
     return f"({enclosed(left)} {sign} {enclosed(right)})"
-
-
-def atoms_of(extent: Number) -> set[str]:
-    """The symbols that the expression of an extent reads."""
-    return symbolic_dims.symbols_of(extent)
 
 
 def enclosed(text: str) -> str:

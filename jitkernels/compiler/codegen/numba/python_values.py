@@ -41,7 +41,7 @@ class ValuePrinter:
 
     `variables` are those of loops, `arrays` those of pointers by words of the frame, and `scalars` those that stand for
     arrays without dimensions. `reduced` has the results of reductions; `uses` says how often the statement at hand
-    reads a value. `lane`: the loop of rows that are computed together, and the place of a row in `scratch` memory;
+    reads a value. `lane`: the loop of rows that are computed together, and the index of a row in `scratch` memory;
     `to_begin` is what that begins with in front of the loops of a phase. `prefix` begins all names of variables.
     """
 
@@ -73,14 +73,14 @@ class ValuePrinter:
         """The variable of an array's pointer."""
         return self.arrays.setdefault(array.word, f"a{array.word}")
 
-    def element(self, array: Array, place: IndexMap, more: list[str] | None = None) -> tuple[str, frozenset[int]]:
-        """An element as text, and the loops that its place depends on.
+    def element(self, array: Array, index_map: IndexMap, more: list[str] | None = None) -> tuple[str, frozenset[int]]:
+        """An element as text, and the loops that its index depends on.
 
         `scalars` has the variables that stand for arrays without dimensions, by their words.
         """
         if array.word in self.scalars:
             return self.scalars[array.word], frozenset()
-        first, steps = self.loops.values.coefficients(array.strides, place)
+        first, steps = self.loops.values.coefficients(array.strides, index_map)
         first = first + array.first
         for number in (first, *steps.values()):
             self._note(number)
@@ -100,9 +100,9 @@ class ValuePrinter:
         self.uses = Counter()
         seen: set[Any] = set()
         own = self.loops.values
-        for node, place in pairs:
-            self.uses[own.key(node, place)] += 1
-            for one, where in own.needed(node, place):
+        for node, index_map in pairs:
+            self.uses[own.key(node, index_map)] += 1
+            for one, where in own.needed(node, index_map):
                 key = own.key(one, where)
                 if key in seen or own.is_leaf(one, where):
                     continue
@@ -111,19 +111,19 @@ class ValuePrinter:
                     if not access_map.is_indexed(one, number):
                         self.uses[own.key(inner, self.loops.inside(one, number, where))] += 1
 
-    def value(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
+    def value(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         """A node's value."""
-        for one, where in self.loops.values.needed(node, place):
-            self._place(block, one, where)
-        return self._known(block, node, place)
+        for one, where in self.loops.values.needed(node, index_map):
+            self._compute(block, one, where)
+        return self._known(block, node, index_map)
 
-    def named(self, block: Block, node: Node, place: IndexMap) -> str:
+    def named(self, block: Block, node: Node, index_map: IndexMap) -> str:
         """A node's value as a variable or number of the block."""
-        found = self.value(block, node, place)
+        found = self.value(block, node, index_map)
         return self._variable(block, found.text) if not found.text.isidentifier() else found.text
 
-    def _known(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
-        key = self.loops.values.key(node, place)
+    def _known(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
+        key = self.loops.values.key(node, index_map)
         if key in self.reduced:
             text, dtype, home = self.reduced[key]
             return PrintedValue(text, dtype, home or self._lane_block(block))
@@ -134,14 +134,14 @@ class ValuePrinter:
         assert self.lane is not None, "rows together"
         return next(one for one in block.path() if one.loop == self.lane[0])
 
-    def _place(self, block: Block, node: Node, place: IndexMap) -> None:
-        key = self.loops.values.key(node, place)
+    def _compute(self, block: Block, node: Node, index_map: IndexMap) -> None:
+        key = self.loops.values.key(node, index_map)
         if key in self.reduced or block.find(key) is not None:
             return
         first = block.of(set())
         array = self.loops.values.scratch_of_value.get(key) or self.loops.values.arrays.get(node)
         if array is not None:
-            text, loops = self.element(array, place)
+            text, loops = self.element(array, index_map)
             found = PrintedValue(self.read(array, text), node.dtype, block.of(loops))
         elif node.operation == "constant":
             found = PrintedValue(self._constant(node.options["value"], node.dtype), node.dtype, first)
@@ -149,13 +149,13 @@ class ValuePrinter:
             text = self.spelling.cast(self.extent(node.options["extent"]), "int64", node.dtype)
             found = PrintedValue(text, node.dtype, first)
         elif node.operation == "iota":
-            found = self._iota(block, node, place)
+            found = self._iota(block, node, index_map)
         elif node.operation == "scan":
-            found = self._scanned(block, node, place)
+            found = self._scanned(block, node, index_map)
         elif node.operation == "gather":
-            found = self._gathered(block, node, place)
+            found = self._gathered(block, node, index_map)
         else:
-            found = self._computed(block, node, place)
+            found = self._computed(block, node, index_map)
         is_plain = node.operation in ("constant", "view", "reduce", "placed") or found.text.isidentifier()
         inline = self.uses[key] <= 1 and found.home is block and len(found.text) <= LONGEST
         if not (is_plain or inline):
@@ -177,13 +177,14 @@ class ValuePrinter:
                 home = one.home
         return home
 
-    def _inputs(self, block: Block, node: Node, place: IndexMap) -> list[PrintedValue]:
+    def _inputs(self, block: Block, node: Node, index_map: IndexMap) -> list[PrintedValue]:
         return [
-            self._known(block, one, self.loops.inside(node, number, place)) for number, one in enumerate(node.inputs)
+            self._known(block, one, self.loops.inside(node, number, index_map))
+            for number, one in enumerate(node.inputs)
         ]
 
-    def _computed(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
-        found = self._inputs(block, node, place)
+    def _computed(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
+        found = self._inputs(block, node, index_map)
         home = self.deepest(block, found)
         if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
             return PrintedValue(found[0].text, found[0].dtype, home)
@@ -192,8 +193,8 @@ class ValuePrinter:
             return PrintedValue(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
         return PrintedValue(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype, home)
 
-    def _iota(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
-        start, steps = place[node.options["axis"]]
+    def _iota(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
+        start, steps = index_map[node.options["axis"]]
         moves: dict[int, Number] = {}
         for loop, step in steps:
             moves[loop] = moves.get(loop, 0) + step
@@ -202,12 +203,14 @@ class ValuePrinter:
         text = index_text(start, moves, self.variables)
         return PrintedValue(self.spelling.cast(text, "int64", node.dtype), node.dtype, block.of(frozenset(moves)))
 
-    def numbers(self, block: Block, node: Node, place: IndexMap, array: Array, extents: Any) -> tuple[list[str], Block]:
+    def numbers(
+        self, block: Block, node: Node, index_map: IndexMap, array: Array, extents: Any
+    ) -> tuple[list[str], Block]:
         """What numbers that pick elements add to an index, and the block that knows them all."""
         found, home = [], block.of(set())
         strides = array.strides[node.options["axis"] :]
         for i, one in enumerate(node.inputs[1:]):
-            value = self._known(block, one, self.loops.inside(node, i + 1, place))
+            value = self._known(block, one, self.loops.inside(node, i + 1, index_map))
             text = value.text if value.text.isidentifier() else self._variable(value.home, value.text)
             wrapped = f"({text} if {text} >= 0 else {text} + {enclosed(self.extent(extents[i]))})"
             stride = self.extent(strides[i])
@@ -215,12 +218,12 @@ class ValuePrinter:
             home = self.deepest(block, [value, PrintedValue("", "", home)])
         return found, home
 
-    def _gathered(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
+    def _gathered(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         array, axis = self.loops.values.indexed(node), node.options["axis"]
-        more, home = self.numbers(block, node, place, array, node.inputs[0].shape[axis:])
+        more, home = self.numbers(block, node, index_map, array, node.inputs[0].shape[axis:])
         own = tuple(
             (start, tuple((loop, step) for loop, step in steps if loop != access_map.ANYWHERE))
-            for start, steps in self.loops.inside(node, 0, place)
+            for start, steps in self.loops.inside(node, 0, index_map)
         )
         text, loops = self.element(array, own, more)
         text = self.read(array, text)
@@ -228,10 +231,10 @@ class ValuePrinter:
             text, node.dtype, self.deepest(block, [PrintedValue("", "", home), PrintedValue("", "", block.of(loops))])
         )
 
-    def _scanned(self, block: Block, node: Node, place: IndexMap) -> PrintedValue:
+    def _scanned(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         """A variable that begins in front of the loop and takes the element of each step."""
-        found = self._inputs(block, node, place)[0]
-        loop = loop_of(place, node.options["axis"])
+        found = self._inputs(block, node, index_map)[0]
+        loop = loop_of(index_map, node.options["axis"])
         if loop is None:
             return found
         home = next(one for one in block.path() if one.loop == loop)
@@ -239,7 +242,7 @@ class ValuePrinter:
             home = block.of({loop, self.lane[0]})
         kind, dtype = node.options["kind"], found.dtype
         wide = "float32" if dtype == "float16" else dtype
-        key = "scan", self.loops.values.runs, self.loops.values.key(node, place)
+        key = "scan", self.loops.values.runs, self.loops.values.key(node, index_map)
         name = home.find(key)
         if name is None:
             name = self._begin_scan(block, loop, wide, constant_text(identity(kind, dtype, -0.0), wide))
@@ -263,8 +266,8 @@ class ValuePrinter:
             return f"{scratch}[{self.lane[1]}]"
         name = f"{self.prefix}scan{self.count}"
         path = block.path()
-        place = next(i for i, one in enumerate(path) if one.loop == loop)
-        path[place - 1].lines.append(f"{name} = {first}")
+        depth = next(i for i, one in enumerate(path) if one.loop == loop)
+        path[depth - 1].lines.append(f"{name} = {first}")
         return name
 
     def new_scratch(self, dtype: str) -> str:

@@ -22,7 +22,7 @@ def can_run_as_epilogue(product: MatMulStep, emitter: NestEmitter, arrays: Mappi
     access_maps = [
         access_map
         for target in emitter.targets
-        for node, access_map in emitter.values.needed(target.node, target.place)
+        for node, access_map in emitter.values.needed(target.node, target.index_map)
         if node is product.node
     ]
     return bool(access_maps) and all(_is_in_own_row(access_map, product, emitter) for access_map in access_maps)

@@ -26,7 +26,7 @@ def text_of(
     """
     block, new = function.block, function.new
     nodes = product.left, product.right, product.node
-    pointers = [_pointer(function, arrays[node]) for node in nodes]
+    pointers = [function.load_slot(block, arrays[node].word, "ptr") for node in nodes]
     sizes = [function.extent(size) for size in product.sizes]
     rows, integers = sizes[0], list(sizes)
     first = ""
@@ -84,8 +84,3 @@ def _steps(product: MatMulStep, function: FunctionBuilder, array: Array, node: N
         "0" if same(extent, 1) else function.extent(stride)
         for extent, stride in zip(node.shape[:-2], array.strides, strict=False)
     ]
-
-
-def _pointer(function: FunctionBuilder, array: Array) -> str:
-    slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
-    return function.new(function.block, f"load ptr, ptr {slot}")

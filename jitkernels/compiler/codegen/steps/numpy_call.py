@@ -54,8 +54,7 @@ def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, Ar
 
 def _descriptor(function: FunctionBuilder, node: Node, array: Array) -> list[object]:
     """The descriptor of an array: its address, dtype, dimensions and extents."""
-    at = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
-    data = function.new(function.block, f"load i64, ptr {at}")
+    data = function.load_slot(function.block, array.word)
     dtype = f"ptrtoint (ptr @{vectorcall.dtype_object(node.dtype).symbol} to i64)"
     return [data, dtype, node.ndim, _number_list(function, node.shape)]
 
@@ -74,6 +73,5 @@ def _records(function: FunctionBuilder, records: Sequence[Sequence[object]]) -> 
 def _words(function: FunctionBuilder, words: Sequence[object]) -> str:
     table = function.variable(f"[{len(words)} x i64]")
     for number, word in enumerate(words):
-        slot = function.new(function.block, f"getelementptr i64, ptr {table}, i64 {number}")
-        function.block.lines.append(f"  store i64 {word}, ptr {slot}")
+        function.block.lines.append(f"  store i64 {word}, ptr {function.slot(function.block, number, table)}")
     return table

@@ -19,12 +19,12 @@ def text_of(
     operands = list(call.node.inputs)
     number_operands = dict(zip(kernel.numbers, operands[len(operands) - len(kernel.numbers) :], strict=True))
     nodes = *operands[: len(operands) - len(kernel.numbers)], *call.items
-    arguments = [f"ptr {_pointer(function, arrays[node])}" for node in nodes]
+    arguments = [f"ptr {function.load_slot(block, arrays[node].word, 'ptr')}" for node in nodes]
     integers = [kernel.values.get(field_name, value) for field_name, value in signature.integers]
     arguments += [f"i64 {function.extent(value)}" for value in integers]
     for field_name, value in signature.floats:
         if field_name in number_operands:
-            arguments.append(f"ptr {_pointer(function, arrays[number_operands[field_name]])}")
+            arguments.append(f"ptr {function.load_slot(block, arrays[number_operands[field_name]].word, 'ptr')}")
             continue
         slot = function.variable("double")
         block.lines.append(f"  store double {_double(value)}, ptr {slot}")
@@ -33,11 +33,6 @@ def text_of(
     status = function.new(block, f"call i64 @{external.symbol}({', '.join(arguments)})")
     head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
     return "\n".join([f"{head} {{", *function.memory, *block.lines, f"  ret i64 {status}", "}"])
-
-
-def _pointer(function: FunctionBuilder, array: Array) -> str:
-    slot = function.new(function.block, f"getelementptr i64, ptr %frame, i64 {array.word}")
-    return function.new(function.block, f"load ptr, ptr {slot}")
 
 
 def _double(value: float) -> str:
