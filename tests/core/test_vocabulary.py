@@ -107,7 +107,7 @@ ALLOWED_MODULES: dict[str, int] = {}
 ALLOWED_CLASSES: dict[str, int] = {
     "Argument": 2,
     "Array": 2,
-    "Call": 3,
+    "Call": 4,
     "Calls": 2,
     "Choice": 3,
     "Entry": 2,
