@@ -212,9 +212,7 @@ print("done", len(list(kernels())), tasks() > before)
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_eight_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
     """Python threads inside one kernel at once, each with its own arrays, all variants."""
-    attr = cases.middle(row, name)
-    large = _with_work(attr)
-    cases.usable(large, name)
+    large = _with_work(cases.middle(row, name), name)
     jk.set_num_threads(2)
     for kernel in cases.kernels_of(large, name):
         samples = [large.signature().sample(seed) for seed in (0, 1)]
@@ -263,11 +261,11 @@ def together(call: Callable[[int], None]) -> None:
         raise failures[0]
 
 
-def _with_work(attr: jk.KernelAttr) -> jk.KernelAttr:
-    """The smallest case of the sweep that takes long enough to release the interpreter, if there is one."""
+def _with_work(attr: jk.KernelAttr, name: str) -> jk.KernelAttr:
+    """Return the smallest supported case of the sweep that takes long enough to release the interpreter, or `attr`."""
     dtype = attr.fields()["dtype"]
     attrs = [case.attr for case in type(attr).sweep() if case.attr.fields()["dtype"] == dtype]
-    proper = [a for a in attrs if 3e5 < a.operations() < 1e7]
+    proper = [a for a in cases.only_in_scope(type(attr), name, attrs) if 3e5 < a.operations() < 1e7]
     return min(proper, key=lambda a: a.operations(), default=attr)
 
 
