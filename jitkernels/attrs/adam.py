@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import vector
 
@@ -98,11 +98,7 @@ class AdamAttr(KernelAttr, kernel_type="ADAM"):
         full = [10**i for i in range(1, 8)] + [2**i for i in range(4, 25, 4)]
         return cases(
             [cls(n=n, amsgrad=amsgrad, dtype=dtype) for dtype in FLOATS for amsgrad in (False, True) for n in full],
-            ci=[
-                cls(n=n, amsgrad=amsgrad, beta1_pow=0.81, beta2_pow=0.998001, dtype=dtype)
-                for dtype in FLOATS
-                for n, amsgrad in ci
-            ],
+            ci=grid(cls, "n amsgrad", ci, dtype=FLOATS, beta1_pow=(0.81,), beta2_pow=(0.998001,)),
         )
 
 

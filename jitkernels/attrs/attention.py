@@ -72,14 +72,14 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         if 0 in (self.batch, self.heads, self.queries, self.dv):
             return [np.zeros(self.signature().outputs[0].shape)]
         off = self.scores(np.abs(q), np.abs(k)) * abs(self.factor) * (self.d / 2 + 4)
-        scores = self.hidden(self.scores(q, k) * self.factor, rest)
+        scores = self.apply_mask(self.scores(q, k) * self.factor, rest)
         if rest:
-            off = off + 2 * np.abs(np.where(np.isinf(self.given(rest[0])), 0, self.given(rest[0])))
+            off = off + 2 * np.abs(np.where(np.isinf(self.broadcast_mask(rest[0])), 0, self.broadcast_mask(rest[0])))
         largest = scores.max(axis=-1, keepdims=True)
         weights = np.exp(scores - largest)
         weights /= weights.sum(axis=-1, keepdims=True)
         lost = np.where(weights > 0, off + np.abs(np.where(weights > 0, scores - largest, 0)), 0)
-        off = np.where(np.isneginf(self.hidden(np.zeros_like(scores), rest)), 0, off)
+        off = np.where(np.isneginf(self.apply_mask(np.zeros_like(scores), rest)), 0, off)
         lost = lost + (weights * lost).sum(axis=-1, keepdims=True)
         sure = off.max(axis=-1, keepdims=True) * float(np.finfo(self.dtype).eps) < 0.05
         tiny = float(np.finfo(self.dtype).tiny)  # smaller weights are negligible
@@ -90,34 +90,34 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
 
     def scores(self, q: AnyArray, k: AnyArray) -> AnyArray:
         """q @ k.T: [batch, heads, queries, keys]; heads that share keys are one product."""
-        together = self.together(q) @ self.lent(k).swapaxes(-1, -2)
-        return together.reshape(self.batch, self.heads, self.queries, self.keys)
+        product = self.group_queries(q) @ self.expand_kv_heads(k).swapaxes(-1, -2)
+        return product.reshape(self.batch, self.heads, self.queries, self.keys)
 
     def weighted(self, weights: AnyArray, v: AnyArray) -> AnyArray:
         """weights @ v: [batch, heads, queries, dv]."""
-        product = self.together(weights) @ self.lent(v)
+        product = self.group_queries(weights) @ self.expand_kv_heads(v)
         return product.reshape(self.batch, self.heads, self.queries, self.dv)
 
-    def together(self, of_heads: AnyArray) -> AnyArray:
+    def group_queries(self, of_heads: AnyArray) -> AnyArray:
         """The rows of all heads that share the same keys, as one matrix."""
-        lenders = self.heads if self.heads % self.kv_heads else self.kv_heads
-        return of_heads.reshape(self.batch, lenders, self.heads // lenders * self.queries, of_heads.shape[-1])
+        groups = self.heads if self.heads % self.kv_heads else self.kv_heads
+        return of_heads.reshape(self.batch, groups, self.heads // groups * self.queries, of_heads.shape[-1])
 
-    def lent(self, of_lenders: AnyArray) -> AnyArray:
+    def expand_kv_heads(self, by_kv_head: AnyArray) -> AnyArray:
         """Keys or values per head, where kv_heads does not divide heads."""
         if not self.heads % self.kv_heads:
-            return of_lenders
-        return of_lenders[:, np.arange(self.heads) * self.kv_heads // self.heads]
+            return by_kv_head
+        return by_kv_head[:, np.arange(self.heads) * self.kv_heads // self.heads]
 
-    def given(self, mask: AnyArray) -> AnyArray:
+    def broadcast_mask(self, mask: AnyArray) -> AnyArray:
         """The mask of each batch entry and head."""
         number = np.arange(self.batch * self.heads) % self.masks
         return mask[number].reshape(self.batch, self.heads, self.queries, self.keys)
 
-    def hidden(self, scores: AnyArray, mask: Sequence[AnyArray]) -> AnyArray:
+    def apply_mask(self, scores: AnyArray, mask: Sequence[AnyArray]) -> AnyArray:
         """Scores with the mask added, if there is one, and minus infinity for keys after a query."""
         if mask:
-            scores = scores + (mask[0] if self.masks == 1 else self.given(mask[0]))
+            scores = scores + (mask[0] if self.masks == 1 else self.broadcast_mask(mask[0]))
         if self.causal:
             last = np.arange(self.queries)[:, np.newaxis] + (self.keys - self.queries)
             scores = np.where(np.arange(self.keys) > last, -np.inf, scores).astype(scores.dtype)

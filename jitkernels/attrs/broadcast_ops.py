@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, whole
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.attrs.vector import VectorAttr, vector
 
@@ -47,10 +47,7 @@ class StrideScalAttr(NumberVectorAttr, kernel_type="STRIDE_SCAL"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (7, 2), (31, 3), (128, 100), (1000, 7), (1000, 65)]
         full = [(n, stride) for n in (8, 100, 1000, 4096, 10**5, 10**6) for stride in (1, 2, 3, 8, 10, 64, 1000)]
-        return cases(
-            [cls(n=n, stride=stride, dtype=dtype) for dtype in FLOATS for n, stride in full],
-            ci=[cls(n=n, stride=stride, dtype=dtype) for dtype in FLOATS for n, stride in ci],
-        )
+        return cases(grid(cls, "n stride", full, dtype=FLOATS), ci=grid(cls, "n stride", ci, dtype=FLOATS))
 
 
 class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
@@ -73,10 +70,7 @@ class VBroadcastAttr(KernelAttr, kernel_type="VBROADCAST"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (1, 8), (3, 7), (17, 31), (5, 1000)]
         full = [(h, w) for h in (1, 4, 16, 64, 256, 1024) for w in (1, 3, 8, 16, 30, 64, 100, 512, 1024, 4096)]
-        return cases(
-            [cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in full],
-            ci=[cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in ci],
-        )
+        return cases(grid(cls, "h w", full, dtype=FLOATS), ci=grid(cls, "h w", ci, dtype=FLOATS))
 
 
 class NCHW16CMulNCAttr(KernelAttr, kernel_type="NCHW16C_MUL_NC"):
@@ -105,7 +99,4 @@ class NCHW16CMulNCAttr(KernelAttr, kernel_type="NCHW16C_MUL_NC"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (1, 7), (3, 2), (7, 7), (8, 31)]
         full = [(1, 1), (7, 7), (14, 14), (28, 28), (56, 56), (112, 112), (224, 224), (13, 13), (1, 1000)]
-        return cases(
-            [cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in full],
-            ci=[cls(h=h, w=w, dtype=dtype) for dtype in FLOATS for h, w in ci],
-        )
+        return cases(grid(cls, "h w", full, dtype=FLOATS), ci=grid(cls, "h w", ci, dtype=FLOATS))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from jitkernels.attrs.row_similarity import cosine_terms
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 METRICS = ("euclidean", "sqeuclidean", "cosine", "dot")
@@ -53,18 +53,8 @@ class CDistAttr(KernelAttr, kernel_type="CDIST"):
         ci = [(1, 1, 1), (3, 5, 7), (6, 9, 17), (1, 50, 33), (70, 100, 20)]
         full = [(1, 1000, 128), (100, 100, 3), (64, 64, 64), (100, 1000, 128), (512, 512, 768), (2000, 2000, 32)]
         return cases(
-            [
-                cls(m=m, n=n, d=d, metric=metric, dtype=dtype)
-                for dtype in FLOATS
-                for metric in METRICS
-                for m, n, d in full
-            ],
-            ci=[
-                cls(m=m, n=n, d=d, metric=metric, dtype=dtype)
-                for dtype in FLOATS
-                for metric in ("euclidean", "cosine")
-                for m, n, d in ci
-            ],
+            grid(cls, "m n d", full, dtype=FLOATS, metric=METRICS),
+            ci=grid(cls, "m n d", ci, dtype=FLOATS, metric=("euclidean", "cosine")),
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid
 from jitkernels.attrs.schema.signature import Argument
 
 
@@ -38,7 +38,4 @@ class CRFDecodingAttr(KernelAttr, kernel_type="CRF_DECODING"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (2, 3), (3, 8), (5, 31), (11, 70)]
         full = [(seq_len, tag) for seq_len in (1, 11, 50) for tag in (4, 8, 16, 37, 64, 100, 256, 1000)]
-        return cases(
-            [cls(seq_len=seq_len, tag=tag, dtype=dtype) for dtype in FLOATS for seq_len, tag in full],
-            ci=[cls(seq_len=seq_len, tag=tag, dtype=dtype) for dtype in FLOATS for seq_len, tag in ci],
-        )
+        return cases(grid(cls, "seq_len tag", full, dtype=FLOATS), ci=grid(cls, "seq_len tag", ci, dtype=FLOATS))

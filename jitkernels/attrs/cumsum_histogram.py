@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, power_of_two, real, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, power_of_two, real, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
 
@@ -43,10 +43,7 @@ class CumsumAttr(KernelAttr, kernel_type="CUMSUM"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (1, 8), (3, 7), (2, 64), (5, 1000)]
         full = [(rows, n) for rows in (1, 16, 256) for n in (8, 64, 1000, 4096)] + [(1, 10**5), (1, 10**6), (1, 10**7)]
-        return cases(
-            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
-            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
-        )
+        return cases(grid(cls, "rows n", full, dtype=FLOATS), ci=grid(cls, "rows n", ci, dtype=FLOATS))
 
 
 class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
@@ -88,6 +85,6 @@ class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
         ci = [(1, 1), (7, 3), (64, 10), (1000, 64)]
         full = [(n, bins) for n in (8, 100, 1000, 10**4, 10**5, 10**6, 10**7) for bins in (10, 256, 10_000)]
         return cases(
-            [cls(n=n, bins=bins, dtype=dtype) for dtype in FLOATS for n, bins in full],
+            grid(cls, "n bins", full, dtype=FLOATS),
             ci=[cls(n=n, bins=bins, low=-1.0, dtype=dtype) for dtype in FLOATS for n, bins in ci],
         )

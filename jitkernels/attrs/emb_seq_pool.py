@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, choice, stored, sum_error
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, choice, grid, stored, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError, DataIndexError
 
@@ -54,16 +54,10 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1, 1), (10, 7, 3, 2), (100, 8, 9, 1), (50, 31, 2, 3), (1000, 64, 16, 4)]
         full = [(10000, w, h, columns) for w in (10, 16, 64, 256) for columns in (1, 2, 16) for h in (1, 9, 64)]
-
-        def attrs(shapes: Sequence[tuple[int, ...]]) -> list[EmbSeqPoolAttr]:
-            return [
-                cls(table_h=th, table_w=tw, idx_h=h, idx_w=w, pool=pool, dtype=dtype)
-                for dtype in NARROW
-                for pool in POOLS
-                for th, tw, h, w in shapes
-            ]
-
-        return cases(attrs(full), ci=attrs(ci))
+        return cases(
+            grid(cls, "table_h table_w idx_h idx_w", full, dtype=NARROW, pool=POOLS),
+            ci=grid(cls, "table_h table_w idx_h idx_w", ci, dtype=NARROW, pool=POOLS),
+        )
 
     def tuning_class(self) -> Self:
         """As for all kernels, with the table cut to 64 Ki rows: beyond that only its cache misses matter."""

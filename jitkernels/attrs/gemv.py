@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, grid, real, stored
 from jitkernels.attrs.schema.bf16_tolerance import flushed_sums
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
@@ -22,7 +22,7 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
     beta: float = real(default=0.0, samples=(1.0, -1.5))
     dtype: str = stored(*NARROW, default="float32")
     arrays = (
-        Argument("a", "in", "*m n", turned="trans"),
+        Argument("a", "in", "*m n", transposed="trans"),
         Argument("x", "in", "n"),
         Argument("y", "out", "*m", read="beta"),
     )
@@ -51,6 +51,6 @@ class GEMVAttr(KernelAttr, kernel_type="GEMV"):
         ]
         ci = [(1, 1), (3, 7), (17, 64), (100, 33), (300, 130)]
         return cases(
-            [cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in NARROW for trans in (False, True) for m, n in full],
-            ci=[cls(m=m, n=n, trans=trans, dtype=dtype) for dtype in NARROW for trans in (False, True) for m, n in ci],
+            grid(cls, "m n", full, dtype=NARROW, trans=(False, True)),
+            ci=grid(cls, "m n", ci, dtype=NARROW, trans=(False, True)),
         )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.layer_norm import normalised_terms
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real, sum_error, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
 
@@ -74,10 +74,6 @@ class GroupNormAttr(KernelAttr, kernel_type="GROUP_NORM"):
         ]
 
         def attrs(shapes: Sequence[tuple[int, int, int, int]], affine: bool = True) -> list[KernelAttr]:
-            return [
-                cls(rows=r, channels=c, inner=k, groups=g, affine=affine, dtype=dtype)
-                for dtype in FLOATS
-                for r, c, k, g in shapes
-            ]
+            return grid(cls, "rows channels inner groups", shapes, dtype=FLOATS, affine=(affine,))
 
         return cases(attrs(full), ci=attrs(ci) + attrs(ci[2:3], affine=False))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
 
@@ -98,7 +98,7 @@ class LayerNormAttr(KernelAttr, kernel_type="LAYER_NORM"):
         ci = [(1, 1), (1, 8), (3, 7), (2, 31), (4, 64), (5, 1000)]
         full = [(rows, n) for rows in (1, 4, 16, 64, 256) for n in (2, 8, 32, 64, 100, 512, 768, 1000, 4096)]
         return cases(
-            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
+            grid(cls, "rows n", full, dtype=FLOATS),
             ci=[
                 cls(rows=rows, n=n, affine=affine, stats=stats, dtype=dtype)
                 for dtype in FLOATS

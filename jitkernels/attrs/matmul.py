@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, real, stored
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, grid, real, stored
 from jitkernels.attrs.schema.bf16_tolerance import flushed_sums
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
@@ -26,8 +26,8 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
     beta: float = real(default=0.0, samples=(1.0, 0.5, -1.5))
     dtype: str = stored(*NARROW, default="float32")
     arrays = (
-        Argument("a", "in", "*m k", turned="trans_a"),
-        Argument("b", "in", "k ?n", turned="trans_b"),
+        Argument("a", "in", "*m k", transposed="trans_a"),
+        Argument("b", "in", "k ?n", transposed="trans_b"),
         Argument("c", "out", "*m ?n", read="beta"),
     )
     beyond = ("b", 2, "matmul_batched")
@@ -57,7 +57,7 @@ class MatMulAttr(KernelAttr, kernel_type="MATMUL"):
             (64, 64, 4096),
         ]
         ci = [(1, 1, 1), (3, 5, 7), (8, 8, 8), (31, 33, 17), (64, 64, 64), (100, 130, 70), (1, 200, 50), (200, 1, 50)]
-        plain = [cls(m=m, n=n, k=k, dtype=dtype) for dtype in NARROW for m, n, k in full]
+        plain = grid(cls, "m n k", full, dtype=NARROW)
         transposed = [
             cls(m=n, n=n, k=n, trans_a=a, trans_b=b, beta=beta, dtype=dtype)
             for dtype in NARROW

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
@@ -24,8 +24,8 @@ class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
     trans_b: bool = False
     dtype: str = "float32"
     arrays = (
-        Argument("a", "in", "*batch m k", turned="trans_a"),
-        Argument("b", "in", "*batch k n", turned="trans_b"),
+        Argument("a", "in", "*batch m k", transposed="trans_a"),
+        Argument("b", "in", "*batch k n", transposed="trans_b"),
         Argument("c", "out", "*batch m n"),
     )
 
@@ -58,8 +58,8 @@ class MatMulBatchedAttr(KernelAttr, kernel_type="MATMUL_BATCHED"):
         transposed_sizes = [(64, 32, 32, 32), (8, 256, 256, 256), (128, 1, 64, 64), *skinny]
         transpositions = [(False, True), (True, False), (True, True)]
         return cases(
-            [cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in full]
+            grid(cls, "batch m n k", full, dtype=FLOATS)
             + [cls(batch=b, m=m, n=n, k=k, trans_a=t, trans_b=u, dtype=dtype) for dtype in FLOATS
                for t, u in transpositions for b, m, n, k in transposed_sizes],
-            ci=[cls(batch=b, m=m, n=n, k=k, dtype=dtype) for dtype in FLOATS for b, m, n, k in ci],
+            ci=grid(cls, "batch m n k", ci, dtype=FLOATS),
         )  # fmt: skip

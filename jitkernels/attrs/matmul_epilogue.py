@@ -27,8 +27,8 @@ class MatMulEpilogueAttr(KernelAttr, kernel_type="MATMUL_EPILOGUE"):
     activation: str = choice(*ACTIVATIONS, default="identity")
     dtype: str = "float32"
     arrays = (
-        Argument("a", "in", "*m k", turned="trans_a"),
-        Argument("b", "in", "k n", turned="trans_b"),
+        Argument("a", "in", "*m k", transposed="trans_a"),
+        Argument("b", "in", "k n", transposed="trans_b"),
         Argument("bias", "in", "n", when="biased"),
         Argument("c", "out", "*m n"),
     )

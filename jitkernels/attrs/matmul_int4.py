@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import ROUNDED, QuantizedWeightsAttr
-from jitkernels.attrs.schema.base import FLOATS, Case, cases, choice
+from jitkernels.attrs.schema.base import FLOATS, Case, cases, choice, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
@@ -66,9 +66,7 @@ class MatMulInt4Attr(QuantizedWeightsAttr, kernel_type="MATMUL_INT4"):
         full += [(64, 4096, 128, 16), (512, 4096, 32, 64)]
 
         def attrs(dtype: str, sizes: Sequence[tuple[int, ...]], shifted: bool) -> list[MatMulInt4Attr]:
-            return [
-                cls(m=m, n=n, groups=groups, half=half, shifted=shifted, dtype=dtype) for m, n, groups, half in sizes
-            ]
+            return grid(cls, "m n groups half", sizes, shifted=(shifted,), dtype=(dtype,))
 
         rounded = [
             cls(m=m, n=n, groups=groups, half=half, shifted=shifted, rounded=kind)

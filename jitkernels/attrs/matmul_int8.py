@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from jitkernels.attrs.quantize import BYTES
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, grid
 from jitkernels.attrs.schema.signature import Argument
 
 
@@ -24,7 +24,7 @@ class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
     dtype: str = "float32"
     arrays = (
         Argument("a", "in", "*m k", dtype="a_dtype", domain=(-128, 128)),
-        Argument("b", "in", "k n", dtype="int8", domain=(-128, 128), turned="trans_b"),
+        Argument("b", "in", "k n", dtype="int8", domain=(-128, 128), transposed="trans_b"),
         Argument("a_scale", "in", "*m", when="scaled", domain=(0.001, 0.1)),
         Argument("b_scale", "in", "n", when="scaled", domain=(0.001, 0.1)),
         Argument("c", "out", "*m n", dtype="int32", unless="scaled"),
@@ -43,8 +43,7 @@ class MatMulInt8Attr(KernelAttr, kernel_type="MATMUL_INT8"):
         ci = [(1, 1, 1), (3, 5, 7), (17, 40, 33), (1, 70, 50), (30, 66, 130)]
         full = [(n, n, n) for n in (16, 64, 128, 256, 512, 1024)] + [(1, 1024, 1024), (32, 768, 3072)]
         return cases(
-            [cls(m=m, n=n, k=k, a_dtype=kind) for kind in BYTES for m, n, k in full]
+            grid(cls, "m n k", full, a_dtype=BYTES)
             + [cls(m=n, n=n, k=n, trans_b=True, scaled=True) for n in (256, 1024)],
-            ci=[cls(m=m, n=n, k=k, dtype=dtype, scaled=True) for dtype in FLOATS for m, n, k in ci]
-            + [cls(m=m, n=n, k=k, dtype="float64") for m, n, k in ci],
+            ci=grid(cls, "m n k", ci, dtype=FLOATS, scaled=(True,)) + grid(cls, "m n k", ci, dtype=("float64",)),
         )

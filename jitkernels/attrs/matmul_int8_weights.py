@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import ROUNDED, QuantizedWeightsAttr
-from jitkernels.attrs.schema.base import FLOATS, Case, cases, choice
+from jitkernels.attrs.schema.base import FLOATS, Case, cases, choice, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
@@ -59,9 +59,7 @@ class MatMulInt8WeightsAttr(QuantizedWeightsAttr, kernel_type="MATMUL_INT8_WEIGH
         full += [(8, 4096, 32, 128), (64, 4096, 1, 4096), (512, 4096, 32, 128)]
 
         def attrs(dtype: str, sizes: Sequence[tuple[int, ...]], shifted: bool) -> list[MatMulInt8WeightsAttr]:
-            return [
-                cls(m=m, n=n, groups=groups, size=size, shifted=shifted, dtype=dtype) for m, n, groups, size in sizes
-            ]
+            return grid(cls, "m n groups size", sizes, shifted=(shifted,), dtype=(dtype,))
 
         rounded = [
             cls(m=m, n=n, groups=groups, size=size, shifted=shifted, rounded=kind)

@@ -4,7 +4,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, NARROW, Case, KernelAttr, Tolerance, cases, real, stored, sum_error
+from jitkernels.attrs.schema.base import (
+    FLOATS,
+    NARROW,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    grid,
+    real,
+    stored,
+    sum_error,
+)
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.core import bfloat16
 from jitkernels.errors import AttrError
@@ -66,7 +77,7 @@ class RmsNormAttr(KernelAttr, kernel_type="RMS_NORM"):
         ]
 
         def attrs(shapes: Sequence[tuple[int, int, int]], affine: bool = True) -> list[KernelAttr]:
-            return [cls(rows=r, n=n, remain=m, affine=affine, dtype=dtype) for dtype in NARROW for r, n, m in shapes]
+            return grid(cls, "rows n remain", shapes, dtype=NARROW, affine=(affine,))
 
         return cases(attrs(full), ci=attrs(ci) + attrs(ci[2:4], affine=False))
 
@@ -131,8 +142,6 @@ class BatchNormAttr(KernelAttr, kernel_type="BATCH_NORM"):
         ]
 
         def attrs(shapes: Sequence[tuple[int, int, int]], affine: bool = True) -> list[KernelAttr]:
-            return [
-                cls(rows=r, channels=c, inner=k, affine=affine, dtype=dtype) for dtype in FLOATS for r, c, k in shapes
-            ]
+            return grid(cls, "rows channels inner", shapes, dtype=FLOATS, affine=(affine,))
 
         return cases(attrs(full), ci=attrs(ci) + attrs(ci[2:4], affine=False))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, grid
 from jitkernels.attrs.schema.signature import Argument
 
 BYTES = ("int8", "uint8")
@@ -80,7 +80,4 @@ class DequantizeAttr(KernelAttr, kernel_type="DEQUANTIZE"):
 def _sweep(row: type[KernelAttr]) -> Iterable[Case]:
     ci = [(1, 1), (3, 7), (4, 64), (1, 1000), (5, 130)]
     full = [(1, 1 << 10), (1, 1 << 14), (1, 1 << 20), (1, 1 << 24), (64, 64), (768, 768), (4096, 4096)]
-    return cases(
-        [row(rows=rows, n=n, dtype="float32") for rows, n in full],
-        ci=[row(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
-    )
+    return cases(grid(row, "rows n", full, dtype=("float32",)), ci=grid(row, "rows n", ci, dtype=FLOATS))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.core.bfloat16 import limits
 
@@ -92,11 +92,7 @@ class _RecurrenceAttr(KernelAttr):
         full = [(50, batch, hidden, hidden) for batch in (1, 32) for hidden in (64, 128, 256, 512)]
         full += [(10, 8, 100, 100), (200, 1, 40, 96), (1, 1, 256, 256)]
         return cases(
-            [
-                cls(steps=steps, batch=batch, input=inputs, hidden=hidden, bias=True, dtype=dtype)
-                for dtype in FLOATS
-                for steps, batch, inputs, hidden in full
-            ],
+            grid(cls, "steps batch input hidden", full, dtype=FLOATS, bias=(True,)),
             ci=[
                 cls(steps=steps, batch=batch, input=inputs, hidden=hidden, bias=flag, initial=flag, dtype=dtype)
                 for dtype in FLOATS

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
 
@@ -35,11 +35,7 @@ class ReductionAttr(KernelAttr):
             *((1, n, remain) for n in (16, 100, 1000) for remain in (8, 64, 1000)),
             *((rows, n, remain) for rows in (16, 64) for n in (3, 64) for remain in (8, 49, 1024)),
         ]
-
-        def attrs(shapes: Sequence[tuple[int, int, int]]) -> list[KernelAttr]:
-            return [cls(rows=r, n=n, remain=m, dtype=dtype) for dtype in FLOATS for r, n, m in shapes]
-
-        return cases(attrs(full), ci=attrs(ci))
+        return cases(grid(cls, "rows n remain", full, dtype=FLOATS), ci=grid(cls, "rows n remain", ci, dtype=FLOATS))
 
 
 class NonEmptyReductionAttr(ReductionAttr):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
@@ -47,18 +47,8 @@ class RopeAttr(KernelAttr, kernel_type="ROPE"):
         ci = [(1, 1, 1), (2, 3, 2), (3, 5, 16), (2, 2, 33)]
         full = [(8, positions, half) for positions in (1, 64, 2048) for half in (32, 64)] + [(1, 4096, 64)]
         return cases(
-            [
-                cls(rows=rows, positions=positions, half=half, interleaved=interleaved, dtype=dtype)
-                for dtype in FLOATS
-                for interleaved in (False, True)
-                for rows, positions, half in full
-            ],
-            ci=[
-                cls(rows=rows, positions=positions, half=half, interleaved=interleaved, dtype=dtype)
-                for dtype in FLOATS
-                for interleaved in (False, True)
-                for rows, positions, half in ci
-            ],
+            grid(cls, "rows positions half", full, dtype=FLOATS, interleaved=(False, True)),
+            ci=grid(cls, "rows positions half", ci, dtype=FLOATS, interleaved=(False, True)),
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, stored, sum_error
+from jitkernels.attrs.schema.base import NARROW, Case, KernelAttr, Tolerance, cases, grid, stored, sum_error
 from jitkernels.attrs.schema.bf16_tolerance import flushed
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
@@ -22,10 +22,7 @@ class PairsAttr(KernelAttr):
         known = cls.known_fields()["dtype"].dtypes
         ci = [(1, 1), (1, 8), (3, 7), (4, 64), (5, 1000)]
         full = [(rows, n) for rows in (1, 16, 1000) for n in (3, 16, 64, 128, 768, 1536, 4096)] + [(1, 1 << 22)]
-        return cases(
-            [cls(rows=rows, n=n, dtype=dtype) for dtype in known for rows, n in full],
-            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in known for rows, n in ci],
-        )
+        return cases(grid(cls, "rows n", full, dtype=known), ci=grid(cls, "rows n", ci, dtype=known))
 
 
 class DotAttr(PairsAttr, kernel_type="DOT"):

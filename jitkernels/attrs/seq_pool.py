@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, grid, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError
 
@@ -44,6 +44,5 @@ class SeqPoolAttr(KernelAttr, kernel_type="SEQ_POOL"):
         ci = [(1, 1), (1, 8), (3, 7), (10, 31), (17, 64), (50, 1000)]
         full = [(h, w) for h in (1, 4, 16, 100, 1000) for w in (1, 8, 30, 64, 256, 1024)]
         return cases(
-            [cls(h=h, w=w, pool=pool, dtype=dtype) for dtype in FLOATS for pool in POOLS for h, w in full],
-            ci=[cls(h=h, w=w, pool=pool, dtype=dtype) for dtype in FLOATS for pool in POOLS for h, w in ci],
+            grid(cls, "h w", full, dtype=FLOATS, pool=POOLS), ci=grid(cls, "h w", ci, dtype=FLOATS, pool=POOLS)
         )

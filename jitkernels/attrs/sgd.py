@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, real
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import DataIndexError
 
@@ -54,15 +54,10 @@ class SgdAttr(KernelAttr, kernel_type="SGD"):
         ci = [(1, 1, 1), (10, 7, 3), (5, 8, 9), (20, 31, 20), (1, 1000, 1)]
         full = [(1000, width, rows) for width in (2, 8, 16, 30, 64, 256, 1024) for rows in (1, 10, 100, 1000)]
         full += [(1, 10**i, 1) for i in range(2, 8)] + [(100_000, 128, 10_000)]
-
-        def attrs(shapes: Sequence[tuple[int, int, int]]) -> list[SgdAttr]:
-            return [
-                cls(param_height=height, param_width=width, selected_rows_size=rows, dtype=dtype)
-                for dtype in FLOATS
-                for height, width, rows in shapes
-            ]
-
-        return cases(attrs(full), ci=attrs(ci))
+        return cases(
+            grid(cls, "param_height param_width selected_rows_size", full, dtype=FLOATS),
+            ci=grid(cls, "param_height param_width selected_rows_size", ci, dtype=FLOATS),
+        )
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         rows = arrays[2]

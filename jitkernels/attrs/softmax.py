@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, sum_error
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import AttrError, DataIndexError
 
@@ -38,11 +38,7 @@ class _ExponentialsAttr(KernelAttr):
             *((1, n, remain) for n in (10, 64, 1000) for remain in (8, 100, 1024)),
             *((16, n, remain) for n in (3, 21, 64) for remain in (8, 49, 4096)),
         ]
-
-        def attrs(shapes: Sequence[tuple[int, int, int]]) -> list[KernelAttr]:
-            return [cls(rows=r, n=n, remain=m, dtype=dtype) for dtype in FLOATS for r, n, m in shapes]
-
-        return cases(attrs(full), ci=attrs(ci))
+        return cases(grid(cls, "rows n remain", full, dtype=FLOATS), ci=grid(cls, "rows n remain", ci, dtype=FLOATS))
 
 
 class SoftmaxAttr(_ExponentialsAttr, kernel_type="SOFTMAX"):
@@ -122,10 +118,7 @@ class CrossEntropyAttr(KernelAttr, kernel_type="CROSS_ENTROPY"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1), (3, 7), (2, 31), (4, 64), (5, 1000)]
         full = [(rows, n) for rows in (1, 16, 256) for n in (2, 10, 100, 1000, 32000)]
-        return cases(
-            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
-            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
-        )
+        return cases(grid(cls, "rows n", full, dtype=FLOATS), ci=grid(cls, "rows n", ci, dtype=FLOATS))
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
         labels = arrays[1]

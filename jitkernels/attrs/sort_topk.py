@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, whole
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.errors import AttrError
 
@@ -27,10 +27,7 @@ class SortAttr(KernelAttr, kernel_type="SORT"):
         ci = [(1, 1), (3, 7), (4, 64), (2, 130), (2, 1000)]
         full = [(1, n) for n in (2, 8, 16, 31, 64, 100, 256, 1000, 4096, 10_007, 100_000, 1_000_000)]
         full += [(rows, n) for rows in (16, 256) for n in (8, 64, 500, 4096)]
-        return cases(
-            [cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in full],
-            ci=[cls(rows=rows, n=n, dtype=dtype) for dtype in FLOATS for rows, n in ci],
-        )
+        return cases(grid(cls, "rows n", full, dtype=FLOATS), ci=grid(cls, "rows n", ci, dtype=FLOATS))
 
 
 class TopkAttr(KernelAttr, kernel_type="TOPK"):
@@ -67,7 +64,4 @@ class TopkAttr(KernelAttr, kernel_type="TOPK"):
         ci = [(1, 1, 1), (3, 7, 2), (4, 64, 5), (2, 130, 130), (2, 1000, 9)]
         full = [(1, n, k) for n in (16, 100, 1000, 10_000, 100_000, 1_000_000) for k in (1, 5, 50, 1000) if k <= n]
         full += [(64, n, k) for n in (128, 1000, 50_257) for k in (1, 8, 50)]
-        return cases(
-            [cls(rows=rows, n=n, k=k, dtype=dtype) for dtype in FLOATS for rows, n, k in full],
-            ci=[cls(rows=rows, n=n, k=k, dtype=dtype) for dtype in FLOATS for rows, n, k in ci],
-        )
+        return cases(grid(cls, "rows n k", full, dtype=FLOATS), ci=grid(cls, "rows n k", ci, dtype=FLOATS))

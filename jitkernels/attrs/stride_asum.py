@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, sum_error, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, sum_error, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
@@ -32,11 +32,7 @@ class StrideASumAttr(KernelAttr, kernel_type="STRIDE_ASUM"):
     def sweep(cls) -> Iterable[Case]:
         ci = [(1, 1, 1), (3, 7, 2), (4, 64, 1), (2, 100, 3), (5, 1000, 16)]
         full = [(rows, n, s) for rows in (1, 64) for n in (64, 1000, 65536) for s in (1, 2, 4, 17)]
-
-        def attrs(shapes: Sequence[tuple[int, int, int]]) -> list[KernelAttr]:
-            return [cls(rows=r, n=n, stride=s, dtype=dtype) for dtype in FLOATS for r, n, s in shapes]
-
-        return cases(attrs(full), ci=attrs(ci))
+        return cases(grid(cls, "rows n stride", full, dtype=FLOATS), ci=grid(cls, "rows n stride", ci, dtype=FLOATS))
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         return [np.abs(arrays[0][:, :: self.stride]).sum(axis=1)]

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import DataIndexError
 
@@ -43,10 +43,7 @@ class TransposeAttr(KernelAttr, kernel_type="TRANSPOSE"):
         ci = [(1, 1, 1), (1, 8, 8), (2, 3, 7), (1, 17, 33), (3, 40, 16)]
         full = [(1, n, n) for n in (8, 16, 31, 64, 100, 256, 500, 1024, 2048, 4000, 4099)]
         full += [(1, 3, 100_000), (1, 100_000, 3), (64, 64, 64), (1000, 8, 8), (12, 197, 64), (256, 256, 256)]
-        return cases(
-            [cls(batch=b, rows=m, n=n, dtype=dtype) for dtype in FLOATS for b, m, n in full],
-            ci=[cls(batch=b, rows=m, n=n, dtype=dtype) for dtype in FLOATS for b, m, n in ci],
-        )
+        return cases(grid(cls, "batch rows n", full, dtype=FLOATS), ci=grid(cls, "batch rows n", ci, dtype=FLOATS))
 
 
 class GatherAttr(KernelAttr, kernel_type="GATHER"):
@@ -83,8 +80,7 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
         ci = [(1, 1, 1), (10, 7, 3), (100, 8, 9), (50, 33, 17), (100, 1, 100)]
         full = [(10_000, n, count) for n in (1, 4, 16, 64, 256) for count in (1, 16, 256, 4096)]
         return cases(
-            [cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in full],
-            ci=[cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in ci],
+            grid(cls, "table_rows n count", full, dtype=FLOATS), ci=grid(cls, "table_rows n count", ci, dtype=FLOATS)
         )
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:
@@ -132,8 +128,7 @@ class ScatterAddAttr(KernelAttr, kernel_type="SCATTER_ADD"):
         ci = [(1, 1, 1), (10, 7, 3), (5, 8, 9), (50, 33, 17), (100, 1, 100)]
         full = [(rows, n, count) for rows in (64, 4096) for n in (1, 16, 256) for count in (1, 64, 4096)]
         return cases(
-            [cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in full],
-            ci=[cls(table_rows=h, n=n, count=count, dtype=dtype) for dtype in FLOATS for h, n, count in ci],
+            grid(cls, "table_rows n count", full, dtype=FLOATS), ci=grid(cls, "table_rows n count", ci, dtype=FLOATS)
         )
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:

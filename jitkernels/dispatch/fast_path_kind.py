@@ -20,7 +20,7 @@ def _is_elementwise(inputs: Sequence[Argument], outputs: Sequence[Argument], sym
     if len(symbols) != 1 or len(outputs) != 1 or not 1 <= len(inputs) <= 2:
         return False
     return all(
-        a.shape == f"*{symbols[0]}" and a.in_place and a.when is None and a.turned is None and a.dtype is None
+        a.shape == f"*{symbols[0]}" and a.in_place and a.when is None and a.transposed is None and a.dtype is None
         for a in (*inputs, *outputs)
     )
 
@@ -41,8 +41,8 @@ def _is_of_rows(inputs: Sequence[Argument], outputs: Sequence[Argument], symbols
     (first, *others), (output,) = inputs, outputs
     rows, n, *trailing = symbols
     trailing_shape = "".join(f" *{symbol}" for symbol in trailing)
-    rows_first = first.shape == f"*{rows} {n}{trailing_shape}" and first.when is None and first.turned is None
+    rows_first = first.shape == f"*{rows} {n}{trailing_shape}" and first.when is None and first.transposed is None
     same_shape = output.shape == first.shape and first.in_place and output.in_place and output.dtype is None
     reduced = output.shape == f"*{rows}{trailing_shape}"
-    vectors = all(a.shape == n and not a.in_place and a.turned is None for a in others)
+    vectors = all(a.shape == n and not a.in_place and a.transposed is None for a in others)
     return rows_first and (same_shape or reduced) and vectors and all(a.dtype is None for a in inputs)

@@ -95,7 +95,7 @@ class Dispatch:
         """Assign the factor of each optional group, transposed input and choice in the options of a key."""
         factor = 1
         for argument in self._inputs:
-            for flag in (argument.when, argument.turned):
+            for flag in (argument.when, argument.transposed):
                 if flag is not None and flag not in self._factors:
                     self._factors[flag] = factor
                     factor *= 2
@@ -210,7 +210,7 @@ class Dispatch:
             Record.TRAILS: int(argument.trailing is not None),
             Record.FIXED: len(fixed),
             Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
-            Record.TURN: self._factors[argument.turned] if argument.turned else 0,
+            Record.TURN: self._factors[argument.transposed] if argument.transposed else 0,
             Record.IN_PLACE: int(argument.in_place),
             Record.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
         }

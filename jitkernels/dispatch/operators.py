@@ -295,7 +295,7 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
     symbols = [name for name, field in fields.items() if field.is_integer]
     kinds = {a.dtype: fields[a.dtype].values for a in attr_class.arrays if a.dtype is not None and a.dtype in fields}
     told = {*options, *symbols, *kinds, "dtype"} | {
-        flag for a in attr_class.arrays for flag in (a.when, a.turned) if flag
+        flag for a in attr_class.arrays for flag in (a.when, a.transposed) if flag
     }
     fixed = [n for n in fields if n not in told and n not in {a.read for a in attr_class.arrays}]
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):

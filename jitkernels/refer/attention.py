@@ -13,7 +13,7 @@ def attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest:
     if out.size == 0:
         return
     with np.errstate(all="ignore"):
-        scores = attr.hidden(attr.scores(q, k) * attr.factor, mask)
+        scores = attr.apply_mask(attr.scores(q, k) * attr.factor, mask)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         out[...] = attr.weighted(weights, v)

@@ -206,7 +206,7 @@ def everyday_call(row: Any) -> tuple[dict[str, Any], Any]:
     for case in testing.ci_cases(row):
         arguments = testing.named(case.attr)
         if (
-            not any(case.attr.fields().get(a.turned or "") for a in row.arrays)
+            not any(case.attr.fields().get(a.transposed or "") for a in row.arrays)
             and case.attr.fields()["dtype"] == "float32"
         ):
             arguments |= {"axis": 0} if "axis" in arguments and arguments[row.arrays[0].name].ndim < 3 else {}

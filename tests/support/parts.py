@@ -28,7 +28,7 @@ def symbol_in(argument: Argument, name: str) -> bool:
 def part(array: AnyArray, argument: Argument, attr: KernelAttr, name: str, begin: int, end: int) -> AnyArray:
     """Return a view of an array's part of a slice of an extent."""
     extents = list(argument.extents)
-    if argument.turned is not None and attr.fields()[argument.turned]:
+    if argument.transposed is not None and attr.fields()[argument.transposed]:
         extents[-2:] = reversed(extents[-2:])
     shape: list[int] = []
     index: list[Any] = []

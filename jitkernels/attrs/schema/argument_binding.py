@@ -34,8 +34,8 @@ from jitkernels.attrs.schema.schema_queries import (
 from jitkernels.attrs.schema.shape_inference import (
     extents_of,
     flat,
+    is_transpose,
     lead_of,
-    lies_turned,
     moved_axis,
     requested_shape,
     result_shape,
@@ -143,7 +143,7 @@ def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
     )  # every index is checked, even if there are no results
     if all(0 in shape for _, shape in results) and not checks_indices:
         extents |= dict.fromkeys(spread_of(row), 0)
-    transposed = {a.turned: lies_turned(a, moved[a.name], lead) for a in present if a.turned is not None}
+    transposed = {a.transposed: is_transpose(a, moved[a.name], lead) for a in present if a.transposed is not None}
     options |= {name: kinds[name] for name in kinds if name in known}
     attr = row(**extents, **options, **flags, **transposed, **({DTYPE: dtype} if DTYPE in known else {}))
     return Form(attr, tuple(present), moved, lead, trail, results, frozenset(missing), restore_axis)

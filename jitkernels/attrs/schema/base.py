@@ -2,11 +2,12 @@
 
 import functools
 import inspect
+import itertools
 import math
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from dataclasses import Field as DataclassField
-from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 from jitkernels.attrs.schema import argument_binding, families, schema_check, schema_queries
 from jitkernels.attrs.schema.argument_binding import Call
@@ -365,6 +366,19 @@ def _parameters(attr_class: type[KernelAttr]) -> inspect.Signature:
 def power_of_two(extent: int) -> int:
     """The next power of two, 1 for 0."""
     return 1 << max(extent - 1, 0).bit_length()
+
+
+Attr = TypeVar("Attr", bound=KernelAttr)
+
+
+def grid(row: "type[Attr]", names: str, sizes: Iterable[Sequence[int]], **choices: Sequence[Any]) -> list["Attr"]:
+    """Attrs of all sizes of the fields `names`, for every combination of `choices` by field, the first the slowest."""
+    fields, tuples = names.split(), list(sizes)
+    return [
+        row(**dict(zip(fields, size, strict=True)), **dict(zip(choices, chosen, strict=True)))
+        for chosen in itertools.product(*choices.values())
+        for size in tuples
+    ]
 
 
 def cases(attrs: Iterable[KernelAttr], *, ci: Iterable[KernelAttr] = ()) -> list[Case]:

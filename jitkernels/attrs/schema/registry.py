@@ -40,7 +40,7 @@ __all__ = [
 
 MORE = ("mkl", "openblas", "onednn", "intrinsic", "mix", "numba")
 UNEARNED = frozenset({"numba"})
-"""Implementations that calls do not pay for: each takes some tenths of a second to build and seldom wins.
+"""Implementations that calls do not pay for: each takes some tenths of a second to build and rarely wins.
 
 `jk.tune` and the command line measure them like all others, and what they win is chosen from then on.
 """

@@ -28,7 +28,7 @@ def check_declaration(row: "type[KernelAttr]") -> None:
         for extent in argument.extents:
             for symbol in extent.symbols:
                 require(label, symbol, "int", "whole")
-        for flag in (argument.when, argument.turned):
+        for flag in (argument.when, argument.transposed):
             if flag is not None:
                 require(label, flag, "bool")
         flags = {None, *(a.when for a in inputs_of(row)), *row.options}

@@ -133,10 +133,10 @@ def extents_of(
     arrays: dict[str, AnyArray],
     lead: tuple[int, ...],
     trail: tuple[int, ...],
-    told: dict[str, int],
+    optional: dict[str, int],
 ) -> tuple[dict[str, int], set[str]]:
-    """The value of each symbol, those of `told` by options, and the symbols whose extents an array omitted."""
-    values = dict(told)
+    """The value of each symbol, those of `optional` by options, and the symbols whose extents an array omitted."""
+    values = dict(optional)
     missing: set[str] = set()
     for plain in (True, False):  # plain symbols first, so that the others are checked against them
         for argument in present:
@@ -186,7 +186,7 @@ def result_shape(
     return (lead if argument.spreads else ()) + fixed + (trail if argument.trailing is not None else ())
 
 
-def lies_turned(argument: Argument, array: AnyArray, lead: tuple[int, ...]) -> bool:
+def is_transpose(argument: Argument, array: AnyArray, lead: tuple[int, ...]) -> bool:
     """Whether matrices are stored transposed, as transposes of C-contiguous ones, which needs no copy."""
     if array.flags.c_contiguous or array.ndim < 2:
         return False
@@ -199,7 +199,7 @@ def flat(
     kernel: str, argument: Argument, array: AnyArray, lead: tuple[int, ...], declared: Array, behind: int
 ) -> AnyArray:
     """Convert an input to the kernel's shape: contiguous, aligned, of its dtype; without a copy if possible."""
-    transposed = argument.turned is not None and lies_turned(argument, array, lead)  # before it is broadcast
+    transposed = argument.transposed is not None and is_transpose(argument, array, lead)  # before it is broadcast
     if argument.spreads:
         fixed = fixed_of(argument, array) + behind_of(argument, behind)
         full = lead + array.shape[array.ndim - fixed :]

@@ -60,8 +60,8 @@ class Argument:
     (none counts as 1), before the others or, where it is not the first, after them (kernels take an array without it
     where it is 1); a leading ``?`` makes that extent optional. dtype: the attr's own if None; else a dtype or the name
     of a field that holds it. unless: a flag with which it is the attr's own all the same. domain: as in `Array`; its
-    ends may name fields. when: a bool field without which the array is absent; that of an output is also an input's,
-    or an option's, and the first output has none. turned: a bool field that says that the last two extents are
+    ends may name fields. when: a bool field without which the array is absent; that of an output is also an input's, or
+    an option's, and the first output has none. transposed: a bool field that says that the last two extents are
     transposed in memory. read: a field that makes an output an input as well unless it is 0. along: an input to whose
     dimensions, but for the last, this array broadcasts in everyday calls that pass more than the shape has; those
     before the shape's are then flattened into its first. Where there are fewer they are 1. picks: an input whose rows
@@ -77,7 +77,7 @@ class Argument:
     in_place: bool = False
     domain: tuple[float | str, float | str] = (-2.0, 2.0)
     when: str | None = None
-    turned: str | None = None
+    transposed: str | None = None
     read: str | None = None
     picks: str | None = None
     unless: str | None = None
@@ -134,7 +134,7 @@ class Argument:
         alone = self.trailing is not None and shape[-1] == 1
         if alone:
             shape.pop()
-        if self.turned is not None and fields[self.turned]:
+        if self.transposed is not None and fields[self.transposed]:
             shape[-2:] = reversed(shape[-2:])
         role = "inout" if self.read is not None and fields[self.read] else self.role
         low, high = self.domain

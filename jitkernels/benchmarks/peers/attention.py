@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.attention import AttentionAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, values, with_outs
 
 
 @equivalent(AttentionAttr)
@@ -34,7 +34,7 @@ def attention(
 @peer(AttentionAttr)
 def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound:
     *mask, out = rest
-    mask_array = attr.given(mask[0]) if mask else None
+    mask_array = attr.broadcast_mask(mask[0]) if mask else None
     return partial(attention, q, k, v, mask_array, attr.causal, q.dtype.type(attr.factor), out)
 
 
@@ -47,7 +47,7 @@ def torch_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, 
     if (is_causal and (attr.queries != attr.keys or mask)) or 0 in (out.size, attr.d):
         return None  # its causal mask is aligned to the first key
     result = torch.from_numpy(out)
-    mask_tensor = torch.from_numpy(attr.given(mask[0])) if mask else None
+    mask_tensor = torch.from_numpy(attr.broadcast_mask(mask[0])) if mask else None
     tensors = [torch.from_numpy(array) for array in (q, k, v)]
 
     def into() -> None:
@@ -127,10 +127,8 @@ def attentions(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("mask of keys for each batch", (*batches, values((2, 1, 1, positions))))
     yield OrdinaryCall("mask for each head", (*batches, values((2, *q.shape[:-1], positions))))
     yield OrdinaryCall("mask by name", (q, k, v), {"mask": mask[np.newaxis].copy()})
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (q.astype(dtype), k.astype(dtype), v.astype(dtype)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(q), form(k), form(v)))
+    yield from in_dtypes(q, k, v)
+    yield from in_layouts(q, k, v)
     swapped = [np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1) for array in (q, k, v)]
     yield OrdinaryCall("heads behind positions", tuple(swapped))
     yield OrdinaryCall("empty", (q[:, :0], k, v))

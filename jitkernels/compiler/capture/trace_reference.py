@@ -126,7 +126,7 @@ def _array(
     if operand_forms.is_number(name):
         return Traced(tracer, View(Storage(_input(tracer, dtype, (), np.ones((), dtype))), ()))
     shape = [_extent(extent, symbols) for extent in argument.extents]
-    if argument.turned is not None and fields[argument.turned]:
+    if argument.transposed is not None and fields[argument.transposed]:
         shape[-2:] = reversed(shape[-2:])
     strides = tuple(step * operand_forms.stride_of_form(name) for step in c_strides(shape))
     node = _input(

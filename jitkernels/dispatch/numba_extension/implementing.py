@@ -43,7 +43,7 @@ def implementation_of(attr_class: type[KernelAttr], function: Any) -> tuple[Made
 def _reason_against(attr: KernelAttr) -> str | None:
     """Why there is no C entry for an attr, or None."""
     fields = attr.fields()
-    transposed = [a.name for a in type(attr).arrays if a.turned and fields[a.turned]]
+    transposed = [a.name for a in type(attr).arrays if a.transposed and fields[a.transposed]]
     if transposed:
         return f"numba's functions do not support a transposed {', '.join(transposed)}"
     unknown = {array.dtype for array in attr.signature().arrays} & {"float16", "bfloat16"}

@@ -42,7 +42,7 @@ class Operand(NamedTuple):
     @property
     def is_transposed(self) -> bool:
         """Whether it is a matrix in Fortran order, which its row accepts without a copy."""
-        return self.layout == "F" and self.argument.turned is not None and self.ndim == 2
+        return self.layout == "F" and self.argument.transposed is not None and self.ndim == 2
 
 
 class Site:
@@ -161,7 +161,7 @@ class Site:
             return None if operand.ndim < 2 else "it has too many dimensions"
         if operand.layout == "F" and not operand.is_transposed:
             return "its memory layout is not the kernel's"
-        if operand.argument.turned and self.attr.fields()[operand.argument.turned] != operand.is_transposed:
+        if operand.argument.transposed and self.attr.fields()[operand.argument.transposed] != operand.is_transposed:
             return "its memory layout is not the kernel's"
         if operand.argument.along and operand.ndim != len(operand.argument.extents):
             return "it is broadcast"
@@ -203,7 +203,8 @@ class Site:
         """Add the kernel of a call's size class to the table."""
         arguments = {**self.constants, **passed}
         call = self.row.call(**{self._renamed(name): value for name, value in arguments.items()})
-        flags = {a.turned: self.attr.fields()[a.turned] for a in inputs_of(self.row) if a.turned is not None}
+        fields = self.attr.fields()
+        flags = {a.transposed: fields[a.transposed] for a in inputs_of(self.row) if a.transposed is not None}
         attr = type(call.attr)(**{**call.attr.fields(), **flags})
         kernel = KernelFuncs.cache().of_class(attr)
         if not kernel.address or attr.signature().c_arguments != self.signature.c_arguments:

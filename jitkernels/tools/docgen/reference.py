@@ -79,7 +79,7 @@ def _role(argument: Argument) -> str:
 
 def _shape(argument: Argument) -> str:
     """Return a parameter's symbolic shape, with the flags that enable it or change its layout."""
-    order = f", the other way round with {argument.turned}" if argument.turned else ""
+    order = f", transposed with {argument.transposed}" if argument.transposed else ""
     return argument.symbols + order + (f", with {argument.when} only" if argument.when else "")
 
 

@@ -48,7 +48,7 @@ def inlined(tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any]) ->
 
 def has_own_code(row: Any) -> bool:
     """Whether the best kernel of a row is its compiled reference anyway."""
-    return is_compiled(row) or any(argument.turned is not None for argument in row.arrays)
+    return is_compiled(row) or any(argument.transposed is not None for argument in row.arrays)
 
 
 def _splittings(shapes: KernelShapes) -> list[dict[str, tuple[Number, ...]]]:
