@@ -13,21 +13,11 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.programs.benchmark_program import Program
-from jitkernels.errors import NotUsableError
 
 Maker = Callable[[Program, tuple[Any, ...], int], list[Bound]]
 """Takes a program, arguments and a number of threads; returns calls, of which the fastest counts, or none."""
-
-
-def own_compiler() -> Callable[..., Any]:
-    """Return jitkernels.jit. Raises NotUsableError if compilation is unavailable."""
-    jit: Callable[..., Any] | None = getattr(jk, "jit", None)
-    if jit is None:
-        raise NotUsableError("this benchmark measures jitkernels.jit, which this version does not have")
-    return jit
 
 
 def compilers() -> dict[str, Maker]:

@@ -47,7 +47,7 @@ def measured(threads: int, seconds: float = 0.5) -> Peaks:
 
 
 def _least(run: Callable[[], object], seconds: float, threaded: bool) -> float:
-    timings = measure({"run": run}, {"run": ()}, threaded={"run": threaded}, budget=seconds, rounds=(3, 21))
+    timings = measure({"run": run}, threaded={"run": threaded}, budget=seconds, rounds=(3, 21))
     return timings["run"].seconds
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -83,14 +82,9 @@ def time_calls(
     clock: Callable[[], float] = perf_counter,
 ) -> dict[str, Timing]:
     """Time calls interleaved with the package's timer, without their argument binding."""
-    functions: dict[str, Callable[..., Any]] = {name: call.func for name, call in calls.items()}
-    arguments = {name: call.args for name, call in calls.items()}
-    named = {name: call.keywords for name, call in calls.items()}
-    kernels = {name: kernel_of(function) for name, function in functions.items()}
+    kernels = {name: kernel_of(call.func) for name, call in calls.items()}
     threaded = {name: kernel.variant.get("parallel") for name, kernel in kernels.items() if kernel}
-    return measure(
-        functions, arguments, named=named, threaded=threaded, budget=seconds, rounds=rounds, clock=clock, warm=True
-    )
+    return measure(calls, threaded=threaded, budget=seconds, rounds=rounds, clock=clock, warm=True)
 
 
 def line(
@@ -128,6 +122,15 @@ def settled(look: Callable[[int], Line], against: str | None) -> Line:
             }
             result = replace(result, timings=least)
     return result
+
+
+def settled_calls(group: str, case: str, calls: Mapping[str, Bound], seconds: float) -> Line:
+    """Return the settled line of short calls by jitkernels and NumPy, which have their arrays bound."""
+
+    def look(_: int) -> Line:
+        return Line(group, case, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")
+
+    return settled(look, "numpy")
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 Candidates alternate in rounds, so that an external disturbance hits all of them equally, and the minimum counts,
 because everything but the code itself only adds time.
 
-Calls of milliseconds are seldom undisturbed by other programs, never on a busy machine. Single-threaded calls are
+Calls of milliseconds are rarely undisturbed by other programs, never on a busy machine. Single-threaded calls are
 timed by the CPU time of their thread, which equals their time on a free core. Parallel calls take as long as their
 last thread, waits included, and are timed by wall-clock time.
 
@@ -16,6 +16,7 @@ calls.
 import timeit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter, process_time, sleep, thread_time
 from typing import Any
 
@@ -170,33 +171,24 @@ class Stopwatch:
 
 
 def measure(
-    calls: Mapping[str, Callable[..., Any]],
-    arguments: Mapping[str, Sequence[Any]] | Sequence[Any],
+    calls: Mapping[str, Callable[[], Any]],
     *,
-    named: Mapping[str, Mapping[str, Any]] | None = None,
     threaded: Mapping[str, bool | None] | None = None,
     budget: float = 0.2,
     rounds: tuple[int, int] = (3, 15),
     clock: Callable[[], float] = perf_counter,
     warm: bool = False,
 ) -> dict[str, Timing]:
-    """Time callables against each other.
+    """Time calls against each other; one that is a `functools.partial` is timed without the partial's own cost.
 
-    `arguments` are the arguments of all, or a mapping from the name of a callable to its arguments; `named` maps names
-    of callables to keyword arguments; `threaded` declares for some whether they use threads; `warm` as in
-    `Stopwatch.turn`. `budget` bounds the whole in seconds, not counting two warm-up calls each, the waking of threads,
-    and the minimum of `rounds`, which are (fewest, most). By a `clock` of this thread's CPU time, single-threaded
-    calls cost the same on a busy machine as on a free core.
+    `threaded` declares for some whether they use threads; `warm` as in `Stopwatch.turn`. `budget` bounds the whole in
+    seconds, not counting two warm-up calls each, the waking of threads, and the minimum of `rounds`, which are (fewest,
+    most). By a `clock` of this thread's CPU time, single-threaded calls cost the same on a busy machine as on a free
+    core.
     """
     watches = {
-        name: Stopwatch(
-            function,
-            arguments[name] if isinstance(arguments, Mapping) else arguments,
-            (named or {}).get(name),
-            threaded=(threaded or {}).get(name),
-            clock=clock,
-        )
-        for name, function in calls.items()
+        name: Stopwatch(bound.func, bound.args, bound.keywords, threaded=(threaded or {}).get(name), clock=clock)
+        for name, bound in ((name, partial(call)) for name, call in calls.items())
     }
     for watch in watches.values():
         watch.call()

@@ -27,7 +27,7 @@ log = logging.getLogger("jitkernels")
 def tune(attr: KernelAttr) -> Explanation:
     """Measure every implementation and variant for an attr's tuning class now, whatever has been measured before.
 
-    The result is stored, and kernels are selected anew. Returns the new `explain`. Attrs with empty arrays are not
+    The result is stored, and kernels are selected again. Returns the new `explain`. Attrs with empty arrays are not
     measured. Raises NotUsableError where measurements would not be used.
     """
     require_use()

@@ -294,8 +294,7 @@ def test_broken_promises_are_the_exit_code(holds: bool | None, code: int, monkey
 
     entry = Benchmark("launch", "Some calls.", lambda settings: [line(gen=1.0, mkl=1.0)], verdict, "")
     monkeypatch.setattr(bench, "benchmarks", lambda: {"launch": entry})
-    given: dict[str, Any] = {"peers": False, "json": None, "report": None, "against": [], "tag": "ci", "threads": None}
-    assert bench.run(["launch"], **given, seconds=0.1) == code
+    assert bench.run(["launch"], bench.Options(seconds=0.1)) == code
 
 
 def test_rows_stream_unless_they_compute_much() -> None:

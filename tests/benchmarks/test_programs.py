@@ -356,10 +356,7 @@ def test_programs_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None
         return []
 
     monkeypatch.setattr(expressions, "run", run)
-    command.run(
-        ["expressions", "softmax", "linear"],
-        peers=False, json=None, report=None, against=[], tag="ci", threads=1, seconds=1.0,
-    )  # fmt: skip
+    command.run(["expressions", "softmax", "linear"], command.Options(threads=1, seconds=1.0))
     assert asked == ["softmax", "linear"]
     with pytest.raises(UnknownNameError, match=r"expressions: expected parts among .*softmax.*, got 'vmul'"):
         command._select_benchmark(["expressions", "vmul"])

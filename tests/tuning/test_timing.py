@@ -276,7 +276,7 @@ def test_measure_is_bounded_by_its_budget() -> None:
     """Whatever the calls take; and each has its own time."""
     calls = {"a": lambda: sleep(1e-3), "b": lambda: sleep(3e-3)}
     started = perf_counter()
-    found = measure(calls, (), budget=0.1, rounds=(2, 20))
+    found = measure(calls, budget=0.1, rounds=(2, 20))
     assert perf_counter() - started < 1.0
     assert found["a"].seconds < 2.5e-3 < found["b"].seconds
     assert all(timing.spread >= 0 for timing in found.values())

@@ -7,8 +7,8 @@ line.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import jitkernels as jk
 from jitkernels.benchmarks import whole_programs
-from jitkernels.benchmarks.compilers import own_compiler
 from jitkernels.benchmarks.entries import training
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
@@ -44,7 +44,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 def planned(function: Callable[..., Any], arguments: tuple[Any, ...], level: int) -> tuple[int, int]:
     """Return the bytes of a function's arena, and the peak of simultaneously live bytes."""
-    compiled = own_compiler()(function, opt_level=level)
+    compiled = jk.jit(function, opt_level=level)
     compiled.explain(*arguments)
     stats = compiled.stats()
     return stats.arena_bytes, round(stats.arena_bytes * stats.arena_efficiency)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.compilers import own_compiler
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmarks.table import geometric_mean, settled, time_calls
+from jitkernels.benchmarks.table import geometric_mean, settled_calls
 
 DTYPES = ("bool", "uint8", "int64", "float32")
 SIZES = (8, 1000, 100_000)
@@ -144,7 +144,7 @@ def lines_of_products(
     operations: Mapping[str, Callable[[Any, Any], Any]], shapes: Sequence[tuple[int, int, int]], seconds: float
 ) -> Iterator[Line]:
     """Yield the lines of matrix products, each with one compiled function for all shapes."""
-    compiler, generator = own_compiler(), np.random.default_rng(0)
+    compiler, generator = jk.jit, np.random.default_rng(0)
     for name, operation in operations.items():
         for dtype in ("float32", "float64"):
             compiled = compiler(operation)
@@ -153,14 +153,14 @@ def lines_of_products(
                 operands = [generator.standard_normal(shape).astype(dtype) for shape in (left, right)]
                 calls = {"jitkernels": partial(compiled, *operands), "numpy": partial(operation, *operands)}
                 case = f"{m} x {n} of {k} {dtype}"
-                yield settled(partial(_line, name, case, calls, SECONDS * seconds), "numpy")
+                yield settled_calls(name, case, calls, SECONDS * seconds)
 
 
 def lines_of(
     operations: Mapping[str, Callable[[Any], Any]], dtypes: Sequence[str], sizes: Sequence[int], seconds: float
 ) -> Iterator[Line]:
     """Yield the lines of operations; each layout has its own compiled function, built at the smallest array."""
-    compiler = own_compiler()
+    compiler = jk.jit
     for name, operation in operations.items():
         for dtype in dtypes:
             functions: dict[str, Callable[[Any], Any]] = {}
@@ -175,10 +175,4 @@ def lines_of(
                             continue
                         calls = {"jitkernels": partial(compiled, array), "numpy": partial(operation, array)}
                         case = f"{elements} {dtype}, {layout}"
-                        yield settled(partial(_line, name, case, calls, SECONDS * seconds), "numpy")
-
-
-def _line(
-    name: str, case: str, calls: Mapping[str, partial[Any]], seconds: float, turn: int
-) -> Line:  # the call binds its arrays
-    return Line(name, case, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")
+                        yield settled_calls(name, case, calls, SECONDS * seconds)

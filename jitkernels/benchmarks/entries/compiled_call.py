@@ -5,8 +5,9 @@ from functools import partial
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.compilers import compilers, own_compiler
+from jitkernels.benchmarks.compilers import compilers
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
@@ -29,7 +30,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 def compiled_call(settings: Settings) -> Iterator[Line]:
     """A compiled a * b + c of three arrays of 8 to 1024 float32, with and without out=, and other compilers."""
     program = all_programs()["product_and_sum"]
-    function = own_compiler()(program.function)
+    function = jk.jit(program.function)
     for n in settings.limited(SIZES):
         a, b, c = arguments = program.arguments(n, "float32")
         out = np.empty_like(a)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmarks.compilers import own_compiler
+import jitkernels as jk
 from jitkernels.benchmarks.small_cases import CASES
 from jitkernels.benchmarks.small_functions import LOOPS, STRAIGHT
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
@@ -65,7 +65,7 @@ def _repeated(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
 @benchmark("everyday", verdict=verdict, against=PLAIN, parts=_names)
 def everyday(settings: Settings) -> Iterator[Line]:
     """Some 110 functions of a few lines, of arrays of 1 to 1,000 elements: 50 calls, compiled and interpreted."""
-    jit, clock = own_compiler(), thread_time if settings.threads == 1 else perf_counter
+    jit, clock = jk.jit, thread_time if settings.threads == 1 else perf_counter
     functions = _functions() | {name: function for name, function, _ in CASES}
     for name in settings.some_of(_names()):
         function, compiled = functions[name], jit(functions[name])
@@ -78,9 +78,9 @@ def everyday(settings: Settings) -> Iterator[Line]:
                 calls = {OURS: partial(_repeated, compiled, arguments), PLAIN: partial(_repeated, function, arguments)}
                 for _ in range(3):
                     compiled(*arguments)
-                timings = measure(calls, (), budget=settings.seconds / 4, rounds=(5, 40), clock=clock)
+                timings = measure(calls, budget=settings.seconds / 4, rounds=(5, 40), clock=clock)
                 line = Line(name, case, timings, OURS)
                 if is_behind(line):  # measure again before reporting it
-                    timings = measure(calls, (), budget=settings.seconds, rounds=(9, 80), clock=clock)
+                    timings = measure(calls, budget=settings.seconds, rounds=(9, 80), clock=clock)
                     line = Line(name, case, timings, OURS)
             yield line

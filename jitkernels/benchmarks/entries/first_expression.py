@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmarks.compilers import own_compiler
+import jitkernels as jk
 from jitkernels.benchmarks.processes import empty_cache, run, script
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
@@ -73,7 +73,6 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("first-expression", verdict=verdict)
 def first_expression(settings: Settings) -> Iterator[Line]:
     """The first result of expressions of five operations: warm process, fresh process, from disk."""
-    own_compiler()
     numbers = range(1, 1 + EXPRESSIONS[settings.tag])
     measurements: dict[str, list[list[float]]] = {WARM: [], DISK: [], FRESH: []}
     imported = dict.fromkeys(measurements, False)
@@ -125,15 +124,14 @@ def expression(number: int) -> Callable[..., Any]:
 
 def child(numbers: Sequence[int]) -> tuple[list[float], bool]:
     """Return seconds to each first result, after compiling another expression; and whether numba is imported."""
-    jit = own_compiler()
     arrays = [np.linspace(0.5, 1.5, 1000, dtype=np.float32) for _ in range(3)]
     times = []
     with np.errstate(all="ignore"):
-        jit(expression(0))(*arrays)
+        jk.jit(expression(0))(*arrays)
         for number in numbers:
             function = expression(number)
             started = perf_counter()
-            result = jit(function)(*arrays)
+            result = jk.jit(function)(*arrays)
             times.append(perf_counter() - started)
             np.testing.assert_allclose(result, function(*arrays), rtol=1e-4, atol=1e-5)
     return times, "numba" in sys.modules
@@ -141,13 +139,12 @@ def child(numbers: Sequence[int]) -> tuple[list[float], bool]:
 
 def named_child(name: str) -> float:
     """Return seconds to the first result of a function, after compiling others with arrays of the same rank."""
-    jit = own_compiler()
     function, length = NAMED[name]
     shape = (50, length) if length else (1000,)
     arrays = [np.linspace(0.5, 1.5, math.prod(shape), dtype=np.float32).reshape(shape) for _ in range(3)]
-    jit(lambda a, b, c: a - b + c)(*arrays)
+    jk.jit(lambda a, b, c: a - b + c)(*arrays)
     started = perf_counter()
-    result = jit(function)(*arrays)
+    result = jk.jit(function)(*arrays)
     took = perf_counter() - started
     np.testing.assert_allclose(result, function(*arrays), rtol=1e-3, atol=1e-4)
     return took

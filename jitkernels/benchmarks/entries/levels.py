@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks import whole_programs
-from jitkernels.benchmarks.compilers import copied, own_compiler
+from jitkernels.benchmarks.compilers import copied
 from jitkernels.benchmarks.entries import training
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.programs import all_programs
@@ -48,13 +49,12 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("levels", verdict=verdict, against=UNFUSED)
 def levels(settings: Settings) -> Iterator[Line]:
     """a * b * c and a * b + c of 2^22 float32 at levels 0 and 3, and NumPy with out=; then all programs."""
-    jit = own_compiler()
     for name, ufunc in (("product", np.multiply), ("product_and_sum", np.add)):
         program = all_programs()[name]
         a, b, c = program.arguments(ELEMENTS, "float32")
         out = np.empty_like(a)
         calls: dict[str, Bound] = {
-            label: partial(jit(program.function, opt_level=level), a, b, c, out=out)
+            label: partial(jk.jit(program.function, opt_level=level), a, b, c, out=out)
             for label, level in ((FUSED, 3), (UNFUSED, 0))
         }
         calls[NUMPY] = partial(_by_numpy, ufunc, a, b, c, out)
@@ -80,14 +80,14 @@ def _suite(settings: Settings) -> Iterator[Line]:
 def _line(
     name: str, case: str, function: Callable[..., Any], arguments: tuple[Any, ...], settings: Settings, *, writes: bool
 ) -> Line:
-    jit, calls = own_compiler(), {}
+    calls = {}
     for label, level in ((FUSED, 3), (UNFUSED, 0)):
-        compiled = jit(function, opt_level=level)
+        compiled = jk.jit(function, opt_level=level)
         own = arguments if name == "training" else copied(arguments)
         calls[label] = partial(_called, compiled, own) if writes else partial(compiled, *own)
     clock = thread_time if settings.threads == 1 else perf_counter
     with np.errstate(all="ignore"):
-        timings = measure(calls, (), budget=2 * settings.seconds, rounds=(5, 40), clock=clock)
+        timings = measure(calls, budget=2 * settings.seconds, rounds=(5, 40), clock=clock)
     return Line(name, case, timings, FUSED)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmarks.compilers import own_compiler
+import jitkernels as jk
 from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
@@ -41,7 +41,6 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("long-programs", verdict=verdict)
 def long_programs(settings: Settings) -> Iterator[Line]:
     """A chain of 1,000 operations and a program of 10,000: the first call, later ones, NumPy, memory of the process."""
-    own_compiler()
     for kind, most in PROGRAMS.items():
         operations = 10 if settings.is_tiny else most
         with empty_cache() as cache:
@@ -54,7 +53,7 @@ def child(kind: str, operations: int) -> dict[str, float]:
     """Return seconds of the first call, of a later one and of NumPy, and the peak memory of the process."""
     function = {"chain": chain, "program": program}[kind](operations)
     arrays = [np.random.default_rng(seed).uniform(-1, 1, 1000) for seed in range(2)]
-    compiled = own_compiler()(function)
+    compiled = jk.jit(function)
     first, result = _timed(compiled, arrays)
     later, _ = _timed(compiled, arrays)
     numpy, right = _timed(function, arrays)

@@ -5,7 +5,7 @@ is made to return the same one: by ``dtype=`` if it is a ufunc, else by converti
 other byte order are converted to native order.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import jitkernels as jk
 from jitkernels.attrs.schema.schema_queries import inputs_of
 from jitkernels.benchmarks.peers import OrdinaryCall, equivalent_of, ordinary_calls_of
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
-from jitkernels.benchmarks.table import geometric_mean, settled, time_calls
+from jitkernels.benchmarks.table import geometric_mean, settled_calls
 
 ELEMENTS = {TINY: (8,), "ci": (8, 960), "full": (8, 960, 99_840)}
 """Sizes of the calls, by the tag of the run."""
@@ -52,7 +52,7 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
                 form = f"{elements} elements, {own.form}"
                 with np.errstate(all="ignore"):
                     calls = {"jitkernels": ours_call, "numpy": of_the_same_dtype(numpy, other, ours_call(), indices)}
-                    line = settled(partial(_line, name, form, calls, SECONDS * settings.seconds), "numpy")
+                    line = settled_calls(name, form, calls, SECONDS * settings.seconds)
                 yield line
 
 
@@ -97,9 +97,3 @@ def _converting(
 ) -> Any:
     floats = [i not in integers and _is_converted(value) for i, value in enumerate(arguments)]
     return numpy(*(v.astype(dtype) if f else v for f, v in zip(floats, arguments, strict=True)), **named)
-
-
-def _line(
-    name: str, form: str, calls: Mapping[str, partial[Any]], seconds: float, turn: int
-) -> Line:  # the call binds its arrays
-    return Line(name, form, time_calls(calls, seconds=seconds, rounds=(3, 15)), "jitkernels")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.benchmarks import scalar_programs, whole_programs
-from jitkernels.benchmarks.compilers import own_compiler
 from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
@@ -78,7 +78,7 @@ def _of_jax(name: str, arguments: tuple[Any, ...], expected: Any, seconds: float
         # Some trip counts depend on rounding, and XLA contracts products and sums to FMA.
         if np.isclose(result, expected, rtol=1e-9).mean() < (0.99 if expected.dtype.kind == "i" else 1.0):
             raise AssertionError(f"{name} of {JAX} has a different result")
-    times = measure(calls, (), budget=seconds, clock=process_time)
+    times = measure(calls, budget=seconds, clock=process_time)
     best = min(times, key=lambda label: times[label].seconds)
     return calls[best], first[best]
 
@@ -93,8 +93,8 @@ def child(name: str, seconds: float) -> dict[str, Any]:
     function, arguments = next(
         (candidate, factory) for candidate, factory in PROGRAMS.items() if candidate.__name__ == name
     )
-    own_compiler()(np.negative)(np.ones(3))  # these imports do not count as compile time
-    contestants = {NUMPY: function, OURS: own_compiler()(function)}
+    jk.jit(np.negative)(np.ones(3))  # these imports do not count as compile time
+    contestants = {NUMPY: function, OURS: jk.jit(function)}
     if importlib.util.find_spec("numba"):
         import numba
 
@@ -119,7 +119,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
         calls[JAX], first = _of_jax(name, inputs, expected, max(seconds, 0.5) / 4)
         compiling[f"{JAX} compile s"] = round(first, 2)
     # JAX computes on its own threads, and processor time counts all threads.
-    times = measure(calls, (), budget=max(seconds, 0.5), clock=process_time)
+    times = measure(calls, budget=max(seconds, 0.5), clock=process_time)
     return {
         "times": {contestant: [candidate.seconds, candidate.spread] for contestant, candidate in times.items()},
         "compiling": compiling,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmarks.compilers import own_compiler
+import jitkernels as jk
 from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
@@ -35,7 +35,6 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("random-shapes", verdict=verdict)
 def random_shapes(settings: Settings) -> Iterator[Line]:
     """1,000 random shapes (tag full: 20,000) of one compiled function: compiles, and the time of all other calls."""
-    own_compiler()
     runs = []
     for _ in settings.limited(range(PROCESSES)):
         with empty_cache() as cache:
@@ -62,7 +61,7 @@ def child(count: int, longest: int) -> dict[str, float]:
             line[:columns],
         )
 
-    function = own_compiler()(_scaled)
+    function = jk.jit(_scaled)
     clock = perf_counter()
     read = perf_counter() - clock
     new, uncompiled, compiles = 0.0, 0, 0

@@ -10,7 +10,6 @@ from itertools import product
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmarks.compilers import own_compiler
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
@@ -46,10 +45,9 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("rows", verdict=verdict, against=BY_HAND)
 def rows(settings: Settings) -> Iterator[Line]:
     """Reductions of rows, compiled, with out=: against hand-written kernels, or else NumPy; one thread."""
-    jit = own_compiler()
     for name, dtype in product(PROGRAMS, DTYPES[settings.tag]):
         program = all_programs()[name]
-        compiled = jit(program.function)
+        compiled = jk.jit(program.function)
         for width, count in product(WIDTHS[settings.tag], ROWS[settings.tag]):
             if width * count > LARGEST:
                 continue

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.compilers import own_compiler
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing, measure
@@ -66,7 +66,6 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("serving", verdict=verdict, against=ONNX)
 def serving(settings: Settings) -> Iterator[Line]:
     """Inference of networks with two layers of 16 and four of 128 on 1, 8 and 32 rows, one thread, with onnxruntime."""
-    own_compiler()
     limits: dict[str, Any] = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
     for group, (width, layers) in settings.limited(NETWORKS.items()):
         for rows in settings.limited(ROWS):
@@ -90,12 +89,12 @@ def child(width: int, layers: int, rows: int, seconds: float, peers: bool) -> di
         result = call()
         result = result[0] if isinstance(result, list) else result
         np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-3, atol=1e-4, err_msg=name)
-    times = measure(calls, (), budget=max(20 * seconds, 0.1), rounds=(5, 60), clock=thread_time)
+    times = measure(calls, budget=max(20 * seconds, 0.1), rounds=(5, 60), clock=thread_time)
     return {name: [timing.seconds, timing.spread] for name, timing in times.items()}
 
 
 def _as_arguments(x: Any, weights: Any, biases: Any) -> Callable[[], Any]:
-    compiled, out = own_compiler()(forward), np.empty_like(x)
+    compiled, out = jk.jit(forward), np.empty_like(x)
     # No functools.partial: with keywords it adds 0.1 us per call.
     return lambda: compiled(x, weights, biases, out=out)
 
@@ -104,7 +103,7 @@ def _captured(x: Any, weights: Any, biases: Any, **options: Any) -> Callable[[],
     def answered(x: Any) -> Any:
         return forward(x, weights, biases)
 
-    compiled, out = own_compiler()(answered, **options), np.empty_like(x)
+    compiled, out = jk.jit(answered, **options), np.empty_like(x)
     return lambda: compiled(x, out=out)
 
 

@@ -6,6 +6,7 @@ steps from the same weights, and their losses are compared.
 
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from time import perf_counter, thread_time
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.benchmarks import rss
-from jitkernels.benchmarks.compilers import own_compiler
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing, measure
@@ -109,7 +109,6 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("training", verdict=verdict, against=EAGER)
 def training(settings: Settings) -> Iterator[Line]:
     """A training step of a network of three layers: loss, gradients and Adam, against manual NumPy and torch."""
-    own_compiler()
     threads = str(settings.threads)
     limits: dict[str, Any] = {f"{library}_NUM_THREADS": threads for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
     measurements = run(__name__, "child", settings.threads, settings.seconds, **limits)
@@ -131,7 +130,8 @@ def child(threads: int, seconds: float) -> dict[str, Any]:
     expected = np.array(curves[NUMPY])
     differ = max(float(np.max(np.abs(np.array(value) - expected))) for value in curves.values()) / expected[0]
     clock = thread_time if threads == 1 else perf_counter
-    times = measure(steps, (STEPS + 1,), budget=max(20 * seconds, 2.0), rounds=(9, 60), clock=clock)
+    calls = {name: partial(value, STEPS + 1) for name, value in steps.items()}
+    times = measure(calls, budget=max(20 * seconds, 2.0), rounds=(9, 60), clock=clock)
     return {"times": {name: [value.seconds, value.spread] for name, value in times.items()}, "differ": differ}
 
 

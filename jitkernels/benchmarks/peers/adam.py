@@ -11,7 +11,7 @@ import numpy as np
 from jitkernels.attrs.adam import AdamAttr, AdamWAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, shape, values
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, outs, shape, values
 
 
 @equivalent(AdamAttr)
@@ -126,7 +126,7 @@ def numba_adam(attr: AdamAttr, *arrays: AnyArray) -> Bound | None:
     shrunk = math.sqrt(1 - attr.beta2_pow)
     decay = attr.lr * attr.coeff if isinstance(attr, AdamWAttr) else 0.0
     factors = (1 - decay, attr.beta1, attr.beta2, attr.lr * shrunk / (1 - attr.beta1_pow), attr.eps * shrunk)
-    return partial(_numba_loop(), *inputs, *results, *map(number, factors))
+    return partial(_numba_loop(), inputs, results, tuple(map(number, factors)))
 
 
 @functools.cache
@@ -134,20 +134,20 @@ def _numba_loop() -> Callable[..., None]:
     import numba
 
     @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]  # where there is no Numba
-    def loop(
-        param: Any, grad: Any, mom1: Any, mom2: Any, param_out: Any, mom1_out: Any, mom2_out: Any,
-        kept: Any, beta1: Any, beta2: Any, factor: Any, eps: Any,
-    ) -> None:  # fmt: skip
+    def loop(inputs: Any, results: Any, factors: Any) -> None:
+        param, grad, mom1, mom2 = inputs
+        param_out, mom1_out, mom2_out = results
+        decay, beta1, beta2, factor, eps = factors
         one = type(beta1)(1)
         for i in range(param.size):
             first = beta1 * mom1[i] + (one - beta1) * grad[i]
             second = beta2 * mom2[i] + (one - beta2) * grad[i] * grad[i]
             mom1_out[i] = first
             mom2_out[i] = second
-            param_out[i] = kept * param[i] - factor * first / (np.sqrt(second) + eps)
+            param_out[i] = decay * param[i] - factor * first / (np.sqrt(second) + eps)
 
-    made: Callable[..., None] = loop
-    return made
+    compiled: Callable[..., None] = loop
+    return compiled
 
 
 @ordinary_calls(AdamAttr)
@@ -170,8 +170,7 @@ def _steps(elements: int, more: dict[str, float]) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("amsgrad by name", line[:4], {"mom2_max": line[4]})
     yield OrdinaryCall("by position", (*line, 0.01, 0.5, 0.95, 1e-3))
     yield OrdinaryCall("2-D", whole, corrected)
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, tuple(value.astype(dtype) for value in line[:4]))
+    yield from in_dtypes(*line[:4], bools=False)
     yield OrdinaryCall("grad float16", (line[0], line[1].astype(np.float16), *line[2:4]))
     yield OrdinaryCall("param float64", (line[0].astype(np.float64), *line[1:4]))
     for name, form in LAYOUTS.items():

@@ -4,7 +4,7 @@ Values lie in 0.5 to 1.5, so that a call repeated in place neither overflows nor
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -130,8 +130,9 @@ LAYOUTS: dict[str, Form] = {
     "list": lambda value: value.tolist(),
 }
 """Layouts of an array with the same values."""
+OF_ARRAYS: dict[str, Form] = {name: form for name, form in LAYOUTS.items() if name != "list"}
 EVERYWHERE: dict[str, Form] = {
-    **{name: form for name, form in LAYOUTS.items() if name != "list"},
+    **OF_ARRAYS,
     "transposed": transposed,
     "byte-swapped": byte_swapped,
     "unaligned": unaligned,
@@ -141,7 +142,21 @@ EVERYWHERE: dict[str, Form] = {
 }
 """Layouts for the arrays of any call, indices included."""
 DTYPES = tuple(name for name in dtypes.TABLE if name not in ("float32", "bfloat16"))
-"""Types besides float32 that everyday functions take."""
+"""Types besides float32 that everyday functions take; the last is bool."""
+
+
+def in_layouts(
+    *arrays: AnyArray, fixed: Sequence[Any] = (), label: str = "{}", layouts: Mapping[str, Form] = LAYOUTS, **named: Any
+) -> Iterator[OrdinaryCall]:
+    """Yield a call with `arrays` in each layout, followed by the arguments `fixed`."""
+    for name, form in layouts.items():
+        yield OrdinaryCall(label.format(name), (*map(form, arrays), *fixed), named)
+
+
+def in_dtypes(*arrays: AnyArray, fixed: Sequence[Any] = (), bools: bool = True, **named: Any) -> Iterator[OrdinaryCall]:
+    """Yield a call with `arrays` in each dtype, followed by the arguments `fixed`."""
+    for dtype in DTYPES if bools else DTYPES[:-1]:
+        yield OrdinaryCall(dtype, (*(array.astype(dtype) for array in arrays), *fixed), named)
 
 
 def in_all_forms(plain: OrdinaryCall) -> Iterator[OrdinaryCall]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs import broadcast_ops as rows
-from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 from jitkernels.benchmarks.peers.fused_expressions import elementwise
 
 
@@ -96,8 +96,7 @@ def repeated(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("by name", (x,), {"h": h})
     yield OrdinaryCall("one row", (values(elements), 1))
     yield OrdinaryCall("one column", (values(1), elements))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype), h))
+    yield from in_dtypes(x, fixed=(h,))
     yield OrdinaryCall("strided", (values(2 * w)[::2], h))
     yield OrdinaryCall("reversed", (x[::-1], h))
     yield OrdinaryCall("list", (x.tolist(), h))
@@ -111,41 +110,17 @@ def repeated(elements: int) -> Iterator[OrdinaryCall]:
 def blocks(elements: int) -> Iterator[OrdinaryCall]:
     x, y = values((*shape(max(elements // 16, 1), 2), 16)), values(16)
     yield OrdinaryCall("3-D", (x, y))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype), y.astype(dtype)))
+    yield from in_dtypes(x, y)
     yield OrdinaryCall("float64 and float32", (x.astype(np.float64), y))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x), y))
+    yield from in_layouts(x, fixed=(y,))
     yield OrdinaryCall("strided scales", (x, values(32)[::2]))
     yield OrdinaryCall("empty", (x[:0], y))
     yield from with_outs((x, y), 2, x)
     yield OrdinaryCall("in place", (x, np.ones_like(y), x))
 
 
-@peer(rows.StrideScalAttr)
-def numpy_stride_scal(attr: rows.StrideScalAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(stride_scal, a, x, attr.stride, y)
-
-
-@peer(rows.VBroadcastAttr)
-def numpy_broadcast(attr: rows.VBroadcastAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(np.copyto, y, x)
-
-
-@peer(rows.VBroadcastAttr, name="torch")
-def torch_broadcast(attr: rows.VBroadcastAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.from_numpy(y).copy_, torch.from_numpy(x))
-
-
-@peer(rows.NCHW16CMulNCAttr)
-def numpy_channels(attr: rows.NCHW16CMulNCAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    return partial(np.multiply, x, y, z)
-
-
-@peer(rows.NCHW16CMulNCAttr, name="torch")
-def torch_channels(attr: rows.NCHW16CMulNCAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.mul, *map(torch.from_numpy, (x, y)), out=torch.from_numpy(z))
+peer(rows.StrideScalAttr)(lambda attr, a, x, y: partial(stride_scal, a, x, attr.stride, y))
+peer(rows.VBroadcastAttr)(lambda _, x, y: partial(np.copyto, y, x))
+of_torch(rows.VBroadcastAttr, lambda _, _torch, x, y: partial(y.copy_, x))
+peer(rows.NCHW16CMulNCAttr)(lambda _, x, y, z: partial(np.multiply, x, y, z))
+of_torch(rows.NCHW16CMulNCAttr, lambda _, torch, x, y, z: partial(torch.mul, x, y, out=z))

@@ -9,7 +9,8 @@ import numpy as np
 from jitkernels.attrs.cdist import CDistAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, transposed, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, transposed, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(CDistAttr)
@@ -45,25 +46,22 @@ def scipy_cdist(attr: CDistAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound
     return partial(into, x, y, attr.metric, z)
 
 
-@peer(CDistAttr, name="torch")
-def torch_cdist(attr: CDistAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    import torch
-
-    a, b, result = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(z)
+@partial(of_torch, CDistAttr)
+def torch_cdist(attr: CDistAttr, torch: Any, x: Any, y: Any, z: Any) -> Bound:
     if attr.metric == "dot":
-        return partial(torch.matmul, a, b.T, out=result)
+        return partial(torch.matmul, x, y.T, out=z)
     if attr.metric == "cosine":
 
         def cosine() -> None:
             normal = torch.nn.functional.normalize
-            torch.matmul(normal(a, eps=0.0), normal(b, eps=0.0).T, out=result)
-            torch.sub(1, result, out=result)
+            torch.matmul(normal(x, eps=0.0), normal(y, eps=0.0).T, out=z)
+            torch.sub(1, z, out=z)
 
         return partial(cosine)
 
     def into() -> None:
-        distances = torch.cdist(a, b)
-        result.copy_(distances if attr.metric == "euclidean" else torch.square(distances))
+        distances = torch.cdist(x, y)
+        z.copy_(distances if attr.metric == "euclidean" else torch.square(distances))
 
     return partial(into)
 
@@ -94,10 +92,8 @@ def distances(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("one row", (x[0].copy(), y))
     cube = values(shape(elements, 3))
     yield OrdinaryCall("3-D against 2-D", (cube, values((3, cube.shape[-1]))[::-1].copy()))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype), y.astype(dtype)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x), form(y)))
+    yield from in_dtypes(x, y)
+    yield from in_layouts(x, y)
     yield OrdinaryCall("transposed", (transposed(x), y))
     yield OrdinaryCall("empty", (x[:0], y))
     yield from with_outs((x, y, "sqeuclidean"), 3, result)

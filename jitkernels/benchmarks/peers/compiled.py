@@ -1,4 +1,4 @@
-"""Register peers in one line: JAX, numba and onnxruntime from an expression, a function or an operator."""
+"""Register peers in one line: torch, JAX, numba and onnxruntime from an expression, a function or an operator."""
 
 import functools
 import re
@@ -23,6 +23,26 @@ def inputs_of(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
     """Return the arrays of an attr that are read, including outputs that it adds to."""
     known = attr.signature().arrays
     return [array for array, argument in zip(arrays, known, strict=True) if argument.role != "out"]
+
+
+def tensor(array: AnyArray) -> Any:
+    """Return a torch tensor of the same memory; uint16, which holds the bits of bfloat16, becomes bfloat16."""
+    import torch
+
+    if array.dtype == np.uint16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def of_torch(row: type[KernelAttr], function: Callable[..., Bound | None], *, narrow: bool = False) -> None:
+    """Register a torch peer: a function of the attr, the library and a tensor of each array returns the call."""
+
+    def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
+        import torch
+
+        return function(attr, torch, *map(tensor, arrays))
+
+    peer(row, name="torch", narrow=narrow)(call)
 
 
 def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:

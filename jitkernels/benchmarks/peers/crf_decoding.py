@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
-from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, outs, values
 
 
 @equivalent(CRFDecodingAttr)
@@ -26,9 +25,7 @@ def crf_decoding(x: Any, w: Any, out: Any = None) -> Any:
     return alpha, track
 
 
-@peer(CRFDecodingAttr)
-def numpy_viterbi(attr: CRFDecodingAttr, x: AnyArray, w: AnyArray, alpha: AnyArray, track: AnyArray) -> Bound:
-    return partial(crf_decoding, x, w, (alpha, track))
+peer(CRFDecodingAttr)(lambda _, x, w, alpha, track: partial(crf_decoding, x, w, (alpha, track)))
 
 
 @ordinary_calls(CRFDecodingAttr)
@@ -38,11 +35,9 @@ def sentences(elements: int) -> Iterator[OrdinaryCall]:
     x, w = values((seq_len, tag)), values((tag + 2, tag))
     yield OrdinaryCall("plain", (x, w))
     yield OrdinaryCall("by name", (), {"x": x, "w": w})
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (x.astype(dtype), w.astype(dtype)))
+    yield from in_dtypes(x, w, bools=False)
     yield OrdinaryCall("float32 and float64", (x, w.astype(np.float64)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x), form(w)))
+    yield from in_layouts(x, w)
     yield OrdinaryCall("no words", (x[:0], w))
     track = np.zeros(x.shape, np.int32)
     for kind, alpha in outs(x).items():

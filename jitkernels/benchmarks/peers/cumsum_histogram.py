@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.cumsum_histogram import CumsumAttr, HistogramAttr
-from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 
 @equivalent(CumsumAttr)
@@ -27,30 +26,10 @@ def histogram(x: Any, bins: int = 10, low: float = 0.0, high: float = 1.0, out: 
     return out
 
 
-@peer(CumsumAttr)
-def numpy_cumsum(attr: CumsumAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(np.cumsum, x, -1, None, y)
-
-
-@peer(CumsumAttr, name="torch")
-def torch_cumsum(attr: CumsumAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.cumsum, torch.from_numpy(x), -1, out=torch.from_numpy(y))
-
-
-@peer(HistogramAttr)
-def numpy_histogram(attr: HistogramAttr, x: AnyArray, counts: AnyArray) -> Bound:
-    return partial(histogram, x, attr.bins, attr.low, attr.high, counts)
-
-
-@peer(HistogramAttr, name="torch")
-def torch_histogram(attr: HistogramAttr, x: AnyArray, counts: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.histc, torch.from_numpy(x), attr.bins, attr.low, attr.high)
-
-
+peer(CumsumAttr)(lambda _, x, y: partial(np.cumsum, x, -1, None, y))
+of_torch(CumsumAttr, lambda _, torch, x, y: partial(torch.cumsum, x, -1, out=y))
+peer(HistogramAttr)(lambda attr, x, counts: partial(histogram, x, attr.bins, attr.low, attr.high, counts))
+of_torch(HistogramAttr, lambda attr, torch, x, _counts: partial(torch.histc, x, attr.bins, attr.low, attr.high))
 of_jax(CumsumAttr, lambda _, jax, x: jax.numpy.cumsum(x, 1))
 
 
@@ -61,10 +40,8 @@ def sums(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("1-D", (values(elements),))
     for axis in (0, 1, -1):
         yield OrdinaryCall(f"axis={axis}", (x,), {"axis": axis})
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x),))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype),))
+    yield from in_layouts(x)
+    yield from in_dtypes(x)
     yield OrdinaryCall("empty", (x[:0],))
     yield from with_outs((x, -1), 2, x)
 
@@ -78,9 +55,7 @@ def histograms(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("by position", (x, 64, 0.0, 2.0))
     yield OrdinaryCall("ends that are ints", (x,), {"bins": 64, "low": 0, "high": 2})
     yield OrdinaryCall("many bins", (x, 1000, 0.0, 2.0))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x),))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype),))
+    yield from in_layouts(x)
+    yield from in_dtypes(x)
     yield OrdinaryCall("empty", (x[:0],))
     yield OrdinaryCall("out", (x,), {"out": np.zeros(10, np.int64)})

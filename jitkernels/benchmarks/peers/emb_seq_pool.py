@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, strided, values, with_outs
-from jitkernels.benchmarks.peers.tensors import tensor
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(EmbSeqPoolAttr)
@@ -30,22 +29,15 @@ def emb_seq_pool(table: Any, ids: Any, pool: str = "sum", out: Any = None) -> An
     return out
 
 
-@peer(EmbSeqPoolAttr)
-def numpy_emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> Bound:
-    return partial(emb_seq_pool, table, ids, attr.pool, out)
+peer(EmbSeqPoolAttr)(lambda attr, table, ids, out: partial(emb_seq_pool, table, ids, attr.pool, out))
 
 
-@peer(EmbSeqPoolAttr, name="torch", narrow=True)
-def torch_emb_seq_pool(attr: EmbSeqPoolAttr, table: AnyArray, ids: AnyArray, out: AnyArray) -> Bound:
-    import torch
-
-    bags = torch.from_numpy(np.ascontiguousarray(ids.T))
-    result = tensor(out).reshape(attr.idx_w, attr.table_w)
-
+@partial(of_torch, EmbSeqPoolAttr, narrow=True)
+def torch_emb_seq_pool(attr: EmbSeqPoolAttr, torch: Any, table: Any, ids: Any, out: Any) -> Bound:
     def into(bags: Any, table: Any, pool: str, result: Any) -> None:
         result.copy_(torch.nn.functional.embedding_bag(bags, table, mode=pool))
 
-    return partial(into, bags, tensor(table), attr.pool, result)
+    return partial(into, ids.T.contiguous(), table, attr.pool, out.reshape(attr.idx_w, attr.table_w))
 
 
 @ordinary_calls(EmbSeqPoolAttr)

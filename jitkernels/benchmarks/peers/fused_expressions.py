@@ -10,7 +10,7 @@ import numpy as np
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, equivalent, peer
-from jitkernels.benchmarks.peers.compiled import FUNCTIONS, globals_of, of_jax, of_numba
+from jitkernels.benchmarks.peers.compiled import FUNCTIONS, globals_of, of_jax, of_numba, of_torch
 
 LITERAL = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
 
@@ -43,17 +43,11 @@ def elementwise(
         values = {**dict(zip(inputs, arrays, strict=False)), **numbers}
         return partial(numexpr.evaluate, named, local_dict=values, out=arrays[-1])
 
-    def by_torch(attr: KernelAttr, *arrays: AnyArray) -> Bound:
-        import torch as library
-
-        assert torch is not None, "registered only where it is given"
-        return torch(library, *map(library.from_numpy, arrays), **_options(row, attr))
-
     peer(row)(by_numpy)
     if text is not None:
         peer(row, name="numexpr")(by_numexpr)
     if torch is not None:
-        peer(row, name="torch")(by_torch)
+        of_torch(row, lambda attr, library, *tensors: torch(library, *tensors, **_options(row, attr)))
     texts = compiled or ({"": text} if text is not None else {})
     if texts:
         chosen = partial(_chosen, row, texts)

@@ -9,9 +9,8 @@ import numpy as np
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
-from jitkernels.benchmarks.peers.tensors import tensor
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 equivalent(GEMVAttr)(np.matmul)
 
@@ -29,14 +28,12 @@ def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound
     return partial(added, matrix, x, attr.beta, y)
 
 
-@peer(GEMVAttr, name="torch", narrow=True)
-def torch_mv(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    matrix, vector, result = (tensor(a).T if attr.trans else tensor(a), tensor(x), tensor(y))
+@partial(of_torch, GEMVAttr, narrow=True)
+def torch_mv(attr: GEMVAttr, torch: Any, a: Any, x: Any, y: Any) -> Bound:
+    matrix = a.T if attr.trans else a
     if not attr.beta:
-        return partial(torch.mv, matrix, vector, out=result)
-    return partial(torch.addmv, result, matrix, vector, beta=attr.beta, out=result)
+        return partial(torch.mv, matrix, x, out=y)
+    return partial(torch.addmv, y, matrix, x, beta=attr.beta, out=y)
 
 
 @partial(of_jax, GEMVAttr)
@@ -54,11 +51,9 @@ def matrix_vectors(elements: int) -> Iterator[OrdinaryCall]:
     cube = values(shape(elements, 3))
     yield OrdinaryCall("3-D", (cube, values(cube.shape[-1])))
     yield OrdinaryCall("vector", (values(elements), values(elements)))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (a.astype(dtype), x.astype(dtype)))
+    yield from in_dtypes(a, x)
     for dtype in ("float64", "int64"):
         yield OrdinaryCall(f"float32 and {dtype}", (a, x.astype(dtype)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(f"both {name}", (form(a), form(x)))
+    yield from in_layouts(a, x, label="both {}")
     yield OrdinaryCall("empty", (a[:0], x))
     yield from with_outs((a, x), 2, result)

@@ -10,7 +10,8 @@ import numpy as np
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(GroupNormAttr)
@@ -32,20 +33,17 @@ def numpy_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
     return partial(group_norm, x, scale, bias, attr.groups, attr.eps, y)
 
 
-@peer(GroupNormAttr, name="torch")
-def torch_group_norm(attr: GroupNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
-    import torch
-
-    if x.size <= attr.groups:  # torch rejects groups of one element
+@partial(of_torch, GroupNormAttr)
+def torch_group_norm(attr: GroupNormAttr, torch: Any, x: Any, *rest: Any) -> Bound | None:
+    if x.numel() <= attr.groups:  # torch rejects groups of one element
         return None
-
-    *affine, result = map(torch.from_numpy, rest)
+    *affine, result = rest
     scale, bias = affine or (None, None)
 
     def into(x: Any, y: Any) -> None:
         y.copy_(torch.nn.functional.group_norm(x, attr.groups, scale, bias, attr.eps))
 
-    return partial(into, torch.from_numpy(x), result)
+    return partial(into, x, result)
 
 
 @ordinary_calls(GroupNormAttr)
@@ -61,10 +59,8 @@ def groups(elements: int) -> Iterator[OrdinaryCall]:
         scale = values(cube.shape[1])
         yield OrdinaryCall(f"{dimensions}-D", (cube, scale, scale + 1))
         yield OrdinaryCall(f"{dimensions}-D, Fortran", (np.asfortranarray(cube), scale, scale + 1))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype), *each))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y), *each))
+    yield from in_dtypes(y, fixed=each, bools=False)
+    yield from in_layouts(y, fixed=each)
     yield OrdinaryCall("empty", (y[:0], *each))
     yield from with_outs((y, *each, 1, 1e-5), 5, y)
     yield OrdinaryCall("in place", (y, *each), {"out": y})

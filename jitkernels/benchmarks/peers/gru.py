@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.gru import GRUH1Attr, GRUHtPart1Attr, GRUHtPart2Attr
-from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, outs, values
 from jitkernels.benchmarks.peers.lstm import activated
 
 
@@ -33,19 +32,9 @@ def gru_ht_part2(gates: Any, ht_1: Any, act_gate: str = "sigmoid", act_cand: str
     return np.add(update * activated(act_cand, s), retained, out=out)
 
 
-@peer(GRUH1Attr)
-def numpy_h1(attr: GRUH1Attr, gates: AnyArray, ht: AnyArray) -> Bound:
-    return partial(gru_h1, gates, attr.act_gate, attr.act_cand, ht)
-
-
-@peer(GRUHtPart1Attr)
-def numpy_part1(attr: GRUHtPart1Attr, gates: AnyArray, ht_1: AnyArray, ht: AnyArray) -> Bound:
-    return partial(gru_ht_part1, gates, ht_1, attr.act_gate, ht)
-
-
-@peer(GRUHtPart2Attr)
-def numpy_part2(attr: GRUHtPart2Attr, gates: AnyArray, ht_1: AnyArray, ht: AnyArray) -> Bound:
-    return partial(gru_ht_part2, gates, ht_1, attr.act_gate, attr.act_cand, ht)
+peer(GRUH1Attr)(lambda attr, gates, ht: partial(gru_h1, gates, attr.act_gate, attr.act_cand, ht))
+peer(GRUHtPart1Attr)(lambda attr, gates, ht_1, ht: partial(gru_ht_part1, gates, ht_1, attr.act_gate, ht))
+peer(GRUHtPart2Attr)(lambda attr, gates, ht_1, ht: partial(gru_ht_part2, gates, ht_1, attr.act_gate, attr.act_cand, ht))
 
 
 def _calls(inputs: int, options: tuple[str, ...]) -> Callable[[int], Iterator[OrdinaryCall]]:
@@ -59,10 +48,8 @@ def _calls(inputs: int, options: tuple[str, ...]) -> Callable[[int], Iterator[Or
             for name in ("sigmoid", "tanh", "relu", "identity"):
                 yield OrdinaryCall(f"{option}={name}", arrays, {option: name})
         yield OrdinaryCall("by position", (*arrays, *["sigmoid", "relu"][: len(options)]))
-        for dtype in DTYPES[:-1]:
-            yield OrdinaryCall(dtype, tuple(array.astype(dtype) for array in arrays))
-        for name, form in LAYOUTS.items():
-            yield OrdinaryCall(name, tuple(form(array) for array in arrays))
+        yield from in_dtypes(*arrays, bools=False)
+        yield from in_layouts(*arrays)
         yield OrdinaryCall("empty", tuple(array[:0] for array in arrays))
         for kind, out in outs(values(d)).items():
             yield OrdinaryCall(f"out={kind}", arrays, {"out": out})

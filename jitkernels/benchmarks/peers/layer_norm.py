@@ -9,8 +9,8 @@ import numpy as np
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch
 
 
 @equivalent(LayerNormAttr)
@@ -56,19 +56,17 @@ def numpy_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound
     return partial(layer_norm, x, scale, bias, attr.eps, attr.stats, out=out)
 
 
-@peer(LayerNormAttr, name="torch")
-def torch_layer_norm(attr: LayerNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
+@partial(of_torch, LayerNormAttr)
+def torch_layer_norm(attr: LayerNormAttr, torch: Any, x: Any, *rest: Any) -> Bound | None:
     if attr.stats:
         return None  # it returns the mean, and one over the deviation
-    import torch
-
-    *parameters, y = (torch.from_numpy(array) for array in rest)
+    *parameters, y = rest
     scale, bias = parameters or (None, None)
 
     def into(x: Any, n: tuple[int], scale: Any, bias: Any, eps: float, y: Any) -> None:
         y.copy_(torch.nn.functional.layer_norm(x, n, scale, bias, eps))
 
-    return partial(into, torch.from_numpy(x), (attr.n,), scale, bias, attr.eps, y)
+    return partial(into, x, (attr.n,), scale, bias, attr.eps, y)
 
 
 @partial(of_jax, LayerNormAttr)
@@ -102,11 +100,9 @@ def norms(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("eps by position", (y, scale, bias, 1e-3))
     yield OrdinaryCall("plain, eps=1e-3", (y,), {"eps": 1e-3})
     yield OrdinaryCall("scale and bias by name", (y,), {"scale": scale, "bias": bias})
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, tuple(array.astype(dtype) for array in (y, scale, bias)))
+    yield from in_dtypes(y, scale, bias, bools=False)
     yield OrdinaryCall("float32, affine float64", (y, scale.astype(np.float64), bias.astype(np.float64)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y), form(scale), form(bias)))
+    yield from in_layouts(y, scale, bias)
     square = values((y.shape[1], y.shape[0])).T
     yield OrdinaryCall("transposed", (square, scale, bias))
     yield OrdinaryCall("empty", (y[:0], scale, bias))

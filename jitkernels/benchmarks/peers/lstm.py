@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.lstm import LSTMC1H1Attr, LSTMCtHtAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, outs, values
 
 
 def activated(name: str, x: AnyArray) -> Any:
@@ -62,11 +62,9 @@ def steps(elements: int) -> Iterator[OrdinaryCall]:
         yield OrdinaryCall(f"act_cand={name}", (gates, ct_1), {"act_cand": name})
         yield OrdinaryCall(f"act_cell={name}", (gates, ct_1), {"act_cell": name})
     yield OrdinaryCall("by position", (gates, ct_1, wp, "sigmoid", "relu", "tanh"))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (gates.astype(dtype), ct_1.astype(dtype)))
+    yield from in_dtypes(gates, ct_1, bools=False)
     yield OrdinaryCall("float32 and float64", (gates, ct_1.astype(np.float64)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(gates), form(ct_1), form(wp)))
+    yield from in_layouts(gates, ct_1, wp)
     yield OrdinaryCall("empty", (gates[:0], ct_1[:0]))
     for (kind, first), second in zip(outs(ct_1).items(), outs(ct_1).values(), strict=True):
         yield OrdinaryCall(f"out={kind}", (gates, ct_1), {"out": (first, second)})
@@ -109,10 +107,8 @@ def first_steps(elements: int) -> Iterator[OrdinaryCall]:
         for name in ("sigmoid", "tanh", "relu", "identity"):
             yield OrdinaryCall(f"{option}={name}", (gates,), {option: name})
     yield OrdinaryCall("by position", (gates, wp, "sigmoid", "relu", "tanh"))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (gates.astype(dtype),))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(gates), form(wp)))
+    yield from in_dtypes(gates, bools=False)
+    yield from in_layouts(gates, wp)
     yield OrdinaryCall("empty", (gates[:0],))
     for (kind, first), second in zip(outs(ct).items(), outs(ct).values(), strict=True):
         yield OrdinaryCall(f"out={kind}", (gates,), {"out": (first, second)})

@@ -9,9 +9,8 @@ import numpy as np
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, transposed, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
-from jitkernels.benchmarks.peers.tensors import tensor
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, shape, transposed, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch
 
 equivalent(MatMulAttr)(np.matmul)
 
@@ -29,15 +28,12 @@ def numpy_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bou
     return partial(added, left, right, attr.beta, c)
 
 
-@peer(MatMulAttr, name="torch", narrow=True)
-def torch_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
-    import torch
-
-    left, right = tensor(a).T if attr.trans_a else tensor(a), tensor(b).T if attr.trans_b else tensor(b)
-    result = tensor(c)
+@partial(of_torch, MatMulAttr, narrow=True)
+def torch_matmul(attr: MatMulAttr, torch: Any, a: Any, b: Any, c: Any) -> Bound:
+    left, right = a.T if attr.trans_a else a, b.T if attr.trans_b else b
     if not attr.beta:
-        return partial(torch.matmul, left, right, out=result)
-    return partial(torch.addmm, result, left, right, beta=attr.beta, out=result)
+        return partial(torch.matmul, left, right, out=c)
+    return partial(torch.addmm, c, left, right, beta=attr.beta, out=c)
 
 
 @partial(of_jax, MatMulAttr)
@@ -71,8 +67,7 @@ def matrix_products(elements: int) -> Iterator[OrdinaryCall]:
     for dimensions in (3, 4, 5):
         cube = values(shape(elements, dimensions))
         yield OrdinaryCall(f"{dimensions}-D @ 2-D", (cube, values((cube.shape[-1], rows))))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (a.astype(dtype), b.astype(dtype)))
+    yield from in_dtypes(a, b)
     for dtype in ("float64", "int64"):
         yield OrdinaryCall(f"float32 and {dtype}", (a, b.astype(dtype)))
     for name, form in LAYOUTS.items():

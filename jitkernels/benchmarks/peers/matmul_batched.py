@@ -9,8 +9,8 @@ import numpy as np
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 equivalent(MatMulBatchedAttr)(np.matmul)
 
@@ -21,13 +21,10 @@ def numpy_matmul(attr: MatMulBatchedAttr, a: AnyArray, b: AnyArray, c: AnyArray)
     return partial(np.matmul, left, right, c)
 
 
-@peer(MatMulBatchedAttr, name="torch")
-def torch_bmm(attr: MatMulBatchedAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bound:
-    import torch
-
-    left = torch.from_numpy(a.swapaxes(1, 2) if attr.trans_a else a)
-    right = torch.from_numpy(b.swapaxes(1, 2) if attr.trans_b else b)
-    return partial(torch.bmm, left, right, out=torch.from_numpy(c))
+@partial(of_torch, MatMulBatchedAttr)
+def torch_bmm(attr: MatMulBatchedAttr, torch: Any, a: Any, b: Any, c: Any) -> Bound:
+    left, right = a.swapaxes(1, 2) if attr.trans_a else a, b.swapaxes(1, 2) if attr.trans_b else b
+    return partial(torch.bmm, left, right, out=c)
 
 
 @partial(of_jax, MatMulBatchedAttr)
@@ -47,9 +44,7 @@ def batches(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("rows", (a[:, :1], b))
     cube = values(shape(elements, 4))
     yield OrdinaryCall("4-D", (cube, values((*cube.shape[:2], cube.shape[3], rows))))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (a.astype(dtype), b.astype(dtype)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(f"both {name}", (form(a), form(b)))
+    yield from in_dtypes(a, b)
+    yield from in_layouts(a, b, label="both {}")
     yield OrdinaryCall("empty", (a[:0], b[:0]))
     yield from with_outs((a, b), 2, result)

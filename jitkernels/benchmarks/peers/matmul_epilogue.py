@@ -10,7 +10,8 @@ import numpy as np
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 erfc = np.frompyfunc(math.erfc, 1, 1)
 
@@ -40,14 +41,11 @@ def numpy_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: An
     return partial(matmul_epilogue, left, right, bias[0] if bias else None, attr.activation, c)
 
 
-@peer(MatMulEpilogueAttr, name="torch")
-def torch_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: AnyArray) -> Bound:
-    import torch
-
+@partial(of_torch, MatMulEpilogueAttr)
+def torch_epilogue(attr: MatMulEpilogueAttr, torch: Any, a: Any, b: Any, *rest: Any) -> Bound:
     *biases, c = rest
-    bias = torch.from_numpy(biases[0]) if biases else None
-    left, right = torch.from_numpy(a.T if attr.trans_a else a), torch.from_numpy(b if attr.trans_b else b.T)
-    result = torch.from_numpy(c)
+    bias = biases[0] if biases else None
+    left, right = a.T if attr.trans_a else a, b if attr.trans_b else b.T
     functions: dict[str, Any] = {
         "relu": torch.relu_,
         "gelu": torch.nn.functional.gelu,
@@ -58,7 +56,7 @@ def torch_epilogue(attr: MatMulEpilogueAttr, a: AnyArray, b: AnyArray, *rest: An
     activated = functions.get(attr.activation, torch.nn.Identity())
 
     def call() -> None:
-        result.copy_(activated(torch.nn.functional.linear(left, right, bias)))
+        c.copy_(activated(torch.nn.functional.linear(left, right, bias)))
 
     return partial(call)
 
@@ -74,9 +72,7 @@ def layers(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("weights transposed", (a, a.T, bias))
     cube = values(shape(elements, 3))
     yield OrdinaryCall("3-D", (cube, values((cube.shape[-1], rows)), bias, "relu"))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (a.astype(dtype), b.astype(dtype), bias.astype(dtype)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(f"all {name}", (form(a), form(b), form(bias), "relu"))
+    yield from in_dtypes(a, b, bias)
+    yield from in_layouts(a, b, bias, fixed=("relu",), label="all {}")
     yield OrdinaryCall("empty", (a[:0], b, bias))
     yield from with_outs((a, b, bias), 4, result, activation="relu")

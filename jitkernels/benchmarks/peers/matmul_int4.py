@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
+from jitkernels.benchmarks.peers.array_layouts import OF_ARRAYS, in_layouts, shape, values
 from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
 
 
@@ -54,8 +54,6 @@ def packed_products(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("one row", (a[0], packed, scale))
     yield OrdinaryCall("zero points", (a, packed, scale, zero))
     yield OrdinaryCall("3-D", (a[np.newaxis], packed, scale))
-    for name, form in LAYOUTS.items():
-        if name != "list":
-            yield OrdinaryCall(name, (form(a), packed, scale))
+    yield from in_layouts(a, fixed=(packed, scale), layouts=OF_ARRAYS)
     yield OrdinaryCall("empty", (a[:0], packed, scale))
     yield OrdinaryCall("out", (a, packed, scale), {"out": np.zeros((rows, rows), np.float32)})

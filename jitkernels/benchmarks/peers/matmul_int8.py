@@ -9,7 +9,8 @@ import numpy as np
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
+from jitkernels.benchmarks.peers.array_layouts import OF_ARRAYS, in_layouts, shape, values
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(MatMulInt8Attr)
@@ -31,14 +32,11 @@ def numpy_integers(attr: MatMulInt8Attr, a: AnyArray, b: AnyArray, *rest: AnyArr
     return partial(matmul_int8, a, b.T if attr.trans_b else b, a_scale, b_scale, c)
 
 
-@peer(MatMulInt8Attr, name="torch")
-def torch_int_mm(attr: MatMulInt8Attr, a: AnyArray, b: AnyArray, *rest: AnyArray) -> Bound | None:
-    import torch
-
+@partial(of_torch, MatMulInt8Attr)
+def torch_int_mm(attr: MatMulInt8Attr, torch: Any, a: Any, b: Any, *rest: Any) -> Bound | None:
     if attr.scaled or attr.a_dtype != "int8":
         return None
-    left, right = torch.from_numpy(a), torch.from_numpy(b.T if attr.trans_b else b)
-    return partial(torch._int_mm, left, right, out=torch.from_numpy(rest[-1]))
+    return partial(torch._int_mm, a, b.T if attr.trans_b else b, out=rest[-1])
 
 
 @ordinary_calls(MatMulInt8Attr)
@@ -53,8 +51,6 @@ def integer_products(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("x @ x.T", (a, a.T))
     cube = values(shape(elements, 3), "int8")
     yield OrdinaryCall("3-D", (cube, values((cube.shape[-1], rows), "int8")))
-    for name, form in LAYOUTS.items():
-        if name != "list":
-            yield OrdinaryCall(f"both {name}", (form(a), form(b)))
+    yield from in_layouts(a, b, label="both {}", layouts=OF_ARRAYS)
     yield OrdinaryCall("empty", (a[:0], b))
     yield OrdinaryCall("out", (a, b), {"out": np.zeros((rows, rows), np.int32)})

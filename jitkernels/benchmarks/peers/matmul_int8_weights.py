@@ -9,7 +9,8 @@ import numpy as np
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
+from jitkernels.benchmarks.peers.array_layouts import OF_ARRAYS, in_layouts, shape, values
+from jitkernels.benchmarks.peers.compiled import of_torch
 from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
 
 
@@ -31,16 +32,13 @@ def numpy_weights(attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: 
     return partial(matmul_int8_weights, a, q, scale, zero[0] if zero else None, attr.rounded, c)
 
 
-@peer(MatMulInt8WeightsAttr, name="torch")
+@partial(of_torch, MatMulInt8WeightsAttr)
 def torch_packed_weights(
-    attr: MatMulInt8WeightsAttr, a: AnyArray, q: AnyArray, scale: AnyArray, *rest: AnyArray
+    attr: MatMulInt8WeightsAttr, torch: Any, a: Any, q: Any, scale: Any, *rest: Any
 ) -> Bound | None:
-    import torch
-
     if attr.shifted or attr.groups != 1 or attr.dtype != "float32":
         return None
-    weights, scales = torch.from_numpy(q.reshape(attr.n, attr.k)), torch.from_numpy(scale.reshape(attr.n))
-    return partial(torch._weight_int8pack_mm, torch.from_numpy(a), weights, scales)
+    return partial(torch._weight_int8pack_mm, a, q.reshape(attr.n, attr.k), scale.reshape(attr.n))
 
 
 @peer(MatMulInt8WeightsAttr, name="onnxruntime")
@@ -66,8 +64,6 @@ def weighted_products(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("one group", (a, q.reshape(rows, 1, -1), scale[:, :1]))
     yield OrdinaryCall("zero points", (a, q, scale, zero))
     yield OrdinaryCall("3-D", (a[np.newaxis], q, scale))
-    for name, form in LAYOUTS.items():
-        if name != "list":
-            yield OrdinaryCall(name, (form(a), q, scale))
+    yield from in_layouts(a, fixed=(q, scale), layouts=OF_ARRAYS)
     yield OrdinaryCall("empty", (a[:0], q, scale))
     yield OrdinaryCall("out", (a, q, scale), {"out": np.zeros((rows, rows), np.float32)})

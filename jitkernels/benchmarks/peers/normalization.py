@@ -9,9 +9,8 @@ import numpy as np
 from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
-from jitkernels.benchmarks.peers.tensors import tensor
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 
 @equivalent(RmsNormAttr)
@@ -43,10 +42,8 @@ def numpy_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound:
     return partial(rms_norm, x, scale[0] if scale else None, 1, attr.eps, y)
 
 
-@peer(RmsNormAttr, name="torch", narrow=True)
-def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | None:
-    import torch
-
+@partial(of_torch, RmsNormAttr, narrow=True)
+def torch_rms_norm(attr: RmsNormAttr, torch: Any, x: Any, *rest: Any) -> Bound | None:
     *scale, y = rest
     if attr.remain != 1:
         return None
@@ -54,8 +51,7 @@ def torch_rms_norm(attr: RmsNormAttr, x: AnyArray, *rest: AnyArray) -> Bound | N
     def into(x: Any, scale: Any, y: Any) -> None:
         y.copy_(torch.nn.functional.rms_norm(x, (attr.n,), scale, attr.eps))
 
-    weight = tensor(scale[0]) if scale else None
-    return partial(into, tensor(x), weight, tensor(y))
+    return partial(into, x, scale[0] if scale else None, y)
 
 
 @peer(BatchNormAttr)
@@ -65,18 +61,15 @@ def numpy_batch_norm(attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyA
     return partial(batch_norm, x, mean, var, scale, bias, attr.eps, y)
 
 
-@peer(BatchNormAttr, name="torch")
-def torch_batch_norm(attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyArray, *rest: AnyArray) -> Bound:
-    import torch
-
-    *affine, y = map(torch.from_numpy, rest)
+@partial(of_torch, BatchNormAttr)
+def torch_batch_norm(attr: BatchNormAttr, torch: Any, x: Any, mean: Any, var: Any, *rest: Any) -> Bound:
+    *affine, y = rest
     scale, bias = affine or (None, None)
-    values, of_mean, of_var = (torch.from_numpy(array) for array in (x, mean, var))
 
     def into(x: Any, y: Any) -> None:
-        y.copy_(torch.nn.functional.batch_norm(x, of_mean, of_var, scale, bias, eps=attr.eps))
+        y.copy_(torch.nn.functional.batch_norm(x, mean, var, scale, bias, eps=attr.eps))
 
-    return partial(into, values, y)
+    return partial(into, x, y)
 
 
 @partial(of_jax, RmsNormAttr)
@@ -108,8 +101,7 @@ def rows(elements: int) -> Iterator[OrdinaryCall]:
         cube = values(shape(elements, dimensions))
         for axis in range(dimensions):
             yield OrdinaryCall(f"{dimensions}-D, axis={axis}", (cube, values(cube.shape[axis])), {"axis": axis})
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype), scale))
+    yield from in_dtypes(y, fixed=(scale,), bools=False)
     for name, form in LAYOUTS.items():
         yield OrdinaryCall(name, (form(y), scale))
         yield OrdinaryCall(f"{name}, axis=0", (form(y), values(y.shape[0])), {"axis": 0})
@@ -134,10 +126,8 @@ def channels(elements: int) -> Iterator[OrdinaryCall]:
         cube = values(shape(elements, dimensions))
         yield OrdinaryCall(f"{dimensions}-D", (cube, *four(cube.shape[1])))
         yield OrdinaryCall(f"{dimensions}-D, Fortran", (np.asfortranarray(cube), *four(cube.shape[1])))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype), *each))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y), *each))
+    yield from in_dtypes(y, fixed=each, bools=False)
+    yield from in_layouts(y, fixed=each)
     yield OrdinaryCall("transposed", (y.T, *four(y.shape[0])))
     yield OrdinaryCall("empty", (y[:0], *each))
     yield from with_outs((y, *each, 1e-5), 6, y)

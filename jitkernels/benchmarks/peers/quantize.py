@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.quantize import DequantizeAttr, QuantizeAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, values
+from jitkernels.benchmarks.peers.array_layouts import OF_ARRAYS, in_layouts, shape, values
 
 
 def _beside(number: Any) -> Any:
@@ -86,8 +86,7 @@ def quantizations(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("2-D per tensor", (x, one))
     yield OrdinaryCall("uint8", (x, scale, zero.astype(np.uint8)), {"q_dtype": "uint8"})
     yield OrdinaryCall("float64", (x.astype(np.float64), scale.astype(np.float64)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x), scale))
+    yield from in_layouts(x, fixed=(scale,))
     yield OrdinaryCall("empty", (x[:0], scale[:0]))
     yield OrdinaryCall("out", (x, scale), {"out": np.zeros(x.shape, np.int8)})
 
@@ -101,8 +100,6 @@ def dequantizations(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("2-D per tensor", (q, np.float32(0.02)))
     yield OrdinaryCall("uint8", (q.astype(np.uint8), scale))
     yield OrdinaryCall("float64", (q, scale.astype(np.float64)))
-    for name, form in LAYOUTS.items():
-        if name != "list":
-            yield OrdinaryCall(name, (form(q), scale))
+    yield from in_layouts(q, fixed=(scale,), layouts=OF_ARRAYS)
     yield OrdinaryCall("empty", (q[:0], scale[:0]))
     yield OrdinaryCall("out", (q, scale), {"out": np.zeros(q.shape, np.float32)})

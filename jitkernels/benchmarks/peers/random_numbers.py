@@ -10,6 +10,7 @@ from jitkernels.attrs.random_numbers import NormalAttr, RandomAttr, UniformAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import shape, strided
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 def _drawn(name: str, extents: Any, seed: int, offset: int, dtype: Any, out: Any) -> Any:
@@ -43,16 +44,9 @@ def numpy_random(attr: RandomAttr, y: AnyArray) -> Bound:
     return partial(draw, None, y.dtype.type, y)
 
 
-def torch_random(attr: RandomAttr, y: AnyArray) -> Bound:
-    import torch
-
-    result = torch.from_numpy(y)
-    return partial(result.uniform_ if isinstance(attr, UniformAttr) else result.normal_)
-
-
 for _row in (UniformAttr, NormalAttr):
     peer(_row)(numpy_random)
-    peer(_row, name="torch")(torch_random)
+    of_torch(_row, lambda attr, _, y: partial(y.uniform_ if isinstance(attr, UniformAttr) else y.normal_))
 
 
 def draws(elements: int) -> Iterator[OrdinaryCall]:

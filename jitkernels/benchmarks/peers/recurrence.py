@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, outs, values
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, outs, values
 
 HIDDEN = 16
 """Units in ordinary calls with few elements; the elements count x."""
@@ -106,14 +106,8 @@ def _of_torch(name: str, attr: LSTMAttr | GRUAttr, inputs: list[Any]) -> Bound |
     return partial(run, *given)
 
 
-@peer(LSTMAttr, name="torch")
-def torch_lstm(attr: LSTMAttr, *arrays: AnyArray) -> Bound | None:
-    return _of_torch("LSTM", attr, _inputs_and_outputs(attr, arrays, 2)[0])
-
-
-@peer(GRUAttr, name="torch")
-def torch_gru(attr: GRUAttr, *arrays: AnyArray) -> Bound | None:
-    return _of_torch("GRU", attr, _inputs_and_outputs(attr, arrays, 1)[0])
+peer(LSTMAttr, name="torch")(lambda attr, *arrays: _of_torch("LSTM", attr, _inputs_and_outputs(attr, arrays, 2)[0]))
+peer(GRUAttr, name="torch")(lambda attr, *arrays: _of_torch("GRU", attr, _inputs_and_outputs(attr, arrays, 1)[0]))
 
 
 def _of_onnxruntime(name: str, order: tuple[int, ...], attr: LSTMAttr | GRUAttr, inputs: list[Any]) -> Bound | None:
@@ -179,10 +173,8 @@ def _calls(gates: int, states: int) -> Callable[[int], Iterator[OrdinaryCall]]:
         yield OrdinaryCall("biases", (x, *weights, *biases))
         yield OrdinaryCall("states", (x, *weights, *biases, *before))
         yield OrdinaryCall("states by name", (x, *weights), dict(zip(("h0", "c0"), before, strict=False)))
-        for dtype in DTYPES[:-1]:
-            yield OrdinaryCall(dtype, tuple(array.astype(dtype) for array in (x, *weights)))
-        for name, form in LAYOUTS.items():
-            yield OrdinaryCall(name, tuple(form(array) for array in (x, *weights)))
+        yield from in_dtypes(x, *weights, bools=False)
+        yield from in_layouts(x, *weights)
         yield OrdinaryCall("batch first", (np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1), *weights))
         yield OrdinaryCall("no rows", (x[:, :0], *weights))
         shown = outs(values((steps, batch, hidden)))

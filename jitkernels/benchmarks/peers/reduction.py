@@ -11,7 +11,7 @@ from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 
 @equivalent(HVarAttr)
@@ -47,10 +47,8 @@ def _numpy(function: Callable[..., Any], attr: Any, x: AnyArray, y: AnyArray) ->
     return partial(function, x, 1, out=y)
 
 
-def _torch(name: str, attr: Any, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(getattr(torch, name), torch.from_numpy(x), 1, out=torch.from_numpy(y))
+def _torch(name: str, attr: Any, torch: Any, x: Any, y: Any) -> Bound:
+    return partial(getattr(torch, name), x, 1, out=y)
 
 
 def _numexpr(name: str, attr: Any, x: AnyArray, y: AnyArray) -> Bound:
@@ -65,23 +63,9 @@ def _jax(name: str, attr: Any, jax: Any, x: Any) -> Any:
 
 of_jax(HVarAttr, lambda attr, jax, x: jax.numpy.var(x, 1, ddof=attr.ddof))
 of_jax(HLogSumExpAttr, lambda _, jax, x: jax.scipy.special.logsumexp(x, 1))
-
-
-@peer(HVarAttr)
-def numpy_hvar(attr: HVarAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(np.var, x, 1, ddof=attr.ddof, out=y)
-
-
-@peer(HVarAttr, name="torch")
-def torch_hvar(attr: HVarAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.var, torch.from_numpy(x), 1, correction=attr.ddof, out=torch.from_numpy(y))
-
-
-@peer(HLogSumExpAttr)
-def numpy_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(hlogsumexp, x, 1, y)
+peer(HVarAttr)(lambda attr, x, y: partial(np.var, x, 1, ddof=attr.ddof, out=y))
+of_torch(HVarAttr, lambda attr, torch, x, y: partial(torch.var, x, 1, correction=attr.ddof, out=y))
+peer(HLogSumExpAttr)(lambda _, x, y: partial(hlogsumexp, x, 1, y))
 
 
 @peer(HLogSumExpAttr, name="scipy")
@@ -94,11 +78,7 @@ def scipy_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
     return partial(into, x, y)
 
 
-@peer(HLogSumExpAttr, name="torch")
-def torch_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.logsumexp, torch.from_numpy(x), 1, out=torch.from_numpy(y))
+of_torch(HLogSumExpAttr, lambda _, torch, x, y: partial(torch.logsumexp, x, 1, out=y))
 
 
 def reductions(row: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
@@ -135,7 +115,7 @@ for _row in (*PLAIN, HVarAttr, HLogSumExpAttr):
 for _row, _function in PLAIN.items():
     equivalent(_row)(_of_numpy(_function))
     peer(_row)(partial(_numpy, _function))
-    peer(_row, name="torch")(partial(_torch, OF_TORCH[_row]))
+    of_torch(_row, partial(_torch, OF_TORCH[_row]))
     of_jax(_row, partial(_jax, _function.__name__))
     if _row in OF_NUMEXPR:
         peer(_row, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_row]))

@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.rope import RopeAttr, rotated
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, values, with_outs
 from jitkernels.benchmarks.peers.compiled import of_jax
 
 
@@ -19,9 +19,7 @@ def rope(x: Any, cos: Any, sin: Any, interleaved: bool = False, out: Any = None)
     return result if out is None else np.positive(result, out=out)
 
 
-@peer(RopeAttr)
-def numpy_rope(attr: RopeAttr, x: AnyArray, cos: AnyArray, sin: AnyArray, y: AnyArray) -> Bound:
-    return partial(rope, x, cos, sin, attr.interleaved, y)
+peer(RopeAttr)(lambda attr, x, cos, sin, y: partial(rope, x, cos, sin, attr.interleaved, y))
 
 
 @peer(RopeAttr, name="torch")
@@ -65,10 +63,8 @@ def rotations(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("4-D", (cube[np.newaxis].copy(), cos, sin))
     yield OrdinaryCall("interleaved", (cube, cos, sin), {"interleaved": True})
     yield OrdinaryCall("interleaved by position", (x, cos, sin, True))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype), cos, sin))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(cube), form(cos), form(sin)))
+    yield from in_dtypes(x, fixed=(cos, sin))
+    yield from in_layouts(cube, cos, sin)
     yield OrdinaryCall("heads behind positions", (values((positions, 3, 2 * half)).swapaxes(0, 1), cos, sin))
     yield OrdinaryCall("empty", (cube[:0], cos, sin))
     yield from with_outs((x, cos, sin, False), 4, x)

@@ -9,9 +9,8 @@ import numpy as np
 from jitkernels.attrs.row_similarity import CosineAttr, DotAttr, PairsAttr, SqEuclideanAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, transposed, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
-from jitkernels.benchmarks.peers.tensors import tensor
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, transposed, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 
 @equivalent(DotAttr)
@@ -45,28 +44,14 @@ def _vecdot_cosine(x: AnyArray, y: AnyArray, z: AnyArray) -> None:
     np.maximum(1 - np.vecdot(x, y) / lengths, 0, out=z)
 
 
-@peer(DotAttr)
-def numpy_dot(attr: DotAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    return partial(_vecdot, x, y, z)
+peer(DotAttr)(lambda _, x, y, z: partial(_vecdot, x, y, z))
+peer(SqEuclideanAttr)(lambda _, x, y, z: partial(_einsum_squares, x, y, z))
+peer(CosineAttr)(lambda _, x, y, z: partial(_vecdot_cosine, x, y, z))
 
 
-@peer(SqEuclideanAttr)
-def numpy_sqeuclidean(attr: SqEuclideanAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    return partial(_einsum_squares, x, y, z)
-
-
-@peer(CosineAttr)
-def numpy_cosine(attr: CosineAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    return partial(_vecdot_cosine, x, y, z)
-
-
-def _torch(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    import torch
-
-    a, b, result = tensor(x), tensor(y), tensor(z)
-
+def _torch(attr: PairsAttr, torch: Any, x: Any, y: Any, z: Any) -> Bound:
     def into(function: Any) -> None:
-        torch.sub(function(a, b), 0, out=result) if function is not torch.linalg.vecdot else function(a, b, out=result)
+        torch.sub(function(x, y), 0, out=z) if function is not torch.linalg.vecdot else function(x, y, out=z)
 
     functions = {
         "dot": torch.linalg.vecdot,
@@ -90,7 +75,7 @@ def _numkong(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | 
 
 
 for _row in (DotAttr, SqEuclideanAttr, CosineAttr):
-    peer(_row, name="torch", narrow=True)(_torch)
+    of_torch(_row, _torch, narrow=True)
     peer(_row, name="numkong")(_numkong)
 
 
@@ -117,10 +102,8 @@ def pairs(elements: int) -> Iterator[OrdinaryCall]:
         cube = values(shape(elements, dimensions))
         yield OrdinaryCall(f"{dimensions}-D", (cube, cube[..., ::-1, ::-1].copy()))
     yield OrdinaryCall("one against many", (x[0].copy(), y))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype), y.astype(dtype)))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x), form(y)))
+    yield from in_dtypes(x, y)
+    yield from in_layouts(x, y)
     yield OrdinaryCall("transposed", (transposed(x), y))
     yield OrdinaryCall("empty", (x[:0], y[:0]))
     yield from with_outs((x, y), 2, result)

@@ -9,7 +9,8 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(SeqPoolAttr)
@@ -31,14 +32,10 @@ def numpy_seq_pool(attr: SeqPoolAttr, x: AnyArray, y: AnyArray) -> Bound:
     return partial(getattr(x, attr.pool), 0, out=y)
 
 
-@peer(SeqPoolAttr, name="torch")
-def torch_seq_pool(attr: SeqPoolAttr, x: AnyArray, y: AnyArray) -> Bound | None:
-    import torch
-
+@partial(of_torch, SeqPoolAttr)
+def torch_seq_pool(attr: SeqPoolAttr, torch: Any, x: Any, y: Any) -> Bound | None:
     pools = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}
-    if attr.pool not in pools:
-        return None
-    return partial(pools[attr.pool], torch.from_numpy(x), 0, out=torch.from_numpy(y))
+    return partial(pools[attr.pool], x, 0, out=y) if attr.pool in pools else None
 
 
 @ordinary_calls(SeqPoolAttr)
@@ -50,10 +47,8 @@ def pools(elements: int) -> Iterator[OrdinaryCall]:
         yield OrdinaryCall(f"pool={pool}", (y,), {"pool": pool})
         yield OrdinaryCall(f"{pool} by position", (y, pool))
         yield OrdinaryCall(f"pool={pool}, out", (y,), {"pool": pool, "out": result.copy()})
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype),), {"pool": "mean"})
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y),))
+    yield from in_dtypes(y, pool="mean", bools=False)
+    yield from in_layouts(y)
     yield OrdinaryCall("transposed", (y.T,))
     yield OrdinaryCall("one row", (values((1, elements)),))
     yield OrdinaryCall("one column", (values((elements, 1)),))

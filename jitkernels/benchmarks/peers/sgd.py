@@ -10,7 +10,8 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.sgd import SgdAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(SgdAttr)
@@ -29,15 +30,12 @@ def numpy_sgd(attr: SgdAttr, param: AnyArray, grad: AnyArray, rows: AnyArray, ou
     return partial(sgd, param, grad, rows, np.dtype(attr.dtype).type(attr.lr), out)
 
 
-@peer(SgdAttr, name="torch")
-def torch_sgd(attr: SgdAttr, param: AnyArray, grad: AnyArray, rows: AnyArray, out: AnyArray) -> Bound:
-    import torch
-
+@partial(of_torch, SgdAttr)
+def torch_sgd(attr: SgdAttr, _: Any, param: Any, grad: Any, rows: Any, out: Any) -> Bound:
     def into(result: Any, param: Any, rows: Any, grad: Any, factor: float) -> None:
         result.copy_(param).index_add_(0, rows, grad, alpha=factor)
 
-    made = torch.from_numpy
-    return partial(into, made(out), made(param), made(rows), made(grad), -attr.lr)
+    return partial(into, out, param, rows, grad, -attr.lr)
 
 
 @peer(SgdAttr, name="numba")
@@ -56,8 +54,8 @@ def _numba_loop() -> Callable[..., None]:
             for j in range(param.shape[1]):
                 out[rows[i], j] -= lr * grad[i, j]
 
-    made: Callable[..., None] = loop
-    return made
+    compiled: Callable[..., None] = loop
+    return compiled
 
 
 @ordinary_calls(SgdAttr)
@@ -71,8 +69,7 @@ def steps(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("one row again and again", (param, grad, np.zeros_like(rows)))
     yield OrdinaryCall("no rows", (param, grad[:0], rows[:0]))
     yield OrdinaryCall("dense", (param.reshape(1, -1), param.reshape(1, -1), np.zeros(1, np.int64)))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (param.astype(dtype), grad.astype(dtype), rows))
+    yield from in_dtypes(param, grad, fixed=(rows,), bools=False)
     for dtype in ("int32", "uint8"):
         yield OrdinaryCall(f"rows {dtype}", (param, grad, (rows % 200).astype(dtype)))
     for name, form in LAYOUTS.items():

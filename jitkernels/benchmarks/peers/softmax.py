@@ -9,8 +9,8 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch
 
 
 @equivalent(SoftmaxAttr)
@@ -36,9 +36,7 @@ def cross_entropy(logits: Any, labels: Any, out: Any = None) -> Any:
     return np.negative(label_losses, out=out)
 
 
-@peer(SoftmaxAttr)
-def numpy_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(softmax, x, 1, y)
+peer(SoftmaxAttr)(lambda _, x, y: partial(softmax, x, 1, y))
 
 
 @peer(SoftmaxAttr, name="scipy")
@@ -51,16 +49,8 @@ def scipy_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
     return partial(into, x, y)
 
 
-@peer(SoftmaxAttr, name="torch")
-def torch_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.softmax, torch.from_numpy(x), 1, out=torch.from_numpy(y))
-
-
-@peer(LogSoftmaxAttr)
-def numpy_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(log_softmax, x, 1, y)
+of_torch(SoftmaxAttr, lambda _, torch, x, y: partial(torch.softmax, x, 1, out=y))
+peer(LogSoftmaxAttr)(lambda _, x, y: partial(log_softmax, x, 1, y))
 
 
 @peer(LogSoftmaxAttr, name="scipy")
@@ -73,26 +63,16 @@ def scipy_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
     return partial(into, x, y)
 
 
-@peer(LogSoftmaxAttr, name="torch")
-def torch_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.log_softmax, torch.from_numpy(x), 1, out=torch.from_numpy(y))
+of_torch(LogSoftmaxAttr, lambda _, torch, x, y: partial(torch.log_softmax, x, 1, out=y))
+peer(CrossEntropyAttr)(lambda _, logits, labels, loss: partial(cross_entropy, logits, labels, loss))
 
 
-@peer(CrossEntropyAttr)
-def numpy_cross_entropy(attr: CrossEntropyAttr, logits: AnyArray, labels: AnyArray, loss: AnyArray) -> Bound:
-    return partial(cross_entropy, logits, labels, loss)
-
-
-@peer(CrossEntropyAttr, name="torch")
-def torch_cross_entropy(attr: CrossEntropyAttr, logits: AnyArray, labels: AnyArray, loss: AnyArray) -> Bound:
-    import torch
-
+@partial(of_torch, CrossEntropyAttr)
+def torch_cross_entropy(attr: CrossEntropyAttr, torch: Any, logits: Any, labels: Any, loss: Any) -> Bound:
     def into(logits: Any, labels: Any, loss: Any) -> None:
         loss.copy_(torch.nn.functional.cross_entropy(logits, labels, reduction="none"))
 
-    return partial(into, torch.from_numpy(logits), torch.from_numpy(labels), torch.from_numpy(loss))
+    return partial(into, logits, labels, loss)
 
 
 of_jax(SoftmaxAttr, lambda _, jax, x: jax.nn.softmax(x, 1))
@@ -121,10 +101,8 @@ def distributions(elements: int) -> Iterator[OrdinaryCall]:
         cube = values(shape(elements, dimensions))
         for axis in range(dimensions):
             yield OrdinaryCall(f"{dimensions}-D, axis={axis}", (cube,), {"axis": axis})
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype),))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y),))
+    yield from in_dtypes(y, bools=False)
+    yield from in_layouts(y)
     yield OrdinaryCall("transposed", (y.T,))
     yield OrdinaryCall("transposed, axis=0", (y.T,), {"axis": 0})
     yield OrdinaryCall("empty", (y[:0],))
@@ -146,8 +124,7 @@ def classified(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("by name", (y,), {"labels": labels})
     cube = values(shape(elements, 3))
     yield OrdinaryCall("3-D", (cube, np.zeros(cube.shape[:-1], np.int64)))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype), labels))
+    yield from in_dtypes(y, fixed=(labels,), bools=False)
     yield OrdinaryCall("int32 labels", (y, labels.astype(np.int32)))
     for name, form in LAYOUTS.items():
         yield OrdinaryCall(name, (form(y), labels))

@@ -9,8 +9,8 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
 
 
 @equivalent(SortAttr)
@@ -38,22 +38,15 @@ def topk(x: Any, k: int, axis: int = -1, out: Any = None) -> Any:
     return out
 
 
-@peer(SortAttr)
-def numpy_sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(sort, x, -1, y)
+peer(SortAttr)(lambda _, x, y: partial(sort, x, -1, y))
 
 
-@peer(SortAttr, name="torch")
-def torch_sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    indices = torch.empty(y.shape, dtype=torch.int64)
-    return partial(torch.sort, torch.from_numpy(x), dim=-1, out=(torch.from_numpy(y), indices))
+@partial(of_torch, SortAttr)
+def torch_sort(attr: SortAttr, torch: Any, x: Any, y: Any) -> Bound:
+    return partial(torch.sort, x, dim=-1, out=(y, torch.empty(y.shape, dtype=torch.int64)))
 
 
-@peer(TopkAttr)
-def numpy_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray) -> Bound:
-    return partial(_of_parts, x, attr.k, values, indices)
+peer(TopkAttr)(lambda attr, x, values, indices: partial(_of_parts, x, attr.k, values, indices))
 
 
 def _of_parts(x: AnyArray, k: int, values: AnyArray, indices: AnyArray) -> None:
@@ -66,13 +59,7 @@ def _of_parts(x: AnyArray, k: int, values: AnyArray, indices: AnyArray) -> None:
     indices[...] = np.take_along_axis(order, descending, -1)
 
 
-@peer(TopkAttr, name="torch")
-def torch_topk(attr: TopkAttr, x: AnyArray, values: AnyArray, indices: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.topk, torch.from_numpy(x), attr.k, out=(torch.from_numpy(values), torch.from_numpy(indices)))
-
-
+of_torch(TopkAttr, lambda attr, torch, x, values, indices: partial(torch.topk, x, attr.k, out=(values, indices)))
 of_jax(SortAttr, lambda _, jax, x: jax.numpy.sort(x, 1))
 of_jax(TopkAttr, lambda attr, jax, x: jax.lax.top_k(x, attr.k))
 
@@ -85,10 +72,8 @@ def sorts(elements: int) -> Iterator[OrdinaryCall]:
     for axis in (0, 1, -1):
         yield OrdinaryCall(f"axis={axis}", (x,), {"axis": axis})
     yield OrdinaryCall("axis by position", (x, 0))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x),))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype),))
+    yield from in_layouts(x)
+    yield from in_dtypes(x)
     yield OrdinaryCall("empty", (x[:0],))
     yield from with_outs((x, -1), 2, x)
 
@@ -103,9 +88,7 @@ def topks(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("all", (x, x.shape[-1]))
     yield OrdinaryCall("1-D", (values(elements), k))
     yield OrdinaryCall("axis=0", (x, min(2, x.shape[0])), {"axis": 0})
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x), k))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype), k))
+    yield from in_layouts(x, fixed=(k,))
+    yield from in_dtypes(x, fixed=(k,))
     found = topk(x, k)
     yield OrdinaryCall("out", (x, k), {"out": tuple(result.copy() for result in found)})

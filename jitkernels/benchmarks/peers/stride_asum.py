@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.stride_asum import StrideASumAttr
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(StrideASumAttr)
@@ -17,17 +17,8 @@ def stride_asum(x: Any, stride: int = 1, out: Any = None) -> Any:
     return np.abs(np.asarray(x)[..., ::stride]).sum(axis=-1, out=out)
 
 
-@peer(StrideASumAttr)
-def numpy_stride_asum(attr: StrideASumAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(stride_asum, x, attr.stride, y)
-
-
-@peer(StrideASumAttr, name="torch")
-def torch_stride_asum(attr: StrideASumAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    chosen = torch.from_numpy(x)[:, :: attr.stride]
-    return partial(torch.linalg.vector_norm, chosen, 1, 1, out=torch.from_numpy(y))
+peer(StrideASumAttr)(lambda attr, x, y: partial(stride_asum, x, attr.stride, y))
+of_torch(StrideASumAttr, lambda attr, torch, x, y: partial(torch.linalg.vector_norm, x[:, :: attr.stride], 1, 1, out=y))
 
 
 @ordinary_calls(StrideASumAttr)
@@ -38,10 +29,8 @@ def sums(elements: int) -> Iterator[OrdinaryCall]:
     for stride in (2, 3, 10):
         yield OrdinaryCall(f"stride={stride}", (x,), {"stride": stride})
         yield OrdinaryCall(f"{stride} by position", (y, stride))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (y.astype(dtype),))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y),))
+    yield from in_dtypes(y, bools=False)
+    yield from in_layouts(y)
     yield OrdinaryCall("transposed", (y.T,))
     yield OrdinaryCall("empty", (y[:0],))
     yield from with_outs((y, 1), 2, np.zeros(y.shape[0], y.dtype))

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, strided, values, with_outs
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, in_layouts, shape, strided, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
 
 
 @equivalent(TransposeAttr)
@@ -36,41 +36,12 @@ def scatter_add(table: Any, ids: Any, x: Any, out: Any = None) -> Any:
     return out
 
 
-@peer(TransposeAttr)
-def numpy_transpose(attr: TransposeAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(np.copyto, y, x.swapaxes(-1, -2))
-
-
-@peer(TransposeAttr, name="torch")
-def torch_transpose(attr: TransposeAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.from_numpy(y).copy_, torch.from_numpy(x).transpose(-1, -2))
-
-
-@peer(GatherAttr)
-def numpy_gather(attr: GatherAttr, table: AnyArray, ids: AnyArray, y: AnyArray) -> Bound:
-    return partial(np.take, table, ids, 0, y)
-
-
-@peer(GatherAttr, name="torch")
-def torch_gather(attr: GatherAttr, table: AnyArray, ids: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.index_select, torch.from_numpy(table), 0, torch.from_numpy(ids), out=torch.from_numpy(y))
-
-
-@peer(ScatterAddAttr)
-def numpy_scatter_add(attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(scatter_add, table, ids, x, y)
-
-
-@peer(ScatterAddAttr, name="torch")
-def torch_scatter_add(attr: ScatterAddAttr, table: AnyArray, ids: AnyArray, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    given = torch.from_numpy(table), 0, torch.from_numpy(ids), torch.from_numpy(x)
-    return partial(torch.index_add, *given, out=torch.from_numpy(y))
+peer(TransposeAttr)(lambda _, x, y: partial(np.copyto, y, x.swapaxes(-1, -2)))
+of_torch(TransposeAttr, lambda _, _torch, x, y: partial(y.copy_, x.transpose(-1, -2)))
+peer(GatherAttr)(lambda _, table, ids, y: partial(np.take, table, ids, 0, y))
+of_torch(GatherAttr, lambda _, torch, table, ids, y: partial(torch.index_select, table, 0, ids, out=y))
+peer(ScatterAddAttr)(lambda _, table, ids, x, y: partial(scatter_add, table, ids, x, y))
+of_torch(ScatterAddAttr, lambda _, torch, table, ids, x, y: partial(torch.index_add, table, 0, ids, x, out=y))
 
 
 @ordinary_calls(TransposeAttr)
@@ -78,10 +49,8 @@ def turns(elements: int) -> Iterator[OrdinaryCall]:
     x = values(shape(elements, 2))
     yield OrdinaryCall("2-D", (x,))
     yield OrdinaryCall("3-D", (values(shape(elements, 3)),))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(x),))
-    for dtype in DTYPES:
-        yield OrdinaryCall(dtype, (x.astype(dtype),))
+    yield from in_layouts(x)
+    yield from in_dtypes(x)
     yield OrdinaryCall("empty", (x[:0],))
     yield from with_outs((x,), 1, np.ascontiguousarray(x.T))
 

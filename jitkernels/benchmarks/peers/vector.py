@@ -1,4 +1,4 @@
-"""Peers of VMUL, VEXP and VSIGMOID in NumPy, numexpr, SciPy and torch."""
+"""Peers of VMUL, VEXP and VSIGMOID in NumPy, numexpr, SciPy, numba, JAX and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,10 +8,12 @@ import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
-from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import (
     DTYPES,
     LAYOUTS,
+    in_dtypes,
+    in_layouts,
     reversed_,
     shape,
     strided,
@@ -19,51 +21,16 @@ from jitkernels.benchmarks.peers.array_layouts import (
     values,
     with_outs,
 )
+from jitkernels.benchmarks.peers.fused_expressions import elementwise
 
 
-@peer(VMulAttr)
-def multiply(attr: VectorAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    return partial(np.multiply, x, y, z)
-
-
-@peer(VExpAttr)
-def exponential(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(np.exp, x, y)
-
-
-@peer(VSigmoidAttr)
-def logistic(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return partial(sigmoid, x, y)
-
-
-@equivalent(VSigmoidAttr)
 def sigmoid(x: Any, out: Any = None) -> Any:
     return np.divide(1, 1 + np.exp(np.negative(x)), out)
 
 
-equivalent(VMulAttr)(np.multiply)
-equivalent(VExpAttr)(np.exp)
-
-
-@peer(VMulAttr, name="numexpr")
-def numexpr_multiply(attr: VectorAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    return _numexpr("x * y", z, x=x, y=y)
-
-
-@peer(VExpAttr, name="numexpr")
-def numexpr_exponential(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return _numexpr("exp(x)", y, x=x)
-
-
-@peer(VSigmoidAttr, name="numexpr")
-def numexpr_logistic(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
-    return _numexpr("1 / (1 + exp(-x))", y, x=x)
-
-
-def _numexpr(text: str, out: AnyArray, **arrays: AnyArray) -> Bound:
-    import numexpr
-
-    return partial(numexpr.evaluate, text, local_dict=arrays, out=out)
+elementwise(VMulAttr, np.multiply, "x * y", lambda torch, x, y, z: partial(torch.mul, x, y, out=z))
+elementwise(VExpAttr, np.exp, "exp(x)", lambda torch, x, y: partial(torch.exp, x, out=y))
+elementwise(VSigmoidAttr, sigmoid, "1 / (1 + exp(-x))", lambda torch, x, y: partial(torch.sigmoid, x, out=y))
 
 
 @peer(VSigmoidAttr, name="scipy")
@@ -71,27 +38,6 @@ def scipy_logistic(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import expit
 
     return partial(expit, x, y)
-
-
-@peer(VMulAttr, name="torch")
-def torch_multiply(attr: VectorAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.mul, torch.from_numpy(x), torch.from_numpy(y), out=torch.from_numpy(z))
-
-
-@peer(VExpAttr, name="torch")
-def torch_exponential(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.exp, torch.from_numpy(x), out=torch.from_numpy(y))
-
-
-@peer(VSigmoidAttr, name="torch")
-def torch_logistic(attr: VectorAttr, x: AnyArray, y: AnyArray) -> Bound:
-    import torch
-
-    return partial(torch.sigmoid, torch.from_numpy(x), out=torch.from_numpy(y))
 
 
 @ordinary_calls(VMulAttr)
@@ -147,10 +93,8 @@ def unary(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("1-D", (x,))
     for dimensions in (2, 3, 4, 5):
         yield OrdinaryCall(f"{dimensions}-D", (values(shape(elements, dimensions)),))
-    for dtype in DTYPES[:-1]:
-        yield OrdinaryCall(dtype, (x.astype(dtype),))
-    for name, form in LAYOUTS.items():
-        yield OrdinaryCall(name, (form(y),))
+    yield from in_dtypes(x, bools=False)
+    yield from in_layouts(y)
     yield OrdinaryCall("transposed", (y.T,))
     yield OrdinaryCall("every second", (values(2 * elements)[::2],))
     yield OrdinaryCall("strided float64", (strided(values(elements, "float64")),))

@@ -122,16 +122,8 @@ def bench(
     """
     from jitkernels.tools.cli import bench as command
 
-    return command.run(
-        ["contest", *names] if contest else names,
-        peers=peers,
-        json=json,
-        report=report,
-        against=compare or [],
-        tag=tag,
-        threads=threads,
-        seconds=seconds,
-    )
+    options = command.Options(peers, json, report, compare or [], tag, threads, seconds)
+    return command.run(["contest", *names] if contest else names, options)
 
 
 @app.command

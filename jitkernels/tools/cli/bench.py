@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import threadpoolctl
 from rich.markup import escape
@@ -20,18 +21,21 @@ from jitkernels.tools.cli import output
 KERNELS = "kernels"
 
 
-def run(
-    names: Sequence[str],
-    *,
-    peers: bool,
-    json: Path | None,
-    report: Path | None,
-    against: Sequence[Path],
-    tag: str,
-    threads: int | None,
-    seconds: float,
-) -> int:
+class Options(NamedTuple):
+    """The options of the command; `against` are the files of earlier runs to compare with."""
+
+    peers: bool = False
+    json: Path | None = None
+    report: Path | None = None
+    against: Sequence[Path] = ()
+    tag: str = "ci"
+    threads: int | None = None
+    seconds: float = 0.25
+
+
+def run(names: Sequence[str], options: Options) -> int:
     """Measure and print; return 1 if the benchmark misses a promised figure."""
+    _, json, report, against, tag, threads, seconds = options
     if seconds <= 0 or seconds != seconds:
         raise ArgumentError(f"--seconds: expected more than 0, got {seconds}")
     if len(against) > 2:
@@ -54,9 +58,9 @@ def run(
     if threads is not None:
         jitkernels.set_num_threads(threads)
     used = jitkernels.get_num_threads()
-    if peers:
+    if options.peers:
         limit(used)
-    settings = Settings([row(kernel) for kernel in kernels] or all_rows(), tag, seconds, used, peers, parts)
+    settings = Settings([row(kernel) for kernel in kernels] or all_rows(), tag, seconds, used, options.peers, parts)
     machine = stamp.stamp(used)
     output.console().print(escape(f"{chosen.name}: {stamp.in_words(machine)}"), soft_wrap=True)
     with threadpoolctl.threadpool_limits(used):

@@ -15,7 +15,7 @@ def _reason(error: Exception) -> str:
 
 
 def _with_rules(path: Path | None) -> str:
-    """Return the list of rules; for a page that exists, its text with the list brought up to date."""
+    """Return the list of rules; for a page that exists, its text with the present list."""
     if path is None:
         return listed()
     try:

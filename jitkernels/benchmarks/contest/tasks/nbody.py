@@ -115,8 +115,9 @@ def of_tensorflow() -> Program:
     return lambda size: after(size, compiled)
 
 
-def step_of_tensors(x: Any, y: Any, z: Any, u: Any, v: Any, w: Any, mass: Any, root: Any, total: Any) -> Any:
+def step_of_tensors(*state: Any, root: Any, total: Any) -> Any:
     """One step in operations common to all tensor libraries, with a square root and a sum along an axis."""
+    x, y, z, u, v, w, mass = state
     dx, dy, dz = x[None, :] - x[:, None], y[None, :] - y[:, None], z[None, :] - z[:, None]
     square = dx * dx + dy * dy + dz * dz + SOFT
     pull = mass / (square * root(square))
