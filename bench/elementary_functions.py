@@ -69,7 +69,7 @@ def functions() -> dict[tuple[str, str], Any]:
 def compiled(name: str, dtype: str, function: Any) -> Callable[..., Any]:
     """A C function of pointers to arguments and results and of a count: a multiple of the lanes.
 
-    What seldom runs is of its own, as where expressions are compiled.
+    Cold code is a function of its own, as where expressions are compiled.
     """
     lanes, kind = (
         cpu_target.target().vector_bytes // np.dtype(dtype).itemsize,

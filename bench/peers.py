@@ -34,7 +34,7 @@ How many times faster the pick is than NumPy (or the NumPy expression that does 
 others: NumPy, SciPy, numexpr, numba, JAX, torch, onnxruntime, NumKong, MKL, OpenBLAS, oneDNN, where they have it. One
 thread, float32 and float64, all sets of options of a kernel, each at about 8, 1,000, 100,000 and 1,000,000 elements.
 All get the same arrays, and one for the result where they take that; JAX keeps arrays of its own. Of each the shortest
-call counts. The means are geometric. JAX is not asked for less than 10,000 elements and operations.
+call counts. The means are geometric. JAX does not run below 10,000 elements and operations.
 
 How to read it: picks that come out near or behind are looked at up to five times within a run, with peers that are near
 them; others once. Kernels that were behind were measured again in a later run, and the last counts; most that were

@@ -267,7 +267,7 @@ def activation(lstm: Callable[..., object], dtype: str) -> Kernel:
 
 
 def kernels_of(function: str, dtype: str, implementations: list[str]) -> Iterator[tuple[str, Kernel]]:
-    """The implementations asked for that the registry has and can use here."""
+    """The requested implementations that the registry has and can use here."""
     import jitkernels
 
     jitkernels.set_num_threads(1)

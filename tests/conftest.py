@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Drop the cache, unless ``JITKERNELS_TEST_CACHE_DIR`` asked for one that stays."""
+    """Drop the cache, unless ``JITKERNELS_TEST_CACHE_DIR`` names one that stays."""
     if _own_cache is not None:
         shutil.rmtree(_own_cache, ignore_errors=True)
 

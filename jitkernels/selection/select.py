@@ -133,7 +133,7 @@ def _first_available(attr: KernelAttr, offered: Iterator[Choice]) -> Choice:
 
 
 def reselect(attr: KernelAttr, choice: Choice) -> Choice:
-    """Select anew in place of an earlier choice."""
+    """Select again, replacing an earlier choice."""
     return choose_for_class(attr) if choice.for_class else choose(attr)
 
 
@@ -261,7 +261,7 @@ def _is_for_threads(attr: KernelAttr) -> bool:
 
 
 def _without(measured: Measured, flags: Sequence[str]) -> Measured:
-    """The candidate with these flags of its variant turned off."""
+    """The candidate with these flags of its variant switched off."""
     off = {flag: False for flag in flags if measured.variant.get(flag)}
     return replace(measured, variant={**measured.variant, **off}) if off else measured
 

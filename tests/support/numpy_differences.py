@@ -7,7 +7,7 @@ STAND_IN = "the test looks at NumPy's function itself, for which something stand
 LAYOUT = "results of fancy indexing lie in C order; NumPy does not promise another"
 ELLIPSIS = "out=... does not reach arrays of other libraries: results without dimensions are numbers"
 FLAG = "arrays that warn of a write are written without"
-WRAP = "an object that shows its memory is an array; its __array_wrap__ is not asked"
+WRAP = "an object that shows its memory is an array; its __array_wrap__ is not called"
 
 CODE = "an array that warns of a write is read and written by code of NumPy's, which warns once more"
 

@@ -13,7 +13,7 @@ from jitkernels.selection.records import Measured, Record
 
 
 def chosen(attr: Any) -> Kernel:
-    """Return the kernel of the callable that `at` returns, looked up anew."""
+    """Return the kernel of the callable that `at` returns, looked up again."""
     KernelFuncs.cache().clear()
     function: Any = KernelFuncs.cache().at(attr)
     kernel = function.__self__

@@ -24,7 +24,7 @@ from jitkernels.errors import AttrError, NotUsableError
 Make = Callable[[], tuple[Any, ...]]
 LEFT = {
     "arrays.swapped": "arrays change places",
-    "arrays.turned": "arrays change places",
+    "arrays.rotated": "arrays change places",
     "arrays.swapped_elements": "arrays change places",
     "arrays.trained": "product",
     "arrays.filtered": "product",

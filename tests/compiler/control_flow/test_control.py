@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from control_arrays import ARRAYS, mixed, numbers, swapped, turned
+from control_arrays import ARRAYS, mixed, numbers, rotated, swapped
 from control_programs import PROGRAMS, lu
 from control_statements import STATEMENTS
 from jitted import agree, array, given, notes
@@ -49,7 +49,7 @@ def test_array_expressions(function: Callable[..., Any], backend: str) -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 8, 9, 10, 20])
 def test_arrays_that_change_places(steps: int) -> None:
-    for function, make in ((swapped, lambda: numbers(7, 6)), (turned, lambda: numbers(20))):
+    for function, make in ((swapped, lambda: numbers(7, 6)), (rotated, lambda: numbers(20))):
         agree(function, make, given(steps))
 
 

@@ -13,7 +13,7 @@ MISTAKES = {
         "the first is left out": ("np.cumsum(wide, axis=-1)", "np.cumsum(wide, axis=-1) - wide"),
         "across rows": ("axis=-1)", "axis=-1).reshape(-1).cumsum().reshape(x.shape)"),
         "columns are added": ("np.cumsum(wide, axis=-1)", "np.cumsum(wide, axis=0)"),
-        "begins anew every 64": (
+        "starts again every 64": (
             "np.cumsum(wide, axis=-1)",
             "np.concatenate([np.cumsum(wide[:, i : i + 64], axis=-1) for i in range(0, max(attr.n, 1), 64)], axis=-1)",
         ),

@@ -22,7 +22,7 @@ MISTAKES = {
         "last id is not reached": ("table.take(ids,", "table.take(np.minimum(ids, max(0, attr.table_h - 2)),"),
         "maximum begins at zero": ("rows.max(axis=0)", "np.maximum(rows.max(axis=0), 0)"),
         "sum in one chain": ("rows.sum(axis=0, dtype=WIDE)", "np.cumsum(rows, axis=0)[-1]"),
-        "columns come out in turned order": ("pooled.reshape(-1)", "pooled.T.reshape(-1)"),
+        "columns come out in transposed order": ("pooled.reshape(-1)", "pooled.T.reshape(-1)"),
         "of equal ids one is counted": ("    if attr.pool", "    rows[1:][ids[1:] == ids[:-1]] = 0\n    if attr.pool"),
     }
 }

@@ -10,7 +10,7 @@ MISTAKES = {
     "sort": {
         "descending": ("keys.sort(axis=-1)", "keys.sort(axis=-1); keys = keys[:, ::-1]"),
         "NaN comes first": ("np.where(np.isnan(x), largest, ordered)", "np.where(np.isnan(x), -largest, ordered)"),
-        "negative numbers are turned round": ("bits ^ (bits >> top & largest)", "bits"),
+        "negative numbers are reversed": ("bits ^ (bits >> top & largest)", "bits"),
         "columns are sorted": ("keys.sort(axis=-1)", "keys.sort(axis=0)"),
         "the last element stays": ("keys.sort(axis=-1)", "keys[:, :-1].sort(axis=-1)"),
         "negative zeros are lost": ("bits = x.view", "bits = (x + 0).view"),

@@ -11,7 +11,7 @@ MISTAKES = {
     "transpose": {
         "matrices change places": ("x.swapaxes(1, 2)", "x[::-1].swapaxes(1, 2)"),
         "copied as it is": ("x.swapaxes(1, 2)", "x.reshape(y.shape)"),
-        "rows are turned round": ("x.swapaxes(1, 2)", "x[:, ::-1].swapaxes(1, 2)"),
+        "rows are reversed": ("x.swapaxes(1, 2)", "x[:, ::-1].swapaxes(1, 2)"),
         "subnormal numbers are lost": ("x.swapaxes(1, 2)", "np.where(np.abs(x) < 1e-37, 0, x).swapaxes(1, 2)"),
         "the last square is left out": (
             "y[...] = x.swapaxes(1, 2)",

@@ -51,7 +51,7 @@ def swapped(u: Any, steps: Any) -> Any:
     return a, b
 
 
-def turned(u: Any, steps: Any) -> Any:
+def rotated(u: Any, steps: Any) -> Any:
     a = u.copy()
     b = u * 2
     c = u * 3
@@ -207,7 +207,7 @@ ARRAYS: dict[Callable[..., Any], tuple[Callable[[], Any], ...]] = {
     life: (lambda: (plane() > 0.5).astype(int), lambda: 9),
     relaxed: (lambda: numbers(30), lambda: 12),
     swapped: (plane, lambda: 13),
-    turned: (lambda: numbers(20), lambda: 13),
+    rotated: (lambda: numbers(20), lambda: 13),
     swapped_elements: (lambda: numbers(20), lambda: 12),
     remembered: (lambda: numbers(20), lambda: 11),
     fields: (plane, plane, plane, lambda: 9),
