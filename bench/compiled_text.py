@@ -4,7 +4,7 @@
     python bench/compiled_text.py compare BEFORE NOW      # what differs, and what only one of them has
 
 A refactoring that changes no machine code leaves all files equal: the names of values, functions and types are
-replaced by numbers in the order in which they occur. Objects that a source-level cache would share are built anew.
+replaced by numbers in the order in which they occur. Objects that a source-level cache would share are built again.
 """
 
 import difflib

@@ -45,6 +45,24 @@ def settled() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect tests without collecting garbage: twenty thousand tests stay, and are traversed again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> list[pytest.Item] | None:
+    """Make no tests marked `full`, of which there are thousands, only to deselect them."""
+    marks = getattr(obj, "pytestmark", ()) if name.startswith("test") else ()
+    is_full = any(mark.name == "full" for mark in marks)
+    return [] if is_full and collector.config.getoption("markexpr") == "not full" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Static checks come first: one worker runs them while others run tests, and nobody waits for them at the end."""
     items.sort(key=lambda item: item.path.name != "test_static.py")

@@ -156,7 +156,15 @@ def _third(x: float) -> float:
     return x / 3
 
 
-third: Any = numba.cfunc("float64(float64)")(_third)
+third: Any = None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_callback() -> None:
+    """Not at import: LLVM compiles it."""
+    global third
+    third = numba.cfunc("float64(float64)")(_third)
+
 
 PROGRAMS: dict[str, Any] = {
     "a dispatcher": lambda x: shifted(np.sin(x)) + 1,

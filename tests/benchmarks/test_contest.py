@@ -12,7 +12,6 @@ from jitkernels.benchmarks.contest.measures import distance
 from jitkernels.benchmarks.contest.rounds import Contestant, Result, contest
 from jitkernels.benchmarks.contest.task import NEEDS, all_tasks, reason_unavailable
 from jitkernels.benchmarks.entries.contest import lines_of, verdict
-from jitkernels.benchmarks.report.contest_charts import charts_of
 
 SMALL = {"pi": 1000, "nbody": 16, "mandelbrot": 16, "options": 100}
 LIMITS = {"pi": 0.2, "nbody": 1e-13, "mandelbrot": 0.0, "options": 1e-5}
@@ -115,6 +114,8 @@ def test_contestants_take_turns() -> None:
         *(f"options, {part}" for part in ("first call", "error", "memory")),
     }
     assert "numpy" in verdict(lines).text
+    from jitkernels.benchmarks.report.contest_charts import charts_of  # not at collection: it imports matplotlib
+
     charts = [
         chart
         for group in {line.group for line in lines}

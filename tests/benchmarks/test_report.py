@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmarks import peaks, report, saved
 from jitkernels.benchmarks.peaks import Peaks
-from jitkernels.benchmarks.report.page import page_of
 from jitkernels.benchmarks.report.points import points_of
 from jitkernels.benchmarks.saved import Run
 from jitkernels.benchmarks.suite import Line
@@ -23,6 +23,12 @@ from jitkernels.tuning.timer import Timing
 
 LIMITS = Peaks(1, {"float32": 1e11, "float64": 5e10}, 2e10)
 VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+def page_of(*arguments: Any) -> str:
+    from jitkernels.benchmarks.report import page  # not at collection: it imports matplotlib
+
+    return page.page_of(*arguments)
 
 
 class Page(HTMLParser):

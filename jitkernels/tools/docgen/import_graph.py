@@ -1,6 +1,7 @@
 """The import graph of the package, read from its syntax, and the layers that order it."""
 
 import ast
+import functools
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -24,6 +25,9 @@ FORBIDDEN = {
 }
 """What a layer must not import though it lies above it: the machinery below the implementations is two trees."""
 
+IMPORTING = ast.Import, ast.ImportFrom, ast.Constant
+"""Nodes that may import a module."""
+
 
 def imports_between(files: Sequence[Path], package: Path) -> dict[str, set[str]]:
     """For each module, the modules that it imports, at once, inside a function, or by a string that names them."""
@@ -36,7 +40,8 @@ def imports_between(files: Sequence[Path], package: Path) -> dict[str, set[str]]
         tree = without_type_checking(tree) if "TYPE_CHECKING" in text else tree
         targets: set[str] = set()
         for node in ast.walk(tree):
-            targets |= imported(node, modules.keys())
+            if isinstance(node, IMPORTING):
+                targets |= imported(node, modules.keys())
         found[module] = targets - {module}
     return found
 
@@ -91,6 +96,7 @@ def circle_in(imports: dict[str, set[str]]) -> list[str]:
     return next((circle for module in imports if (circle := visit(module, []))), [])
 
 
+@functools.cache
 def imports_of_package() -> dict[str, set[str]]:
     """What every module of jitkernels imports."""
     return imports_between(sorted(PACKAGE.rglob("*.py")), PACKAGE)

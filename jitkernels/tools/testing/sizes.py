@@ -74,7 +74,10 @@ def ci_cases(row: type[KernelAttr]) -> list[Case]:
 
 def middles(row: type[KernelAttr]) -> list[KernelAttr]:
     """Return the middle "ci" case of each dtype."""
-    return [middle(row, dtype) for dtype in dict.fromkeys(_dtype(case.attr) for case in ci_cases(row))]
+    by_dtype: dict[str, list[KernelAttr]] = {}
+    for case in ci_cases(row):
+        by_dtype.setdefault(_dtype(case.attr), []).append(case.attr)
+    return [middle_of(attrs) for attrs in by_dtype.values()]
 
 
 def middle(row: type[KernelAttr], dtype: str) -> KernelAttr:
