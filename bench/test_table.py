@@ -17,11 +17,11 @@ from jitkernels.benchmarks.peers import peers_of
 from jitkernels.selection.shape_buckets import nbytes
 
 
-def _cases() -> Iterator[Any]:
+def _cases(only_tiny: bool) -> Iterator[Any]:
     for row in all_rows():
         cases = [case for case in row.sweep() if "ci" in case.tags]
         smallest = min(cases, key=lambda case: nbytes(case.attr))
-        for case in cases:
+        for case in [smallest] if only_tiny else cases:
             marks = [pytest.mark.tiny] if case is smallest else []
             for name in (table.PICK, *implementations(row), *peers_of(row)):
                 yield pytest.param(case, name, id=f"{case.attr.name}-{case.name}-{name}", marks=marks)
@@ -33,7 +33,12 @@ def _contest(case: Case) -> table.Contest:
     return table.contest(case.attr, peers=True)
 
 
-@pytest.mark.parametrize(("case", "name"), list(_cases()))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make only the tests that ``-m tiny`` selects: all of them are ten thousand."""
+    only_tiny = metafunc.config.getoption("markexpr") == "tiny"
+    metafunc.parametrize(("case", "name"), list(_cases(only_tiny)))
+
+
 def test_call(benchmark: Any, case: Case, name: str) -> None:
     benchmark.group = f"{case.attr.name}-{case.name}"
     contest = _contest(case)

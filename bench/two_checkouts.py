@@ -25,8 +25,8 @@ PEERS = re.compile(
     r"np\.|numpy|numba|numexpr|jax|torch|onnxruntime|scipy|mkl$|openblas$|onednn$|refer$|peak$|processor$"
 )
 NAMED = (
-    "launch", "compiled-call", "startup", "first-call", "ordinary-calls", "expressions", "programs", "levels", "serving",
-    "training", "random-attrs", "matmul-peak",
+    "launch", "compiled-call", "startup", "first-call", "ordinary-calls", "expressions", "programs", "levels",
+    "serving", "training", "random-attrs", "matmul-peak",
 )  # fmt: skip
 Times = dict[tuple[str, str, str], float]
 

@@ -35,7 +35,7 @@ class LoopNest:
     begin at multiples of `block` and are never empty; where `block` is the whole extent there is one part.
 
     With `names`, those of `arguments` and then those of arrays that are absent (`Signature.names`), all functions
-    take what they want of these and of what is told below, by name (`jitkernels.codegen.parameters`).
+    take what they want of these and of what is described below, by name (`jitkernels.codegen.parameters`).
 
     `check`, if given, takes the arguments and returns 0 or a status; a status other than 0 is returned before
     `body` writes anything. LLVM code defines them as ``i64 @body(...)`` and ``i64 @check(...)``; what it calls

@@ -40,7 +40,7 @@ PRIVATE_PHRASES = {
     "iterations": ("rounds of a loop", "rounds of the loop", "round of a loop", "round of the loop"),
 }
 ALLOWED_WORDS: dict[str, int] = {
-    ".": 18,
+    ".": 15,
     "docs": 6,
     "docs/tutorial": 7,
     "examples": 3,
@@ -68,13 +68,13 @@ ALLOWED_WORDS: dict[str, int] = {
     "jitkernels/more/onednn": 13,
     "jitkernels/runtime": 72,
     "jitkernels/runtime/threads": 8,
-    "jitkernels/tools/docgen": 4,
+    "jitkernels/tools/docgen": 1,
     "tests/attrs": 37,
     "tests/benchmarks": 14,
     "tests/codegen": 19,
     "tests/compiler": 39,
     "tests/compiler/autodiff": 8,
-    "tests/compiler/codegen": 67,
+    "tests/compiler/codegen": 66,
     "tests/compiler/control_flow": 32,
     "tests/compiler/dispatch": 124,
     "tests/compiler/memory": 15,
@@ -94,7 +94,7 @@ FAMILIES = re.compile(
     r"|tests/support/(oracles|mistakes)/.+|.+/__init__.py|.+/conftest.py"
 )
 """Files that are called like the family of kernels, or the command, that they serve."""
-ALLOWED_MODULES: dict[str, int] = {}
+ALLOWED_MODULES: dict[str, int] = {"skinny": 2}
 """Base names of modules that still stand more than once."""
 ALLOWED_CLASSES: dict[str, int] = {
     "Argument": 2,

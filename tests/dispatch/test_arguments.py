@@ -14,7 +14,7 @@ from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError
 from jitkernels.tools import testing
-from jitkernels.tools.testing.arguments import WRONG, assert_rejected, is_equivalent_form, read_only
+from jitkernels.tools.testing.rejected_arguments import WRONG, assert_rejected, is_equivalent_form, read_only
 
 
 def _contents(arrays: Sequence[object]) -> list[bytes]:

@@ -31,8 +31,8 @@ from jitkernels.dispatch.operators import Everyday
 from jitkernels.errors import JitKernelsError
 from jitkernels.runtime import cast_copy
 from jitkernels.tools import testing
-from jitkernels.tools.testing import arguments
-from jitkernels.tools.testing.arguments import Form, assert_rejected, read_only
+from jitkernels.tools.testing import rejected_arguments
+from jitkernels.tools.testing.rejected_arguments import Form, assert_rejected, read_only
 
 ATTRS = 12
 OBJECTS, GENERATED, EXACT = 2, 3, 5
@@ -110,11 +110,11 @@ def check_implementation(checks: Checks, row: Row, name: str) -> None:
 
 COMPILED: dict[str, Form] = {
     "plain": np.copy,
-    "strided": arguments.strided,
-    "backwards": arguments.backwards,
+    "strided": rejected_arguments.strided,
+    "backwards": rejected_arguments.backwards,
     "fortran": np.asfortranarray,
-    "unaligned": arguments.unaligned,
-    "swapped": arguments.swapped,
+    "unaligned": rejected_arguments.unaligned,
+    "swapped": rejected_arguments.swapped,
     "derived": derived,
     "read-only": read_only,
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],

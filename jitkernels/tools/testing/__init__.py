@@ -14,7 +14,6 @@ memory just outside its arrays ends the process: the arrays lie beside guard pag
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.dispatch.kernel import Kernel
-from jitkernels.tools.testing.arguments import check_rejections
 from jitkernels.tools.testing.checks import (
     Function,
     check_aliased_arguments,
@@ -28,6 +27,7 @@ from jitkernels.tools.testing.expected import Oracle, assert_close, upcast_refer
 from jitkernels.tools.testing.guard_pages import Guarded
 from jitkernels.tools.testing.guarded_workspace import guarded_workspaces
 from jitkernels.tools.testing.kernel_calls import named
+from jitkernels.tools.testing.rejected_arguments import check_rejections
 from jitkernels.tools.testing.sizes import attrs_around, changed, ci_cases, flags, long_attrs, middle, middles
 
 __all__ = [
