@@ -170,7 +170,7 @@ MISTAKES = {
 def test_differences_are_errors(level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """They say what differs, by how much and where, and arguments stay what they were."""
     compile_it = backends.compile_graph
-    monkeypatch.setattr(backends, "compiled", lambda graph, *others: compile_it(changed(graph, *mistake), *others))
+    monkeypatch.setattr(backends, "compile_graph", lambda graph, *others: compile_it(changed(graph, *mistake), *others))
     compiled = jk.jit(mixed, opt_level=level)
     for _ in range(2):
         given = arguments()

@@ -113,7 +113,7 @@ def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
             signal.raise_signal(signal.SIGALRM)
         return truly(*given)
 
-    monkeypatch.setattr(backends, "compiled", interrupted)
+    monkeypatch.setattr(backends, "compile_graph", interrupted)
     with pytest.raises(LateError), alarmed(99):
         compiled(np.ones(3))
     is_late = False

@@ -21,7 +21,7 @@ from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.codegen.nest.parallel_reduction import BlockwiseEmitter, serves
 from jitkernels.compiler.codegen.nest.phases import NestSchedule
-from jitkernels.compiler.codegen.nest.serpentine_order import TURN
+from jitkernels.compiler.codegen.nest.serpentine_order import DIRECTION
 from jitkernels.compiler.codegen.steps import gemm_epilogue_rows, matmul_call, numpy_call, registry_call
 from jitkernels.compiler.ir import numpy_call_spec, op_cost
 from jitkernels.compiler.ir.dim_bounds import cases
@@ -271,7 +271,16 @@ class SegmentBuilder:
         in_run = self.emitted is None and not checks and clock is None and type(emitter) is NestEmitter
         near = touched if in_run else None
         self.calls.append(
-            SegmentCall(name, extent, nest.work, unit, checks, clock=clock, touched=near, turns=emitter.turns)
+            SegmentCall(
+                name,
+                extent,
+                nest.work,
+                unit,
+                checks,
+                clock=clock,
+                touched=near,
+                serpentine_words=emitter.serpentine_words,
+            )
         )
 
     def _epilogue_kernel(self, product: MatMulStep, emitter: NestEmitter) -> External | None:
@@ -346,7 +355,7 @@ class RegionNestBuilder(SegmentBuilder):
     def _function(self) -> FunctionBuilder:
         """A function whose frame has one more slot: the direction of iteration."""
         symbols = self.program.symbols
-        return FunctionBuilder(self.library, {**symbols, TURN: len(self.program.words) + len(symbols)})
+        return FunctionBuilder(self.library, {**symbols, DIRECTION: len(self.program.words) + len(symbols)})
 
     def _is_inlined(self, nest: Nest) -> bool:
         """Whether a nest computes scalars only: inlined, these stay in registers and their users start earlier."""

@@ -23,14 +23,14 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.loop_order:Loops.order", "the order of the rest"),
         ("compiler.schedule.loop_direction:directions_of", "which loops run backwards, for updates in place"),
         (
-            "compiler.codegen.nest.serpentine_order:SerpentineOrder.turns",
+            "compiler.codegen.nest.serpentine_order:SerpentineOrder.serpentine_words",
             "which loops reverse in every second iteration",
         ),
     ),
     "vectorization": (
         ("compiler.codegen.nest.loop_order:Loops._lane_loop", "which loop's iterations are the lanes"),
         ("compiler.codegen.nest.loop_order:Loops.lanes", "how many lanes"),
-        ("compiler.codegen.nest.loop_order:Loops._few", "code of its own for short loops"),
+        ("compiler.codegen.nest.loop_order:Loops._short_lanes", "code of its own for short loops"),
         ("compiler.codegen.nest.small_row_packing:ShortRows._forms", "several short rows in one vector"),
         (
             "compiler.lowering.build_segment:SegmentBuilder._variant",
@@ -48,7 +48,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "prefetch": (
         ("compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads", "reads: the next row, or what comes soon"),
         ("compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores", "writes: the next line of each output"),
-        ("compiler.codegen.nest.row_streams:Runs.fetch_runs", "rows that one vector is multiplied with"),
+        ("compiler.codegen.nest.row_streams:Runs.prefetch_runs", "rows that one vector is multiplied with"),
     ),
     "streaming stores": (
         ("compiler.lowering.heuristics:stream", "from how many bytes on"),

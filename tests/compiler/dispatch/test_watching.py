@@ -163,7 +163,7 @@ def test_the_garbage_collector_waits_while_code_is_made(collects: bool, monkeypa
         seen.append(gc.isenabled())
         raise AssertionError
 
-    monkeypatch.setattr(backends, "compiled", compiled)
+    monkeypatch.setattr(backends, "compile_graph", compiled)
     was = gc.isenabled()
     try:
         (gc.enable if collects else gc.disable)()

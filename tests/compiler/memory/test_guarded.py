@@ -84,7 +84,7 @@ def wrong(buffers):
     made.buffers[-1].nbytes = {nbytes}
     return made
 
-compilation.planned = wrong
+compilation.assign_offsets = wrong
 x = np.random.default_rng(0).random((70, 30))
 with guarded_workspaces("end"):
     compiled = jk.jit(lambda x: (x / x.sum(axis=0)) @ x.T)

@@ -16,7 +16,7 @@ Around = Mapping[Node, tuple[Node, Any]]
 UP = {"less": 1, "less_equal": 1, "greater": -1, "greater_equal": -1}
 
 
-def moved(loop: Node) -> tuple[int, bool] | None:
+def monotonic_counter(loop: Node) -> tuple[int, bool] | None:
     """Find the loop-carried int that bounds the trip count of a ``while`` loop: its position, and whether it increases.
 
     None if the loop is a counted one, or no carried int moves monotonically towards a loop invariant.

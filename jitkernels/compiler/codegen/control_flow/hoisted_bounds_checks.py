@@ -18,7 +18,7 @@ MOST_NODES = 200
 SIGNS = {"add": 1, "subtract": -1}
 
 
-class Moving(NamedTuple):
+class AffineIndex(NamedTuple):
     """An index ``sign * induction variable + sum(sign_i * term_i)``, whose terms are loop-invariant."""
 
     node: Node
@@ -26,7 +26,7 @@ class Moving(NamedTuple):
     terms: tuple[tuple[int, Node], ...]
 
 
-def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[Moving]:
+def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[AffineIndex]:
     """Collect the indices of a counted loop whose bounds checks can be hoisted; none for a loop that contains loops."""
     options = loop.options
     if not options["counts"] or loop.inputs[2].operation != "constant":
@@ -46,7 +46,7 @@ def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[Moving]:
             and affine_index.add(node.inputs[0], around, 1)
             and abs(affine_index.sign) == 1
         ):
-            results.append(Moving(node, affine_index.sign, tuple(affine_index.terms)))
+            results.append(AffineIndex(node, affine_index.sign, tuple(affine_index.terms)))
     return results
 
 

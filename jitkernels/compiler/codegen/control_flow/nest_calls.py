@@ -17,11 +17,11 @@ class NestCalls(ScalarEmitter):
         program = group.program
         frame = self.function.variable(f"[{len(program.words) + len(program.symbols) + 1} x i64]")
         scalars = self._fill_frame(group, values, frame)
-        previous_turns: frozenset[int] = frozenset()
+        previous: frozenset[int] = frozenset()
         for call, product_node in group.calls:
-            if call.turns and (not previous_turns or call.turns & previous_turns):
+            if call.serpentine_words and (not previous or call.serpentine_words & previous):
                 self._turn(frame, len(program.words) + len(program.symbols))
-            previous_turns = call.turns or previous_turns
+            previous = call.serpentine_words or previous
             after_label = self._skip_if_empty(product_node, group, frame) if product_node is not None else ""
             end = "1" if call.extent is None else self.function.extent(call.extent)
             began = call.clock.start(self._new) if call.clock else ""
@@ -44,7 +44,7 @@ class NestCalls(ScalarEmitter):
             head.lines.append(f"  store {kind} {text}, ptr {function.slot(head, word, frame)}")
 
         for name, word in program.symbols.items():
-            if name not in function.moving:
+            if name not in function.loop_variant:
                 store_slot(word, "i64", function.extent_of(name))
             elif name in function.variables:  # other symbols belong to other loops
                 store_slot(word, "i64", function.current(name), moves=True)

@@ -40,7 +40,7 @@ def groups_of(loop: Node, bodies: Mapping[int, Body]) -> list[NestGroup]:
 
 
 def work(
-    loop: Node, bodies: Mapping[int, Body], moving: Container[str], *, is_outermost: bool
+    loop: Node, bodies: Mapping[int, Body], loop_variant: Container[str], *, is_outermost: bool
 ) -> tuple[Number, dict[int, IntReduction]] | None:
     """Return the work of a loop that may run in parallel, and its int reductions.
 
@@ -58,7 +58,7 @@ def work(
     result = work_of(loop) * (SCALAR if has_loops and not groups else 1)
     if not isinstance(result, Extent) and result < 2 * WORK:
         return None
-    reductions = parallel_reductions_of(loop, moving)
+    reductions = parallel_reductions_of(loop, loop_variant)
     return None if reductions is None else (result, reductions)
 
 
@@ -78,7 +78,7 @@ class ParallelLoop:
         begin, end, _ = operands[:3]
         self.begin, self.end, self.step = begin, end, operands[2]
         self.values = operands[3:]
-        self.moving = sorted(emitter.function.variables)
+        self.loop_variant = sorted(emitter.function.variables)
 
     def inside(self) -> tuple[list[Any], list[str]]:
         """Return the values of the loop's operands inside the outlined function, and that function's parameters."""
@@ -88,15 +88,15 @@ class ParallelLoop:
             if i in self.reductions and self.reductions[i].operation in ZEROED:
                 values.append(Register("0", value.dtype))
             elif isinstance(value, StridedPointer):
-                values.append(StridedPointer(f"%given{i}", value.strides, value.dtype))
-                parameters.append(f"ptr noalias %given{i}")
+                values.append(StridedPointer(f"%captured{i}", value.strides, value.dtype))
+                parameters.append(f"ptr noalias %captured{i}")
             elif value.text.startswith("%"):
-                values.append(Register(f"%given{i}", value.dtype))
-                parameters.append(f"{llvm_type(value.dtype)} %given{i}")
+                values.append(Register(f"%captured{i}", value.dtype))
+                parameters.append(f"{llvm_type(value.dtype)} %captured{i}")
             else:
                 values.append(value)
-        self.after = FIRST + len(parameters) + len(self.moving)
-        parameters += [f"i64 %symbol{i}" for i in range(len(self.moving))]
+        self.after = FIRST + len(parameters) + len(self.loop_variant)
+        parameters += [f"i64 %symbol{i}" for i in range(len(self.loop_variant))]
         return values, [*parameters, *(["ptr noalias %memory"] if self.sizes else [])]
 
     def place_workspace(self, part: ScalarEmitter) -> None:
@@ -117,7 +117,7 @@ class ParallelLoop:
                 arguments.append(("ptr", value.pointer))
             elif value.text.startswith("%"):
                 arguments.append((llvm_type(value.dtype), value.text))
-        return [*arguments, *(("i64", self.emitter.function.current(value)) for value in self.moving)]
+        return [*arguments, *(("i64", self.emitter.function.current(value)) for value in self.loop_variant)]
 
     def combine(self, part: ScalarEmitter, results: list[Any]) -> None:
         """Combine the partial int reductions of this thread with those of the others by atomics."""

@@ -91,7 +91,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
     def _flow_loop(self, node: Node, operands: list[Any]) -> list[Any]:
         if self.part is None:
             is_outermost = not self.depth
-            work = parallel_loop.work(node, self.flow.bodies, self.function.moving, is_outermost=is_outermost)
+            work = parallel_loop.work(node, self.flow.bodies, self.function.loop_variant, is_outermost=is_outermost)
             if work is not None:
                 return self._parallel_loop(node, operands, *work)
         self.depth += 1
@@ -107,10 +107,10 @@ class FlowEmitter(SplitLoop, PollCountdown):
         groups = parallel_loop.groups_of(node, self.flow.bodies)
         parallel = parallel_loop.ParallelLoop(self, operands, name, groups, reductions)
         values, _ = parallel.inside()
-        function = FlowFunction(self.function.library, self.function.symbol_slots, self.function.moving)
+        function = FlowFunction(self.function.library, self.function.symbol_slots, self.function.loop_variant)
         part = FlowEmitter(self.arrays, function, self.flow, name, part=node)
         parallel.place_workspace(part)
-        for number, symbol in enumerate(parallel.moving):
+        for number, symbol in enumerate(parallel.loop_variant):
             function.let(symbol, f"%symbol{number}")
         parallel.combine(part, RotatedLoop(part, node, values).emit())
         body = "\n".join([*function.memory, *function.block.lines, *part.block.lines])
@@ -147,7 +147,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
                 self._set(slot, value)
 
     def _unchecked_version(
-        self, indices: list[hoisted_bounds_checks.Moving], node: Node, operands: list[Any]
+        self, indices: list[hoisted_bounds_checks.AffineIndex], node: Node, operands: list[Any]
     ) -> tuple[str, str]:
         """Begin the loop version without bounds checks; return the labels of the checked version and behind both."""
         begin, end, step = (operand.text for operand in operands[:3])

@@ -56,7 +56,7 @@ class RotatedLoop:
             for end, hoisted in parts:
                 self._emit_part(end, hoisted)
         if not self.weight and self.is_inner:
-            bound = bounded_while.moved(node)
+            bound = bounded_while.monotonic_counter(node)
             if self.counts:
                 emitter._charge_countdown(self.counter, self.operands[0], is_up=self._is_up)
             elif bound is not None:

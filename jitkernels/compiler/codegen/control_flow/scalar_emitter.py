@@ -21,15 +21,15 @@ OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
 class FlowFunction(FunctionBuilder):
     """A function in which some symbols are loop-variant: they have another value in each iteration."""
 
-    def __init__(self, library: Library, symbol_slots: dict[str, int], moving: Container[str]) -> None:
+    def __init__(self, library: Library, symbol_slots: dict[str, int], loop_variant: Container[str]) -> None:
         super().__init__(library, symbol_slots)
-        self.moving = moving
+        self.loop_variant = loop_variant
         self.now = self.block
         self.variables: dict[str, str] = {}
 
     def let(self, symbol: str, text: str) -> None:
         """Set a loop-variant symbol to its value in this iteration."""
-        if symbol in self.moving:
+        if symbol in self.loop_variant:
             if symbol not in self.variables:
                 self.variables[symbol] = self.variable("i64")
             self.now.lines.append(f"  store i64 {text}, ptr {self.variables[symbol]}")
@@ -48,7 +48,7 @@ class FlowFunction(FunctionBuilder):
         return self.new(self.now, f"load i64, ptr {self.variables[symbol]}")
 
     def _word(self, symbol: str) -> str:
-        return self.current(symbol) if symbol in self.moving else super()._word(symbol)
+        return self.current(symbol) if symbol in self.loop_variant else super()._word(symbol)
 
 
 @dataclass

@@ -5,7 +5,7 @@ poll, nor does an inner loop with a bounded trip count (`bounded_while`): the en
 inner trip counts from its countdown. Polls stand behind blocks of iterations without an exit, which LLVM can unroll.
 """
 
-from jitkernels.compiler.codegen.control_flow.bounded_while import moved
+from jitkernels.compiler.codegen.control_flow.bounded_while import monotonic_counter
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import is_control_flow
 from jitkernels.compiler.ir.regions import walk_nodes
@@ -51,7 +51,7 @@ def weight(loop: Node, body: Body, *, is_inner: bool) -> int:
         return OF_ARRAYS
     if any(is_control_flow(node) and node.operation == "loop" for node in walk_nodes(loop.options["body"])):
         return LOOP_WEIGHT
-    return 0 if loop.options["counts"] or (is_inner and moved(loop) is not None) else SCALAR_WEIGHT
+    return 0 if loop.options["counts"] or (is_inner and monotonic_counter(loop) is not None) else SCALAR_WEIGHT
 
 
 def polls_in_blocks(loop: Node) -> bool:
@@ -69,7 +69,7 @@ def polls_in_blocks(loop: Node) -> bool:
 
 
 def _goes_down(loop: Node) -> bool:
-    result = moved(loop)
+    result = monotonic_counter(loop)
     return result is not None and not result[1]
 
 

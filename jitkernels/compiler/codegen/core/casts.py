@@ -39,10 +39,10 @@ def converted(function: FunctionBuilder, block: Block, value: Register, dtype: s
             return _by(float_to_int.uint32 if dtype == "uint32" else float_to_int.uint64, function, block, value)
         # Casts to narrow integers keep the low bits of a wide one, as C compilers do on these machines.
         wide = "int32" if target.size < 4 else dtype
-        found = step("fptosi", value, wide)
+        result = step("fptosi", value, wide)
         kind = llvm_type(wide, lanes)
-        found = Register(function.new(block, f"freeze {kind} {found.text}"), wide, lanes)
-        return converted(function, block, found, dtype)
+        result = Register(function.new(block, f"freeze {kind} {result.text}"), wide, lanes)
+        return converted(function, block, result, dtype)
     signed = source.is_signed and source.kind == "int"
     if target.kind == "float":
         if dtype == "float16":

@@ -30,8 +30,7 @@ def gathered(
     memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index]
 ) -> tuple[Block, Register]:
     """Gather the elements of an array at an access map plus indices; return the block that computes them too."""
-    offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
-    lane_indices = [number for number in indices if number.register.lanes > 1]
+    offsets, lane_indices = _split(memory, indices)
     if not lane_indices:
         return memory.loaded(block, array, access_map, offsets)
     home, pointer, step = memory.address(block, array, access_map, offsets)
@@ -48,8 +47,7 @@ def scattered(
     memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter a value to an access map plus indices; of lanes that hit one element, the last one wins."""
-    offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
-    lane_indices = [number for number in indices if number.register.lanes > 1]
+    offsets, lane_indices = _split(memory, indices)
     _, pointer, step = memory.address(block, array, access_map, offsets)
     lanes = memory.lanes(block)
     if lanes == 1 or not (lane_indices or same(step, 0)):
@@ -63,8 +61,7 @@ def scatter_added(
     memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter-add a value at an access map plus indices, one lane after another where lanes may collide."""
-    offsets = [(number.block, _distance(memory, number)) for number in indices if number.register.lanes == 1]
-    lane_indices = [number for number in indices if number.register.lanes > 1]
+    offsets, lane_indices = _split(memory, indices)
     _, pointer, step = memory.address(block, array, access_map, offsets)
     lanes, function = memory.lanes(block), memory.function
     kind, size = memory_type(array.dtype), NUMBERS[array.dtype].size
@@ -97,10 +94,16 @@ def scatter_added(
         add_element(address, Register(own, array.dtype))
 
 
+def _split(memory: Memory, indices: Sequence[Index]) -> tuple[list[tuple[Block, str]], list[Index]]:
+    """Split indices into the offsets of scalar ones, each with the block that computes it, and those in lanes."""
+    offsets = [(index.block, _distance(memory, index)) for index in indices if index.register.lanes == 1]
+    return offsets, [index for index in indices if index.register.lanes > 1]
+
+
 def _total(memory: Memory, block: Block, lane_indices: Sequence[Index], step: Number) -> str:
     """Return each lane's distance from the first element."""
     lanes = lane_indices[0].register.lanes
-    distances = [_distance(memory, lane_indice) for lane_indice in lane_indices]
+    distances = [_distance(memory, lane_index) for lane_index in lane_indices]
     if not same(step, 0):
         distances.append(memory.lane_distances(step, lanes))
     total = distances[0]

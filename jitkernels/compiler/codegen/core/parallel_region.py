@@ -42,7 +42,7 @@ class SegmentCall:
 
     `unit`: the grain of the extent. `checks`: the frame words of bools that the nest computes; a true one bails out.
     `bails_out`: its status may be a bailout. `clock`: its profile counters. `touched`: its reads and writes, if it may
-    join a parallel region. `turns`: the frame words of the arrays that it traverses in serpentine order.
+    join a parallel region. `serpentine_words`: the frame words of the arrays that it traverses in serpentine order.
     """
 
     name: str
@@ -53,7 +53,7 @@ class SegmentCall:
     bails_out: bool = False
     clock: Clock | None = None
     touched: Touched | None = None
-    turns: frozenset[int] = frozenset()
+    serpentine_words: frozenset[int] = frozenset()
 
     @property
     def trip_count(self) -> Number:

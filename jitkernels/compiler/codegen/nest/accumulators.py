@@ -36,7 +36,7 @@ class Accumulator:
     has_single_group: bool = False
     index_dtype: str = "int64"
     first: str = "0"
-    has_taken: bool = False
+    has_elements: bool = False
 
     def __post_init__(self) -> None:
         function = self.values.function
@@ -91,18 +91,18 @@ class Accumulator:
         part, group = self._load(block, self.part), self._load(block, self.group)
         return self.values.function.new(block, f"fadd {llvm_type(self.inner, self.lanes)} {group}, {part}")
 
-    def settle(self, block: Block) -> None:
+    def fold_parts(self, block: Block) -> None:
         """Fold all parts into the current one; nothing to do where there was only one."""
         if self.in_parts:
             self._store(block, self.part, self._whole(block))
             self.in_parts = False
 
-    def take(self, block: Block, value: Register, mask: str, index: str) -> None:
+    def accumulate_element(self, block: Block, value: Register, mask: str, index: str) -> None:
         """Accumulate an element in every active lane."""
         value = converted(self.values.function, block, value, self.inner)
         is_extreme = self.kind in EXTREMES and NUMBERS[self.inner].kind == "float"
         if mask or not is_extreme or self.lanes * NUMBERS[self.inner].size < 128:
-            self._take(block, value, mask, index)
+            self._accumulate(block, value, mask, index)
             return
         # Test the elements for NaN independently of the accumulator, so that iterations do not wait for one another.
         function, half = self.values.function, self.lanes // 2
@@ -112,14 +112,14 @@ class Accumulator:
             block, f"icmp ne i{half} {function.new(block, f'bitcast <{half} x i1> {each} to i{half}')}, 0"
         )
         with_nan, plain = Block(block, -1), Block(block, -1)
-        self._take(with_nan, value, mask, index)
-        self._take(plain, value, mask, index, has_nan=False)
+        self._accumulate(with_nan, value, mask, index)
+        self._accumulate(plain, value, mask, index, has_nan=False)
         nan, usual, after = (function.label() for _ in range(3))
         block.lines += [f"  br i1 {some}, label %{nan}, label %{usual}, !prof !8"]
         block.lines += [f"{nan}:", *with_nan.lines, f"  br label %{after}"]
         block.lines += [f"{usual}:", *plain.lines, f"  br label %{after}", f"{after}:"]
 
-    def _take(self, block: Block, value: Register, mask: str, index: str, *, has_nan: bool = True) -> None:
+    def _accumulate(self, block: Block, value: Register, mask: str, index: str, *, has_nan: bool = True) -> None:
         """Accumulate; a NaN in the accumulator stays in any case."""
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
         bit = llvm_type("bool", self.lanes)
@@ -129,7 +129,7 @@ class Accumulator:
             sign = "lt" if self.kind.endswith("min") else "gt"
             better = function.new(block, f"fcmp o{sign} {kind} {value.text}, {old.text}")
         elif self.is_index:
-            better = self._further(block, value.text, old.text)
+            better = self._precedes(block, value.text, old.text)
         if better and mask:
             better = function.new(block, f"and {bit} {better}, {mask}")
         if self.is_index:
@@ -141,12 +141,12 @@ class Accumulator:
             new = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old.text}")
         else:
             # The NaN test reads the element, not the accumulator: only the minimum itself is loop-carried.
-            new = self.joined(block, value, old).text
+            new = self.combined(block, value, old).text
             if mask:
                 new = function.new(block, f"select {bit} {mask}, {kind} {new}, {kind} {old.text}")
         self._store(block, self.part, new)
 
-    def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:
+    def store_only(self, block: Block, value: Register, mask: str, index: str) -> None:
         """Store the only element of every active lane, and the identity in the others."""
         self.is_row = True
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
@@ -159,7 +159,7 @@ class Accumulator:
             text = function.new(block, f"{on}, {kind} {index}, {kind} {self._last()}")
             block.lines.append(f"  store {kind} {text}, ptr {self.index}")
 
-    def joined(self, block: Block, left: Register, right: Register, flags: str = "nsz") -> Register:
+    def combined(self, block: Block, left: Register, right: Register, flags: str = "nsz") -> Register:
         """Combine two values of the accumulator."""
         if self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float":
             # nsz: either zero may result, as in NumPy; respecting the sign takes twice as long.
@@ -170,7 +170,7 @@ class Accumulator:
             return Register(text, left.dtype, left.lanes)
         return applied(self.values.function, block, COMBINING[self.kind], [left, right], self.inner)
 
-    def _further(self, block: Block, value: str, old: str) -> str:
+    def _precedes(self, block: Block, value: str, old: str) -> str:
         """Return whether a value precedes an old one, wherever they are; NaN precedes all numbers.
 
         Elements come in order, so the first of equals stays. An accumulator without an element holds the identity.
@@ -185,18 +185,18 @@ class Accumulator:
         beyond = function.new(block, f"fcmp u{sign} {kind} {value}, {old}")
         return function.new(block, f"and {bit} {beyond}, {known}")
 
-    def _better(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
+    def _precedes_by_index(self, block: Block, value: str, index: str, old: str, old_index: str) -> str:
         """Return whether a value precedes an old one: NaN first, then the smaller index of equals."""
         function, lanes = self.values.function, self.lanes
         bit = llvm_type("bool", lanes)
         new = partial(function.new, block)
-        further, behind = self._further(block, value, old), self._further(block, old, value)
+        further, behind = self._precedes(block, value, old), self._precedes(block, old, value)
         equal = new(f"xor {bit} {new(f'or {bit} {further}, {behind}')}, {splat('true', 'i1', lanes)}")
         earlier = new(f"icmp slt {llvm_type(self.index_dtype, lanes)} {index}, {old_index}")
         first = new(f"and {bit} {equal}, {earlier}")
         return new(f"or {bit} {further}, {first}")
 
-    def give(self, block: Block, other: "Accumulator") -> None:
+    def combine_into(self, block: Block, other: "Accumulator") -> None:
         """Accumulate this accumulator's lanes into one of fewer lanes.
 
         With `is_row`, every lane holds one element, and the lanes form as many rows as `other` has lanes.
@@ -217,7 +217,7 @@ class Accumulator:
             if self.is_index:
                 one, two = (self._half(block, index, counts, width, rows, i) for i in range(2))
                 half = Accumulator(self.values, self.kind, self.dtype, width, index_dtype=counts)
-                better = half._better(block, high, two, low, one)
+                better = half._precedes_by_index(block, high, two, low, one)
                 bit, kind = llvm_type("bool", width), llvm_type(self.inner, width)
                 index_type = llvm_type(counts, width)
                 index = function.new(block, f"select {bit} {better}, {index_type} {two}, {index_type} {one}")
@@ -225,17 +225,17 @@ class Accumulator:
                 value = Register(text, self.inner, width)
             else:
                 halves = Register(low, self.inner, width), Register(high, self.inner, width)
-                value = self.joined(block, *halves, "nnan nsz" if nan_apart else "nsz")
+                value = self.combined(block, *halves, "nnan nsz" if nan_apart else "nsz")
         if self.is_row and self.kind == "sum" and NUMBERS[self.inner].kind == "float":
             kind = llvm_type(self.inner, lanes)
             text = function.new(block, f"fadd {kind} {value.text}, {self._first(lanes)}")
             value = Register(text, self.inner, lanes)
         if self.is_index:
-            self._give_index(block, other, value, index)
+            self._combine_index(block, other, value, index)
             return
         other._store(block, other.part, value.text)
         if nan_apart:
-            self._strange(block, all_lanes, other)
+            self._propagate_nan(block, all_lanes, other)
 
     def _of_bits(self, block: Block, value: Register, rows: int) -> Register:
         """Reduce the bools of each row: their lanes are the bits of an integer."""
@@ -246,7 +246,7 @@ class Accumulator:
         result = new(block, f"icmp {sign} {number} {word}, {splat(limit, f'i{bits}', rows)}")
         return Register(result, "bool", rows)
 
-    def _give_index(self, block: Block, other: "Accumulator", value: Register, index: str) -> None:
+    def _combine_index(self, block: Block, other: "Accumulator", value: Register, index: str) -> None:
         """Combine an index relative to this part; all elements of `other` come before it."""
         function, lanes = self.values.function, other.lanes
         kind, number, bit = (llvm_type(one, lanes) for one in (self.inner, "int64", "bool"))
@@ -256,17 +256,17 @@ class Accumulator:
             start = broadcast(function, block, Register(self.first, "int64"), lanes).text
             index = function.new(block, f"add nsw {number} {number_.text}, {start}")
             index = function.new(block, f"select {bit} {none}, {number} {other._last()}, {number} {index}")
-        if other.has_taken:
+        if other.has_elements:
             old = other._load(block, other.part)
             old_index = function.new(block, f"load {number}, ptr {other.index}")
-            better = other._further(block, value.text, old)
+            better = other._precedes(block, value.text, old)
             index = function.new(block, f"select {bit} {better}, {number} {index}, {number} {old_index}")
             text = function.new(block, f"select {bit} {better}, {kind} {value.text}, {kind} {old}")
             value = Register(text, self.inner, lanes)
         other._store(block, other.part, value.text)
         block.lines.append(f"  store {number} {index}, ptr {other.index}")
 
-    def _strange(self, block: Block, value: Register, other: "Accumulator") -> None:
+    def _propagate_nan(self, block: Block, value: Register, other: "Accumulator") -> None:
         """Set a row to NaN where any of its lanes is NaN."""
         function, rows, lanes, halves = self.values.function, other.lanes, value.lanes, [value.text] * 2
         if lanes >= 16 * rows:  # an unordered comparison of two halves tests both

@@ -22,7 +22,7 @@ class BoolArgmax(Accumulator):
     def begin(self, block: Block) -> None:
         self._note(block, self._last(1))
 
-    def take(self, block: Block, value: Register, mask: str, index: str) -> None:
+    def accumulate_element(self, block: Block, value: Register, mask: str, index: str) -> None:
         function, kind = self.values.function, llvm_type(self.index_dtype)
         new = function.new
         matches = self._wanted(block, value, mask)
@@ -37,13 +37,13 @@ class BoolArgmax(Accumulator):
         block.lines += [f"  br i1 {has_match}, label %{match_label}, label %{after}, !prof !8", f"{match_label}:"]
         block.lines += [*inside.lines, f"  br label %{after}", f"{after}:"]
 
-    def take_only(self, block: Block, value: Register, mask: str, index: str) -> None:  # noqa: ARG002
+    def store_only(self, block: Block, value: Register, mask: str, index: str) -> None:  # noqa: ARG002
         self.is_row = True
         self.matches = self._wanted(block, value, mask)
 
-    def give(self, block: Block, other: Accumulator) -> None:
+    def combine_into(self, block: Block, other: Accumulator) -> None:
         if isinstance(other, BoolArgmax):
-            self._give_first(block, other)
+            self._combine_first(block, other)
             return
         new, lanes = self.values.function.new, other.lanes
         kind, nothing = llvm_type(self.index_dtype, lanes), self._last(lanes)
@@ -55,9 +55,9 @@ class BoolArgmax(Accumulator):
                 number = llvm_type(self.index_dtype)
                 index = new(block, f"insertelement {kind} {nothing}, {number} {index}, i64 0")
         value = new(block, f"icmp {'eq' if self.kind == 'argmin' else 'ne'} {kind} {index}, {nothing}")
-        self._give_index(block, other, Register(value, "bool", lanes), index)
+        self._combine_index(block, other, Register(value, "bool", lanes), index)
 
-    def _give_first(self, block: Block, other: "BoolArgmax") -> None:
+    def _combine_first(self, block: Block, other: "BoolArgmax") -> None:
         """Combine a part's index into `other`; all elements of `other` come before the part."""
         function = self.values.function
         index, kind = self._noted(block), llvm_type(self.index_dtype)

@@ -17,7 +17,7 @@ Pairs = Sequence[tuple[Accumulator, Accumulator]]
 
 
 @dataclass
-class Steps:
+class VectorLoop:
     """A loop of at least one iteration: its limits, lanes per iteration, chunk length, and body."""
 
     loop: int
@@ -38,7 +38,9 @@ class Steps:
         return function.new(block, f"select i1 {is_less}, i64 {ahead}, i64 {end}")
 
 
-def whole_steps(writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, deciding: Sequence[Accumulator]) -> None:
+def emit_full_vectors(
+    writer: LoopWriter, block: Block, steps: VectorLoop, pairs: Pairs, deciding: Sequence[Accumulator]
+) -> None:
     """Emit the full vectors of a row; stop behind a chunk after which all `deciding` accumulators are decided."""
     begin, end = steps.limits
     for one, _ in pairs:
@@ -46,7 +48,7 @@ def whole_steps(writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, de
     chunked = [(one, other) for one, other in pairs if other.has_parts]
     if not chunked and not deciding:
         steps.write(writer, block, begin, end)
-        _give(block, pairs)
+        _combine_pairs(block, pairs)
         return
     function = writer.function
     start, chunk_end = function.variable("i64"), function.variable("i64")
@@ -58,10 +60,10 @@ def whole_steps(writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, de
     steps.write(writer, part, first, last)
     more = function.new(part, f"icmp slt i64 {last}, {end}")
     if deciding:
-        _give(part, chunked)
+        _combine_pairs(part, chunked)
         more = function.new(part, f"select i1 {all_decided(part, deciding)}, i1 false, i1 {more}")
     else:
-        _give(next_part, chunked)
+        _combine_pairs(next_part, chunked)
     combine_parts(writer, next_part, [other for _, other in chunked], (begin, last), steps.length)
     for one, _ in chunked:
         one.begin(next_part)
@@ -82,7 +84,7 @@ def whole_steps(writer: LoopWriter, block: Block, steps: Steps, pairs: Pairs, de
         f"  br label %{chunk_label}",
         f"{after}:",
     ]
-    _give(block, [(one, other) for one, other in pairs if not (deciding and other.has_parts)])
+    _combine_pairs(block, [(one, other) for one, other in pairs if not (deciding and other.has_parts)])
 
 
 def combine_parts(
@@ -99,10 +101,10 @@ def combine_parts(
     if group.lines:
         count = new(block, "sub nsw i64 {1}, {0}".format(*limits))
         remainder = new(block, f"and i64 {count}, {PARTS * length - 1}")
-        writer._where(block, new(block, f"icmp eq i64 {remainder}, 0"), group.lines)
+        writer._emit_if(block, new(block, f"icmp eq i64 {remainder}, 0"), group.lines)
 
 
-class Filling:
+class PartCounter:
     """Counts at run time the elements that the current part has in each lane, where several loops are reduced."""
 
     def __init__(self, writer: LoopWriter, block: Block, accumulators: Sequence[Accumulator]) -> None:
@@ -110,7 +112,7 @@ class Filling:
         self.elements, self.parts = (writer.function.variable("i64") for _ in range(2))
         block.lines += [f"  store i64 0, ptr {at}" for at in (self.elements, self.parts)]
 
-    def take(self, block: Block, count: str = "") -> None:
+    def make_room(self, block: Block, count: str = "") -> None:
         """Make room for `count` elements: begin another part if they do not fit, or if there is no count."""
         new, part = self.writer.function.new, Block(block, -1)
         parts = new(part, f"add nsw i64 {new(part, f'load i64, ptr {self.parts}')}, 1")
@@ -123,9 +125,9 @@ class Filling:
         after = new(block, f"add nsw i64 {before}, {count}")
         block.lines.append(f"  store i64 {after}, ptr {self.elements}")
         part.lines.append(f"  store i64 {count}, ptr {self.elements}")
-        self.writer._where(block, new(block, f"icmp sgt i64 {after}, {ADDS}"), part.lines)
+        self.writer._emit_if(block, new(block, f"icmp sgt i64 {after}, {ADDS}"), part.lines)
 
 
-def _give(block: Block, pairs: Pairs) -> None:
+def _combine_pairs(block: Block, pairs: Pairs) -> None:
     for chunk, row in pairs:
-        chunk.give(block, row)
+        chunk.combine_into(block, row)

@@ -126,7 +126,7 @@ class LoopWriter(SerpentineOrder):
             self.emit_loop(block, LoopSpec(loop, stop, last, lanes, lanes), body)
         vector = Block(block, loop, last, lanes, mask)
         body(vector)
-        self._where(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
+        self._emit_if(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
 
     def _in_halves(self, block: Block, loop: int, limits: tuple[str, str, str], body: Callable[[Block], None]) -> None:
         """Emit the remainder of a row without masks: half a vector, a quarter, and so on."""
@@ -151,7 +151,7 @@ class LoopWriter(SerpentineOrder):
         result: tuple[str, str, str] = block.known[key]
         return result
 
-    def _where(self, block: Block, condition: str, lines: list[str], *, unlikely: bool = False) -> None:
+    def _emit_if(self, block: Block, condition: str, lines: list[str], *, unlikely: bool = False) -> None:
         """Emit lines under a condition."""
         weights = ", !prof !4" if unlikely else ""
         then_label, after = self.function.label(), self.function.label()
@@ -171,7 +171,7 @@ class LoopWriter(SerpentineOrder):
         body(inner)
         is_entered = "true" if spec.enters else function.new(block, f"icmp slt i64 {begin}, {end}")
         first, sign, limit, increment = begin, "slt", end, str(spec.step)
-        if self.turns and (spec.is_range or loop == self.range_loop):
+        if self.serpentine_words and (spec.is_range or loop == self.range_loop):
             sign, (first, limit, increment) = "ne", self.either_way(block, begin, end, spec.step)
         elif loop is not None and self.directions.get(loop) == -1:
             first, sign, limit = self.last_step(block, begin, end, spec.step), "sge", begin
@@ -230,7 +230,7 @@ class LoopWriter(SerpentineOrder):
         inside.lines.append(f"  call i64 @{self.name}(ptr %frame, i64 {begin}, i64 {line})")
         inside.lines.append(f"  store i64 {line}, ptr {reached}")
         block.lines.append(f"  store i64 {begin}, ptr {reached}")
-        self._where(block, self.are_many, inside.lines, unlikely=True)
+        self._emit_if(block, self.are_many, inside.lines, unlikely=True)
         return new(block, f"load i64, ptr {reached}")
 
     def _line_of_row(self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block], None]) -> str:
@@ -247,7 +247,7 @@ class LoopWriter(SerpentineOrder):
     def end_of_streams(self, block: Block) -> None:
         """Fence: make non-temporal stores visible to other threads."""
         if "are_many" in self.__dict__:
-            self._where(block, self.are_many, ["  fence seq_cst"], unlikely=True)
+            self._emit_if(block, self.are_many, ["  fence seq_cst"], unlikely=True)
 
     def _first_of(self, block: Block, word: int) -> str:
         """The address of the array at a frame word."""

@@ -41,7 +41,7 @@ class Loops(Targets):
         if self.dropped:
             accesses = self._accesses()
         self.values.lane_loop = self.lane_loop = self._lane_loop(accesses)
-        self.few = self._few()
+        self.short_lanes = self._short_lanes()
 
     def _scanned(self) -> set[int]:
         """The loops along which a scan runs: their iterations are sequential."""
@@ -172,7 +172,7 @@ class Loops(Targets):
                 best, most = loop, score
         return best
 
-    def _few(self) -> int:
+    def _short_lanes(self) -> int:
         """The lanes of a short lane loop inside of others, 0 if it is not short.
 
         Such a loop gets code specialized for short loops. Short rows that are reduced have their own code in any
@@ -281,8 +281,8 @@ class Loops(Targets):
     def lanes(self) -> tuple[int, int]:
         """The lanes of one vector, and those of an unrolled iteration."""
         narrow = max(self.variant.vector_bytes // self._widest, 1)
-        if self.few and self.few < narrow:
-            return self.few, self.few
+        if self.short_lanes and self.short_lanes < narrow:
+            return self.short_lanes, self.short_lanes
         if self.lane_loop in self.scanned:
             return narrow, narrow
         return narrow, narrow * self.variant.unroll

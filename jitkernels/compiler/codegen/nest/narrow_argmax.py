@@ -23,7 +23,7 @@ class NarrowArgmax(Accumulator):
         narrow = converted(function, block, Register(number, "int64"), self.index_dtype)
         return broadcast(function, block, narrow, self.lanes).text
 
-    def give(self, block: Block, other: Accumulator) -> None:
+    def combine_into(self, block: Block, other: Accumulator) -> None:
         """Accumulate into an accumulator whose indices are those of elements."""
         with_indices = Accumulator(
             self.values, self.kind, self.dtype, self.lanes, index_dtype="int32", first=self.first
@@ -38,4 +38,4 @@ class NarrowArgmax(Accumulator):
         index = new(block, f"select {llvm_type('bool', lanes)} {none}, {kind} {with_indices._last()}, {kind} {index}")
         block.lines.append(f"  store {kind} {index}, ptr {with_indices.index}")
         with_indices._store(block, with_indices.part, self._load(block, self.part))
-        with_indices.give(block, other)
+        with_indices.combine_into(block, other)

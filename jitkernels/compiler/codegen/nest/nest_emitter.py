@@ -14,7 +14,7 @@ from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.casts import broadcast, converted
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
-from jitkernels.compiler.codegen.nest.chunked_row_loop import Filling, combine_parts
+from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combine_parts
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
@@ -42,7 +42,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.accumulators: list[Accumulator] = []
-        self.filling: Filling | None = None
+        self.part_counter: PartCounter | None = None
         self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
 
     def text(self) -> str:
@@ -181,7 +181,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def accumulate(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """Emit the loops of a phase: its accumulators take all elements, and its outputs are stored."""
         self.values.runs += 1
-        self.filling = None
+        self.part_counter = None
         _, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
@@ -194,7 +194,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             if self.lane_loop in loops:
                 self._prefetch_reads(inside, targets[0].phase)
             elif len(loops) == 1 and self.values.lanes(inside) > wide:
-                self.fetch_runs(inside, loops[0], targets)
+                self.prefetch_runs(inside, loops[0], targets)
             # Load everything before any store: an output may alias what another output reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.index_map))
@@ -206,7 +206,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                 index = self._index(inside, target, accumulator) if accumulator.is_index else ""
                 # Row lanes need no mask: inactive lanes repeat the first, and set its floating-point flags only.
                 mask = self.values.mask(inside) if self.lane_loop in loops else ""
-                accumulator.take(inside, value, mask, index)
+                accumulator.accumulate_element(inside, value, mask, index)
             for target, value in stored:
                 assert target.array is not None, "a root"
                 self._store(inside, target, value)
@@ -215,19 +215,19 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
 
         if self.lane_loop not in loops or not reductions:
             is_long = self._is_long(loops, reductions)
-            self.accumulators = self._begun(block, reductions, self.values.lanes(block), is_long=is_long)
+            self.accumulators = self._new_accumulators(block, reductions, self.values.lanes(block), is_long=is_long)
             if len(loops) > 1 and is_long:
-                self.filling = Filling(self, block, self.accumulators)
+                self.part_counter = PartCounter(self, block, self.accumulators)
             read = [*targets, *choose_scratch_values]
             self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
         elif len(loops) > 1:
-            self.accumulators = self._begun(block, reductions, wide, is_long=True)
-            self.filling = Filling(self, block, self.accumulators)
+            self.accumulators = self._new_accumulators(block, reductions, wide, is_long=True)
+            self.part_counter = PartCounter(self, block, self.accumulators)
             self._inner(block, loops, step, targets)
-            self.accumulators = self._given(block, reductions, 1)
+            self.accumulators = self._combine_lanes(block, reductions, 1)
         else:
             is_alone = len(reductions) == len(targets) and not choose_scratch_values
-            self._in_two_widths(block, loops[0], reductions, step, is_alone=is_alone)
+            self._reduce_row(block, loops[0], reductions, step, is_alone=is_alone)
 
     def _is_long(self, loops: list[int], reductions: list[NestTarget]) -> bool:
         """Return whether a reduction may have so many elements that it is blocked."""
@@ -245,7 +245,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         elif loop != self.lane_loop:
             self._in_parts(
                 block, (begin, end), 1,
-                lambda inside, first, last: self.one_by_one(inside, loop, (first, last), targets, step),
+                lambda inside, first, last: self.emit_sequential(inside, loop, (first, last), targets, step),
             )  # fmt: skip
         elif self.accumulators:  # accumulators have the same lanes in all loops
             self._inner_lanes(block, loop, (begin, end), wide, step)
@@ -256,16 +256,16 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         self, block: Block, loop: int, limits: tuple[str, str], wide: int, step: Callable[[Block], None]
     ) -> None:
         """Emit the innermost of several reduced loops, in lanes: full iterations, and a masked one."""
-        assert self.filling is not None, "begun with the outermost of these loops"
+        assert self.part_counter is not None, "begun with the outermost of these loops"
         last, left, mask = self._last_vector(self.function.block, *limits, wide)
-        self.filling.take(block, "1" if self.few else "")
+        self.part_counter.make_room(block, "1" if self.short_lanes else "")
         self._in_parts(
             block, (limits[0], last), wide,
             lambda inside, first, stop: self.emit_loop(inside, LoopSpec(loop, first, stop, wide, wide), step),
         )  # fmt: skip
         rest = Block(block, loop, last, wide, mask)
         step(rest)
-        self._where(block, self.function.new(block, f"icmp ne i64 {left}, 0"), rest.lines)
+        self._emit_if(block, self.function.new(block, f"icmp ne i64 {left}, 0"), rest.lines)
 
     def _in_parts(
         self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block, str, str], None]
@@ -281,15 +281,15 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             ahead = new(inside, f"add nsw i64 {inside.index}, {length}")
             is_less = new(inside, f"icmp slt i64 {ahead}, {end}")
             last = new(inside, f"select i1 {is_less}, i64 {ahead}, i64 {end}")
-            if self.filling is not None and lanes == 1:
-                self.filling.take(inside, new(inside, f"sub nsw i64 {last}, {inside.index}"))
+            if self.part_counter is not None and lanes == 1:
+                self.part_counter.make_room(inside, new(inside, f"sub nsw i64 {last}, {inside.index}"))
             else:
                 combine = Block(inside, -1)
-                if self.filling is not None:
-                    self.filling.take(combine)
+                if self.part_counter is not None:
+                    self.part_counter.make_room(combine)
                 else:
                     combine_parts(self, combine, self.accumulators, (begin, inside.index), length)
-                self._where(inside, new(inside, f"icmp sgt i64 {inside.index}, {begin}"), combine.lines)
+                self._emit_if(inside, new(inside, f"icmp sgt i64 {inside.index}, {begin}"), combine.lines)
             body(inside, inside.index, last)
 
         self.emit_loop(block, LoopSpec(None, begin, end, length), one_part)

@@ -51,7 +51,7 @@ class BlockwiseEmitter(NestEmitter):
             self.nest, self.arrays, FunctionBuilder(function.library, function.symbol_slots), self.variant, name
         )
         part.begin(self)
-        accumulators = self._begun(block, targets, 1, is_long=True)
+        accumulators = self._new_accumulators(block, targets, 1, is_long=True)
         slots = [slot for accumulator in accumulators for slot in _slots(accumulator)]
         self.parts.append(part.part_text(loops, [self.targets.index(target) for target in targets], len(slots)))
 
@@ -90,7 +90,7 @@ class BlockwiseEmitter(NestEmitter):
                 for dtype in _slots(one):
                     results.append(self._load(inside, dtype, function.slot(inside, number, slot_address)))
                     number += 1
-                one.take(inside, results[0], "", results[1].text if len(results) > 1 else "")
+                one.accumulate_element(inside, results[0], "", results[1].text if len(results) > 1 else "")
 
         self.emit_loop(block, LoopSpec(None, "0", new(block, f"load i64, ptr {count_at}")), combine)
         for target, accumulator in zip(targets, accumulators, strict=True):

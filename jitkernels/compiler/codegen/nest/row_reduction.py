@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
-from jitkernels.compiler.codegen.nest.chunked_row_loop import Steps, whole_steps
+from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.small_row_packing import ShortRows
@@ -30,7 +30,7 @@ class ReducedRows(ShortRows):
 
     accumulators: list[Accumulator]
 
-    def _in_two_widths(
+    def _reduce_row(
         self, block: Block, loop: int, reductions: list[NestTarget], step: Callable[[Block], None], *, is_alone: bool
     ) -> None:
         """Emit a row reduction: unrolled vectors, if the row is long enough, and then single ones.
@@ -47,23 +47,23 @@ class ReducedRows(ShortRows):
                 recent_index, first = first, new(block, f"add nsw i64 {first}, {skipped}")
             else:
                 recent_index = end = new(block, f"sub nsw i64 {end}, {skipped}")
-        rest = self._started(block, [self._rest(target, narrow) for target in reductions])
+        rest = self._initialize(block, [self._rest(target, narrow) for target in reductions])
         count = new(block, f"sub nsw i64 {end}, {first}")
         main_count = new(block, f"and i64 {count}, {-wide}")
         main_end, inside = new(block, f"add nsw i64 {first}, {main_count}"), Block(block, -1)
         self.accumulators = [self._part(target, wide, is_wide=True) for target in reductions]
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for _, other in pairs:
-            other.has_taken = other.is_index
+            other.has_elements = other.is_index
         deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else COUNTED)
-        whole_steps(self, inside, Steps(loop, (first, main_end), wide, length, step), pairs, deciding)
+        emit_full_vectors(self, inside, VectorLoop(loop, (first, main_end), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines
         else:
-            self._where(block, new(block, f"icmp sgt i64 {main_count}, 0"), inside.lines)
+            self._emit_if(block, new(block, f"icmp sgt i64 {main_count}, 0"), inside.lines)
         self.accumulators = rest
         if deciding:
             main_end = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {main_end}")
@@ -71,16 +71,16 @@ class ReducedRows(ShortRows):
             self.single_vectors(block, loop, (first, main_end, end), step)
         settled = Block(block, -1)
         for one in rest:
-            one.settle(settled)
+            one.fold_parts(settled)
         if settled.lines:
-            self._where(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
+            self._emit_if(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
         if reads_recent_store:
             self._in_half_vectors(block, loop, (first, count), reductions, step)
             alone = Block(block, loop, recent_index)
             step(alone)
-            self._where(block, is_nonempty, alone.lines)
+            self._emit_if(block, is_nonempty, alone.lines)
         else:
-            self.accumulators = self._given(block, reductions, 1)
+            self.accumulators = self._combine_lanes(block, reductions, 1)
 
     def _part_length(self, rest: list[Accumulator], summed: int, most: int) -> int:
         """The elements of a chunk, a power of two: `summed` for float sums, else as many as indices can count."""
@@ -121,24 +121,26 @@ class ReducedRows(ShortRows):
         while lanes > 1:
             here = new(block, f"add nsw i64 {first}, {new(block, f'and i64 {count}, {-lanes}')}")
             lanes //= 2
-            self.accumulators = self._given(block, reductions, lanes)
+            self.accumulators = self._combine_lanes(block, reductions, lanes)
             is_set = new(block, f"icmp ne i64 {new(block, f'and i64 {count}, {lanes}')}, 0")
             part = Block(block, loop, here, lanes)
             step(part)
-            self._where(block, is_set, part.lines)
+            self._emit_if(block, is_set, part.lines)
 
-    def _begun(self, block: Block, reductions: list[NestTarget], lanes: int, *, is_long: bool) -> list[Accumulator]:
+    def _new_accumulators(
+        self, block: Block, reductions: list[NestTarget], lanes: int, *, is_long: bool
+    ) -> list[Accumulator]:
         """Initialized accumulators of so many lanes."""
-        return self._started(block, [self._accumulator(target, lanes, is_long=is_long) for target in reductions])
+        return self._initialize(block, [self._accumulator(target, lanes, is_long=is_long) for target in reductions])
 
-    def _started(self, block: Block, accumulators: list[Accumulator]) -> list[Accumulator]:
+    def _initialize(self, block: Block, accumulators: list[Accumulator]) -> list[Accumulator]:
         for accumulator in accumulators:
             accumulator.begin(block)
         return accumulators
 
-    def _given(self, block: Block, reductions: list[NestTarget], lanes: int) -> list[Accumulator]:
+    def _combine_lanes(self, block: Block, reductions: list[NestTarget], lanes: int) -> list[Accumulator]:
         """Accumulators of so many lanes, with the current ones combined into them."""
-        result = self._begun(block, reductions, lanes, is_long=False)
+        result = self._new_accumulators(block, reductions, lanes, is_long=False)
         for accumulator, other in zip(self.accumulators, result, strict=True):
-            accumulator.give(block, other)
+            accumulator.combine_into(block, other)
         return result

@@ -132,7 +132,7 @@ class Runs(LoopWriter):
         are_long = all(lanes * size >= least * LINE for size in sizes)
         return runs if are_far and are_long and not any(stride % LINE for stride in strides) else []
 
-    def one_by_one(
+    def emit_sequential(
         self, block: Block, loop: int, limits: tuple[str, str], targets: list[NestTarget], body: Callable[[Block], None]
     ) -> None:
         """Emit a sequential loop; scalars that are loaded beside long runs come from a rotating vector.
@@ -182,7 +182,7 @@ class Runs(LoopWriter):
             (array, index_map) for ((array, index_map, is_next), *others) in result.values() if is_next and not others
         ]
 
-    def fetch_runs(self, block: Block, loop: int, targets: list[NestTarget]) -> None:
+    def prefetch_runs(self, block: Block, loop: int, targets: list[NestTarget]) -> None:
         """Prefetch runs of later iterations.
 
         Hardware prefetchers follow adjacent lines, not runs with a large stride. Data in L2 needs no prefetch: a

@@ -14,7 +14,7 @@ from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.core.cached_property import unlocked_cached_property
 
-TURN = "turn"
+DIRECTION = "turn"
 """The symbol whose frame word is the direction: 0 for forwards, 1 for backwards."""
 SHARED_BYTES = 4 << 10
 """The least bytes of an array for which it matters that another nest has just traversed it."""
@@ -26,12 +26,12 @@ class SerpentineOrder(Loops):
     """Decides which nests run in serpentine order, and emits their loops."""
 
     @unlocked_cached_property
-    def turns(self) -> frozenset[int]:
+    def serpentine_words(self) -> frozenset[int]:
         """The frame words of the arrays that rows traverse in serpentine order; none where they do not."""
         loop = self.range_loop
-        if TURN not in self.function.symbol_slots or loop is None or loop == self.lane_loop:
+        if DIRECTION not in self.function.symbol_slots or loop is None or loop == self.lane_loop:
             return frozenset()
-        if self.directions or self.streamed or self.scanned or self.few:
+        if self.directions or self.streamed or self.scanned or self.short_lanes:
             return frozenset()
         read = [pair for target in self.targets for pair in self.values.needed(target.node, target.index_map)]
         bytes_read = self.bytes_along(
@@ -59,7 +59,7 @@ class SerpentineOrder(Loops):
     def either_way(self, block: Block, begin: str, end: str, step: int) -> tuple[str, str, str]:
         """Return where a loop begins and ends, and its step, by the direction word. `step` is a power of two."""
         new = self.function.new
-        is_reversed = new(block, f"icmp ne i64 {self.function.extent_of(TURN)}, 0")
+        is_reversed = new(block, f"icmp ne i64 {self.function.extent_of(DIRECTION)}, 0")
         last = self.last_step(block, begin, end, step)
         before, after_last = (new(block, f"sub nsw i64 {begin}, {step}"), new(block, f"add nsw i64 {last}, {step}"))
         first, limit, move = (
@@ -71,9 +71,9 @@ class SerpentineOrder(Loops):
     def onward(self, loop: int, forwards: Number, backwards: Number) -> str:
         """Select one of two distances by the direction of a loop."""
         new, block, distance = self.function.new, self.function.block, self.function.extent(forwards)
-        if not self.turns or loop != self.range_loop:
+        if not self.serpentine_words or loop != self.range_loop:
             return distance
-        is_reversed = new(block, f"icmp ne i64 {self.function.extent_of(TURN)}, 0")
+        is_reversed = new(block, f"icmp ne i64 {self.function.extent_of(DIRECTION)}, 0")
         return new(block, f"select i1 {is_reversed}, i64 {self.function.extent(backwards)}, i64 {distance}")
 
     def last_step(self, block: Block, begin: str, end: str, step: int) -> str:

@@ -16,7 +16,7 @@ from jitkernels.compiler.codegen.core.divide_by_row_sum import has_fma
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.bool_argmax import BoolArgmax
-from jitkernels.compiler.codegen.nest.chunked_row_loop import Steps, whole_steps
+from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec, LoopWriter
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.packed_rows import RowGroup
@@ -177,7 +177,7 @@ class ShortRows(LoopWriter):
             for target, partial in zip(reductions, accumulators, strict=True):
                 assert target.reduction is not None, "chosen"
                 result = self._accumulator(target, group.rows)
-                partial.give(group.row, result)
+                partial.combine_into(group.row, result)
                 group.reduced[group.key(*target.reduction)] = group.row, result.result(group.row)
             for home, array, target, value in stored:
                 group.store(home, array, target.index_map, value)
@@ -187,7 +187,7 @@ class ShortRows(LoopWriter):
         numbers = ", ".join(f"i32 {i % group.columns}" for i in range(group.rows * group.columns))
         value = group.in_lanes(group.whole, target.node, target.index_map)
         result = self._part(target, value.lanes)
-        result.take_only(group.whole, value, group.whole.mask, f"<{numbers}>")
+        result.store_only(group.whole, value, group.whole.mask, f"<{numbers}>")
         return result
 
     def _in_steps(
@@ -206,7 +206,7 @@ class ShortRows(LoopWriter):
             group.at(inside, inside.index, lane_masks)
             for target, accumulator in zip(targets, current, strict=True):
                 value = group.in_lanes(group.whole, target.node, target.index_map)
-                accumulator.take(group.whole, value, lane_masks[1], "")
+                accumulator.accumulate_element(group.whole, value, lane_masks[1], "")
 
         if not accumulators:
             return accumulators
@@ -214,14 +214,14 @@ class ShortRows(LoopWriter):
         stop = new(group.row, f"sub nsw i64 {count}, {left}")
         assert self.lane_loop is not None, "chosen"
         length = ADDS * group.columns
-        steps = Steps(self.lane_loop, ("0", stop), group.columns, length, step)
+        steps = VectorLoop(self.lane_loop, ("0", stop), group.columns, length, step)
         whole = Block(group.row, -1)
-        whole_steps(self, whole, steps, [*zip(parts, accumulators, strict=True)], [])
-        self._where(group.row, new(group.row, f"icmp sgt i64 {stop}, 0"), whole.lines)
+        emit_full_vectors(self, whole, steps, [*zip(parts, accumulators, strict=True)], [])
+        self._emit_if(group.row, new(group.row, f"icmp sgt i64 {stop}, 0"), whole.lines)
         current = accumulators
         last = Block(group.row, self.lane_loop, stop, group.columns)
         step(last, masks)
-        self._where(group.row, new(group.row, f"icmp ne i64 {left}, 0"), last.lines)
+        self._emit_if(group.row, new(group.row, f"icmp ne i64 {left}, 0"), last.lines)
         return accumulators
 
     def _rows(self, block: Block, loops: list[int], body: Callable[[Block], None]) -> None:

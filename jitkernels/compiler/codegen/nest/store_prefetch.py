@@ -52,7 +52,7 @@ class StorePrefetch(LoopWriter):
             block.lines += inside.lines
             return
         is_cached = new(self.function.block, f"xor i1 {block.streamed[1]}, true")
-        self._where(block, is_cached, inside.lines)
+        self._emit_if(block, is_cached, inside.lines)
 
     def _has_unit_stride(self, block: Block, target: NestTarget) -> bool:
         """Return whether an iteration stores at least half a line with unit stride."""

@@ -70,20 +70,20 @@ class UnrollJam(SharedLoads):
             return
         if self.rows_share(loop, targets):
             both, new = self.two_rows(loop, targets), self.function.new
-            ahead = self._coming(loops, targets, 2)
+            ahead = self._lines_to_prefetch(loops, targets, 2)
             count = new(block, f"sub nsw i64 {end}, {begin}")
             stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
             self.emit_loop(
-                block, LoopSpec(loop, begin, stop, 2), lambda inside: self._vector_rows(inside, inner[0], both, ahead)
+                block, LoopSpec(loop, begin, stop, 2), lambda inside: self._emit_rows(inside, inner[0], both, ahead)
             )
             self.emit_loop(block, LoopSpec(loop, stop, end), lambda inside: self._last_row(inside, inner[0], targets))
             return
-        ahead = self._coming(loops, targets, 1)
+        ahead = self._lines_to_prefetch(loops, targets, 1)
         self.emit_loop(
-            block, LoopSpec(loop, begin, end), lambda inside: self._vector_rows(inside, inner[0], targets, ahead)
+            block, LoopSpec(loop, begin, end), lambda inside: self._emit_rows(inside, inner[0], targets, ahead)
         )
 
-    def _coming(self, loops: Sequence[int], targets: Sequence[NestTarget], rows: int) -> list[PendingLines]:
+    def _lines_to_prefetch(self, loops: Sequence[int], targets: Sequence[NestTarget], rows: int) -> list[PendingLines]:
         """The lines to prefetch: those that the next rows store to.
 
         Which arrays L1 holds is a heuristic from the traced call's sizes.
@@ -105,9 +105,7 @@ class UnrollJam(SharedLoads):
                 results.append(PendingLines(array, access_map, distance))
         return results
 
-    def _vector_rows(
-        self, block: Block, loop: int, targets: Sequence[NestTarget], ahead: Sequence[PendingLines]
-    ) -> None:
+    def _emit_rows(self, block: Block, loop: int, targets: Sequence[NestTarget], ahead: Sequence[PendingLines]) -> None:
         """Emit rows by full vectors, the last of which may overlap the one before it."""
         lanes, new = self.whole_vector(), self.function.new
         begin, end = self._limits(loop)
@@ -120,19 +118,19 @@ class UnrollJam(SharedLoads):
             return
         stop = begin
         if symbolic_dims.value_of(self.extents[loop]) >= LONG * lanes:
-            stop = self._by_several(block, loop, (begin, last), targets, ahead)
-        self._one_by_one(block, loop, (stop, last), targets, ahead)
+            stop = self._emit_vector_groups(block, loop, (begin, last), targets, ahead)
+        self._emit_pipelined(block, loop, (stop, last), targets, ahead)
 
     def _last_row(self, block: Block, loop: int, targets: Sequence[NestTarget]) -> None:
         """Emit a single last row, with little code."""
         if self._vectors(self.extents[loop]) == 1:
-            self._vector_rows(block, loop, targets, [])
+            self._emit_rows(block, loop, targets, [])
             return
         begin, end = self._limits(loop)
         last = self.function.new(block, f"sub nsw i64 {end}, {self.whole_vector()}")
-        self._one_by_one(block, loop, (begin, last), targets, [])
+        self._emit_pipelined(block, loop, (begin, last), targets, [])
 
-    def _by_several(
+    def _emit_vector_groups(
         self,
         block: Block,
         loop: int,
@@ -160,7 +158,7 @@ class UnrollJam(SharedLoads):
         """Compute several vectors, and then store all of them."""
         self._written(blocks, targets, [self._computed(block, targets) for block in blocks], ahead)
 
-    def _one_by_one(
+    def _emit_pipelined(
         self,
         block: Block,
         loop: int,

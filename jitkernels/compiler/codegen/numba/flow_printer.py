@@ -64,7 +64,7 @@ class FlowPrinter(NumberPrinter):
                 pointer = self._pointer(self.arrays[item].word, item.dtype)
                 self._stored(f"{pointer}[0]", results[item.options["index"]])
         self.block.lines.append("return 0")
-        self._symbols = {symbol(name): name for name in sorted(self.symbols) if name not in self.moving}
+        self._symbols = {symbol(name): name for name in sorted(self.symbols) if name not in self.loop_variant}
         arguments = [(name, f"{self.dtypes[name]}*") for name in self.pointers.values()]
         noalias = frozenset({name for name, _ in arguments} - self.shared | {name for name, _ in self.scratch})
         arguments += [(name, f"{dtype}*") for name, dtype in self.scratch]

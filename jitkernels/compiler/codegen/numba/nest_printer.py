@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from jitkernels.codegen.numba_functions import PythonFunction
+from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
@@ -17,8 +18,8 @@ from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.numba.python_accumulators import PART, PrintedReduction
 from jitkernels.compiler.codegen.numba.python_call import BLOCK, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import symbol
-from jitkernels.compiler.codegen.numba.python_values import ValuePrinter, new_values
-from jitkernels.compiler.codegen.numba.spelling import FLOATS
+from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
+from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.symbolic_dims import value_of
 from jitkernels.core.cached_property import unlocked_cached_property
@@ -30,11 +31,11 @@ class NestPrinter(Loops):
     is_alone = True
     prefix = ""
     """What the variables of a nest inside of a loop or branch begin with; none where it is a function of its own."""
-    turns: frozenset[int] = frozenset()
+    serpentine_words: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.printed: ValuePrinter = new_values(self, self.function.library.alone)
+        self.printed: ValuePrinter = ValuePrinter(self, Spelling(Library(alone=self.function.library.alone)))
         self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
         self.printed.variables = {loop: self.loop_name(loop) for loop in self.extents}
         reduces = any(target.reduction for target in self.targets) or bool(self.scanned)
@@ -73,9 +74,9 @@ class NestPrinter(Loops):
 
     def _dtypes(self) -> dict[int, str]:
         """The element type of each array, by its word."""
-        found = {array.word: array.dtype for array in self.values.arrays.values()}
-        found |= {target.array.word: target.array.dtype for target in self.targets if target.array is not None}
-        return found
+        value = {array.word: array.dtype for array in self.values.arrays.values()}
+        value |= {target.array.word: target.array.dtype for target in self.targets if target.array is not None}
+        return value
 
     def _all_rows(self, block: Block) -> None:
         """Print the whole nest."""
@@ -85,7 +86,7 @@ class NestPrinter(Loops):
         """The loops of rows, and all phases inside."""
         if order:
             loop, *others = order
-            self.counted(block, loop, lambda inside: self._rows(inside, others))
+            self.emit_loop(block, loop, lambda inside: self._rows(inside, others))
         elif self.in_blocks:
             self._row_blocks(block)
         else:
@@ -94,16 +95,16 @@ class NestPrinter(Loops):
     def loop_name(self, loop: int) -> str:
         return f"{self.prefix}i{loop}" if loop < 64 else f"{self.prefix}k{loop - 64}"
 
-    def inline(self, prefix: str, given: ValuePrinter) -> list[str]:
+    def inline(self, prefix: str, own: ValuePrinter) -> list[str]:
         """The statements of the whole nest, for a function that has its arrays and numbers in variables already."""
         self.prefix = prefix
-        given.variables = {loop: self.loop_name(loop) for loop in self.extents}
-        given.loops, given.prefix, self.printed = self, prefix, given
+        own.variables = {loop: self.loop_name(loop) for loop in self.extents}
+        own.loops, own.prefix, self.printed = self, prefix, own
         block = Block()
         self._all_rows(block)
         return block.lines
 
-    def counted(self, block: Block, loop: int, body: Callable[[Block], None]) -> None:
+    def emit_loop(self, block: Block, loop: int, body: Callable[[Block], None]) -> None:
         """A loop over a whole extent, or the part of it that the function does."""
         begin, end = self._limits(loop)
         self.loop(block, loop, begin, end, body)
@@ -152,15 +153,15 @@ class NestPrinter(Loops):
                     some = [one for one in targets if _finds_index(one) == searches]
                     if some:
                         self._phase(block, self._inner_order(loops), some)
-            given = [one for one in self.targets if one.phase == phase and not one.loops and one.array is not None]
-            if given:
-                self._in_each_row(block, partial(self._store_all, targets=given))
+            outputs = [one for one in self.targets if one.phase == phase and not one.loops and one.array is not None]
+            if outputs:
+                self._in_each_row(block, partial(self._store_all, targets=outputs))
 
     def _in_each_row(self, block: Block, body: Callable[[Block], None]) -> None:
         """What is done once for a row."""
         if self.in_blocks:
             assert self.lane_loop is not None, "rows are computed in blocks"
-            self.counted(block, self.lane_loop, body)
+            self.emit_loop(block, self.lane_loop, body)
         else:
             body(block)
 
@@ -197,14 +198,14 @@ class NestPrinter(Loops):
         """One nest of inner loops: reductions take their elements, roots are stored."""
         self.values.runs += 1
         reductions = [(target, self._reduction(target, loops)) for target in targets if target.reduction is not None]
-        kept = [
+        scratch = [
             one
             for one in self.scratch_values
             if one.phase == targets[0].phase
             and set(one.loops) == set(loops)
             and self.values.key(one.node, one.index_map) not in self.values.scratch_of_value
         ]
-        stored = [target for target in (*targets, *kept) if target.reduction is None]
+        stored = [target for target in (*targets, *scratch) if target.reduction is None]
         self.printed.to_begin = []
         body = Block(block, -2)
         self._begin(block, [one for _, one in reductions])
@@ -223,7 +224,7 @@ class NestPrinter(Loops):
             block.lines += one.result()
             key = self.values.key(*target.reduction)
             self._reduced(block, key, target, one)
-        for target in kept:
+        for target in scratch:
             assert target.array is not None, "a root's"
             self.values.scratch_of_value[self.values.key(target.node, target.index_map)] = target.array
 
@@ -271,7 +272,7 @@ class NestPrinter(Loops):
             body(block)
             return
         loop, *others = loops
-        self.counted(block, loop, lambda inside: self._inner(inside, others, body))
+        self.emit_loop(block, loop, lambda inside: self._inner(inside, others, body))
 
     def _in_parts(self, block: Block, loop: int, reductions: list[Any], stored: list[NestTarget]) -> None:
         """A loop in parts, each of which has its own sum."""
@@ -296,11 +297,11 @@ class NestPrinter(Loops):
             return
         values = [printed.named(block, target.node, target.index_map) for target in stored]
         for target, one in reductions:
-            found = printed.value(block, target.node, target.index_map)
-            text = printed.spelling.cast(found.text, found.dtype, one.inner)
+            value = printed.value(block, target.node, target.index_map)
+            text = printed.spelling.cast(value.text, value.dtype, one.inner)
             if one.is_index:
                 text = text if text.isidentifier() else printed._variable(block, text)
-            block.lines += one.take(printed.spelling, text, self.loop_name(loops[-1]))
+            block.lines += one.accumulate_element(printed.spelling, text, self.loop_name(loops[-1]))
         for target, value in zip(stored, values, strict=True):
             self._store(block, target, value)
 

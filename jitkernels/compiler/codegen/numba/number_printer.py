@@ -24,12 +24,12 @@ STATUS = {"refused": REFUSED, "full": FULL}
 class NumberPrinter(RegionEvaluator):
     """Prints statements that compute numbers: registers are variables or literals, and array pointers variables.
 
-    `symbol_slots`: the frame's words of symbols; `moving`: the loop-variant symbols.
+    `symbol_slots`: the frame's words of symbols; `loop_variant`: the loop-variant symbols.
     """
 
     arrays: Mapping[Node, Array]
     symbol_slots: dict[str, int]
-    moving: Container[str]
+    loop_variant: Container[str]
     flow: Flow
     name: str
     library: Library

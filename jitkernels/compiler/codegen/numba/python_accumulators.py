@@ -61,11 +61,11 @@ class PrintedReduction:
     def begin_part(self) -> list[str]:
         return [f"{self.part} = {self.first()}"] if self.in_parts else []
 
-    def take(self, spelling: Spelling, value: str, index: str) -> list[str]:
+    def accumulate_element(self, spelling: Spelling, value: str, index: str) -> list[str]:
         """The statements that take one element."""
         if self.is_index:
-            return [f"if {self._further(value)}:", f"    {self._set(value)}", f"    {self.index} = {index}"]
-        return [self._set(self.joined(spelling, self.now, value))]
+            return [f"if {self._precedes(value)}:", f"    {self._set(value)}", f"    {self.index} = {index}"]
+        return [self._set(self.combined(spelling, self.now, value))]
 
     def end_part(self) -> list[str]:
         """Add a part to the total."""
@@ -92,7 +92,7 @@ class PrintedReduction:
             return self.index, "int64"
         return f"{self.name} != 0" if self._is_byte else self.name, self.inner
 
-    def joined(self, spelling: Spelling, one: str, other: str) -> str:
+    def combined(self, spelling: Spelling, one: str, other: str) -> str:
         """Two values as one; sums and products of floats in any order, so that LLVM may take several at once.
 
         Rows that are reduced together need no other order: their elements are added up as NumPy adds them.
@@ -106,9 +106,9 @@ class PrintedReduction:
             kind = llvm_type(self.inner)
             name = f"llvm.{self.kind}imum.f{8 * NUMBERS[self.inner].size}"
 
-            def code(function: FunctionBuilder, given: list[Register]) -> Register:
+            def code(function: FunctionBuilder, operands: list[Register]) -> Register:
                 function.library.declare(name, kind, [kind, kind])
-                passed = ", ".join(f"{kind} {register.text}" for register in given)
+                passed = ", ".join(f"{kind} {register.text}" for register in operands)
                 return Register(function.new(function.block, f"call nsz {kind} @{name}({passed})"), self.inner)
 
             return spelling.call(
@@ -119,13 +119,13 @@ class PrintedReduction:
     def _instruction(self, spelling: Spelling, instruction: str, name: str, one: str, other: str) -> str:
         kind = llvm_type(self.inner)
 
-        def code(function: FunctionBuilder, given: list[Register]) -> Register:
-            text = f"{instruction} {kind} {given[0].text}, {given[1].text}"
+        def code(function: FunctionBuilder, operands: list[Register]) -> Register:
+            text = f"{instruction} {kind} {operands[0].text}, {operands[1].text}"
             return Register(function.new(function.block, text), self.inner)
 
         return spelling.call(f"{name}_{self.inner}", [one, other], [self.inner] * 2, self.inner, code)
 
-    def _further(self, value: str) -> str:
+    def _precedes(self, value: str) -> str:
         """Whether an element comes before the one found so far; NaN comes before all numbers."""
         sign = "<" if self.kind == "argmin" else ">"
         if self.inner in FLOATS:

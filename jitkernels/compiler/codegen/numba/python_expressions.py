@@ -51,14 +51,14 @@ def enclosed(text: str) -> str:
 
 def _is_one_group(text: str) -> bool:
     """Whether an expression is a name with one pair of brackets behind it, or one pair alone."""
-    found = re.match(r"[A-Za-z_0-9]*[(\[]", text)
-    if found is None:
+    match = re.match(r"[A-Za-z_0-9]*[(\[]", text)
+    if match is None:
         return False
     depth = 0
-    for place, letter in enumerate(text):
+    for position, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")
-        if depth == 0 and place >= found.end() - 1:
-            return place == len(text) - 1
+        if depth == 0 and position >= match.end() - 1:
+            return position == len(text) - 1
     return False
 
 

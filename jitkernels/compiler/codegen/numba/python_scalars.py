@@ -40,9 +40,9 @@ class _Function:
 
     def __call__(self, *numbers: Any) -> Any:
         kinds = self.kinds if len(self.kinds) > 1 else self.kinds * len(numbers)
-        given = [_as(kind, one) for kind, one in zip(kinds, numbers, strict=True)]
-        found = SCALARS[self.operation].numpy(*given)
-        return _as(self.result, found) if self.result else found[()]
+        operands = [_as(kind, one) for kind, one in zip(kinds, numbers, strict=True)]
+        result = SCALARS[self.operation].numpy(*operands)
+        return _as(self.result, result) if self.result else result[()]
 
 
 def _as(dtype: str, number: Any) -> Any:

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.nest.loop_order import Loops
@@ -19,7 +18,7 @@ from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
 from jitkernels.core.frozen_dataclass import record
 
 LONGEST = 72
@@ -64,10 +63,7 @@ class ValuePrinter:
         return extent_text(extent)
 
     def _note(self, extent: Number) -> None:
-        if isinstance(extent, Extent):
-            from jitkernels.compiler.ir.symbolic_dims import symbols_of
-
-            self.symbols |= symbols_of(extent)
+        self.symbols |= symbols_of(extent)
 
     def array(self, array: Array) -> str:
         """The variable of an array's pointer."""
@@ -119,16 +115,16 @@ class ValuePrinter:
 
     def named(self, block: Block, node: Node, index_map: IndexMap) -> str:
         """A node's value as a variable or number of the block."""
-        found = self.value(block, node, index_map)
-        return self._variable(block, found.text) if not found.text.isidentifier() else found.text
+        value = self.value(block, node, index_map)
+        return self._variable(block, value.text) if not value.text.isidentifier() else value.text
 
     def _known(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         key = self.loops.values.key(node, index_map)
         if key in self.reduced:
             text, dtype, home = self.reduced[key]
             return PrintedValue(text, dtype, home or self._lane_block(block))
-        found: PrintedValue = block.find(key)
-        return found
+        value: PrintedValue = block.find(key)
+        return value
 
     def _lane_block(self, block: Block) -> Block:
         assert self.lane is not None, "rows together"
@@ -142,37 +138,34 @@ class ValuePrinter:
         array = self.loops.values.scratch_of_value.get(key) or self.loops.values.arrays.get(node)
         if array is not None:
             text, loops = self.element(array, index_map)
-            found = PrintedValue(self.read(array, text), node.dtype, block.of(loops))
+            value = PrintedValue(self.read(array, text), node.dtype, block.of(loops))
         elif node.operation == "constant":
-            found = PrintedValue(self._constant(node.options["value"], node.dtype), node.dtype, first)
+            value = PrintedValue(constant_text(node.options["value"], node.dtype), node.dtype, first)
         elif node.operation == "extent":
             text = self.spelling.cast(self.extent(node.options["extent"]), "int64", node.dtype)
-            found = PrintedValue(text, node.dtype, first)
+            value = PrintedValue(text, node.dtype, first)
         elif node.operation == "iota":
-            found = self._iota(block, node, index_map)
+            value = self._iota(block, node, index_map)
         elif node.operation == "scan":
-            found = self._scanned(block, node, index_map)
+            value = self._scanned(block, node, index_map)
         elif node.operation == "gather":
-            found = self._gathered(block, node, index_map)
+            value = self._gathered(block, node, index_map)
         else:
-            found = self._computed(block, node, index_map)
-        is_plain = node.operation in ("constant", "view", "reduce", "placed") or found.text.isidentifier()
-        inline = self.uses[key] <= 1 and found.home is block and len(found.text) <= LONGEST
+            value = self._computed(block, node, index_map)
+        is_plain = node.operation in ("constant", "view", "reduce", "placed") or value.text.isidentifier()
+        inline = self.uses[key] <= 1 and value.home is block and len(value.text) <= LONGEST
         if not (is_plain or inline):
-            found = PrintedValue(self._variable(found.home, found.text), found.dtype, found.home)
-        found.home.known[key] = found
-
-    def _constant(self, value: Any, dtype: str) -> str:
-        return constant_text(value, dtype)
+            value = PrintedValue(self._variable(value.home, value.text), value.dtype, value.home)
+        value.home.known[key] = value
 
     def _variable(self, block: Block, text: str) -> str:
         self.count += 1
         block.lines.append(f"{self.prefix}v{self.count} = {text}")
         return f"{self.prefix}v{self.count}"
 
-    def deepest(self, block: Block, found: list[PrintedValue]) -> Block:
+    def deepest(self, block: Block, operands: list[PrintedValue]) -> Block:
         home = block.of(set())
-        for one in found:
+        for one in operands:
             if len(one.home.path()) > len(home.path()):
                 home = one.home
         return home
@@ -184,11 +177,11 @@ class ValuePrinter:
         ]
 
     def _computed(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
-        found = self._inputs(block, node, index_map)
-        home = self.deepest(block, found)
+        operands = self._inputs(block, node, index_map)
+        home = self.deepest(block, operands)
         if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
-            return PrintedValue(found[0].text, found[0].dtype, home)
-        texts, kinds = [one.text for one in found], [one.dtype for one in found]
+            return PrintedValue(operands[0].text, operands[0].dtype, home)
+        texts, kinds = [one.text for one in operands], [one.dtype for one in operands]
         if node.operation == "cast":
             return PrintedValue(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
         return PrintedValue(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype, home)
@@ -207,16 +200,16 @@ class ValuePrinter:
         self, block: Block, node: Node, index_map: IndexMap, array: Array, extents: Any
     ) -> tuple[list[str], Block]:
         """What numbers that pick elements add to an index, and the block that knows them all."""
-        found, home = [], block.of(set())
+        terms, home = [], block.of(set())
         strides = array.strides[node.options["axis"] :]
         for i, one in enumerate(node.inputs[1:]):
             value = self._known(block, one, self.loops.inside(node, i + 1, index_map))
             text = value.text if value.text.isidentifier() else self._variable(value.home, value.text)
             wrapped = f"({text} if {text} >= 0 else {text} + {enclosed(self.extent(extents[i]))})"
             stride = self.extent(strides[i])
-            found.append(wrapped if stride == "1" else f"{wrapped} * {enclosed(stride)}")
+            terms.append(wrapped if stride == "1" else f"{wrapped} * {enclosed(stride)}")
             home = self.deepest(block, [value, PrintedValue("", "", home)])
-        return found, home
+        return terms, home
 
     def _gathered(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         array, axis = self.loops.values.indexed(node), node.options["axis"]
@@ -233,25 +226,25 @@ class ValuePrinter:
 
     def _scanned(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         """A variable that begins in front of the loop and takes the element of each step."""
-        found = self._inputs(block, node, index_map)[0]
+        operand = self._inputs(block, node, index_map)[0]
         loop = loop_of(index_map, node.options["axis"])
         if loop is None:
-            return found
+            return operand
         home = next(one for one in block.path() if one.loop == loop)
         if self.lane is not None:
             home = block.of({loop, self.lane[0]})
-        kind, dtype = node.options["kind"], found.dtype
+        kind, dtype = node.options["kind"], operand.dtype
         wide = "float32" if dtype == "float16" else dtype
         key = "scan", self.loops.values.runs, self.loops.values.key(node, index_map)
         name = home.find(key)
         if name is None:
             name = self._begin_scan(block, loop, wide, constant_text(identity(kind, dtype, -0.0), wide))
             block.of(set()).known[key] = name
-        given = self.spelling.cast(found.text, dtype, wide)
+        element = self.spelling.cast(operand.text, dtype, wide)
         if wide in ("float32", "float64") and kind in SCANS_OF_FLOATS:
-            text = f"{name} {'+' if kind == 'sum' else '*'} {enclosed(given)}"
+            text = f"{name} {'+' if kind == 'sum' else '*'} {enclosed(element)}"
         else:
-            text = self.spelling.applied(COMBINING[kind], [name, given], [wide, wide], wide)
+            text = self.spelling.applied(COMBINING[kind], [name, element], [wide, wide], wide)
         if wide != dtype:  # each step is rounded to half precision
             text = self.spelling.cast(self.spelling.cast(text, wide, dtype), dtype, wide)
         home.lines.append(f"{name} = {text}")
@@ -275,8 +268,3 @@ class ValuePrinter:
         name = f"{self.prefix}t{len(self.scratch)}"
         self.scratch.append((name, dtype))
         return name
-
-
-def new_values(loops: Loops, alone: Any) -> ValuePrinter:
-    """The values of a nest, whose functions may call scalar code that stands alone."""
-    return ValuePrinter(loops, Spelling(Library(alone=alone)))

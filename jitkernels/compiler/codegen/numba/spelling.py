@@ -46,37 +46,41 @@ class Spelling:
     functions: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
-    def applied(self, operation: str, given: Sequence[str], kinds: Sequence[str], dtype: str) -> str:
+    def applied(self, operation: str, operands: Sequence[str], kinds: Sequence[str], dtype: str) -> str:
         """An elementwise operation as an expression of the texts of its operands."""
         sign = OPERATORS.get(kinds[0], {}).get(operation) if len({*kinds}) == 1 and len(kinds) == 2 else None
         if sign is not None and dtype in (kinds[0], "bool"):
-            return f"{enclosed(given[0])} {sign} {enclosed(given[1])}"
+            return f"{enclosed(operands[0])} {sign} {enclosed(operands[1])}"
         if operation == "negative" and kinds[0] in FLOATS:
-            return f"-{enclosed(given[0])}"
+            return f"-{enclosed(operands[0])}"
         if operation == "logical_not" and kinds[0] == "bool":
-            return f"not {enclosed(given[0])}"
+            return f"not {enclosed(operands[0])}"
         if operation == "positive" and kinds[0] == dtype:
-            return given[0]
+            return operands[0]
         name = function_name(operation, kinds, dtype)
 
         def code(function: FunctionBuilder, registers: list[Register]) -> Register:
             return applied(function, function.block, operation, registers, dtype)
 
-        return self.call(name, given, kinds, dtype, code)
+        return self.call(name, operands, kinds, dtype, code)
 
-    def cast(self, given: str, kind: str, dtype: str) -> str:
+    def cast(self, operand: str, kind: str, dtype: str) -> str:
         """A number as another type."""
         if kind == dtype:
-            return given
+            return operand
         name = f"cast_{kind}_to_{dtype}"
         return self.call(
-            name, [given], [kind], dtype, lambda function, found: converted(function, function.block, found[0], dtype)
+            name,
+            [operand],
+            [kind],
+            dtype,
+            lambda function, operands: converted(function, function.block, operands[0], dtype),
         )
 
     def call(
         self,
         name: str,
-        given: Sequence[str],
+        operands: Sequence[str],
         kinds: Sequence[str],
         dtype: str,
         code: Callable[[FunctionBuilder, list[Register]], Register],
@@ -85,7 +89,7 @@ class Spelling:
         if name not in self.functions:
             self.functions[name] = tuple(kinds), dtype
             self.texts[name] = self._definition(name, kinds, dtype, code)
-        return f"{name}({', '.join(given)})"
+        return f"{name}({', '.join(operands)})"
 
     def _definition(
         self, name: str, kinds: Sequence[str], dtype: str, code: Callable[[FunctionBuilder, list[Register]], Register]
