@@ -204,8 +204,7 @@ class LoopWriter(SerpentineOrder):
             max(self.variant.stream // NUMBERS[array.dtype].size, 1),
         )
         if self.range_loop != self.lane_loop:
-            assert self.lane_loop is not None, "rows are streamed along lanes"
-            count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.lane_loop])}")
+            count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.vector_loop])}")
         is_large = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
         for other in others:
             distance = new(block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}")
@@ -237,7 +236,6 @@ class LoopWriter(SerpentineOrder):
         """Return the same for a row, whose elements before the boundary are computed here."""
         (target,) = [target for target in self.targets if target.reduction is None]
         array = self.streamed[0]
-        assert self.lane_loop is not None, "rows are streamed along lanes"
         _, pointer, _ = self.values.address(block, array, target.index_map)
         line = self._line_from(block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits)
         line = self.function.new(block, f"select i1 {self.are_many}, i64 {line}, i64 {limits[0]}")

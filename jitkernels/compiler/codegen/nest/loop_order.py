@@ -43,6 +43,12 @@ class Loops(Targets):
         self.values.lane_loop = self.lane_loop = self._lane_loop(accesses)
         self.short_lanes = self._short_lanes()
 
+    @property
+    def vector_loop(self) -> int:
+        """The lane loop, where there is one."""
+        assert self.lane_loop is not None, "a vectorized nest"
+        return self.lane_loop
+
     def _scanned(self) -> set[int]:
         """The loops along which a scan runs: their iterations are sequential."""
         if not any(node.operation == "scan" for region in self.nest.regions for node in region.nodes):
@@ -79,9 +85,8 @@ class Loops(Targets):
             return
         if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
             return
-        array, index_map = self.targets[0].array, self.targets[0].index_map
-        assert array is not None, "a stored output"
-        steps = self.values.coefficients(array.strides, index_map)[1]
+        first = self.targets[0]
+        steps = self.values.coefficients(first.output.strides, first.index_map)[1]
         for group in (self.rows, self.columns):
             group.sort(key=lambda loop: -abs(symbolic_dims.value_of(steps.get(loop, 0))))
 
@@ -248,8 +253,7 @@ class Loops(Targets):
         roots = [target for target in self.targets if target.reduction is None]
         if len(roots) != 1 or not self._is_streamed(roots[0], [row, column]):
             return []
-        array = roots[0].array
-        assert array is not None, "a stored output"
+        array = roots[0].output
         length = symbolic_dims.value_of(self.extents[column]) * NUMBERS[array.dtype].size
         is_large = length >= LONG and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
         is_forced = self.variant.stream == 1  # whatever sizes were traced

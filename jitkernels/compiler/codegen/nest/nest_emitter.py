@@ -64,18 +64,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         self.values.reduced.clear()
         self.values.scratch_of_value.clear()
         self._begin_streams(block)
-        for phase in range(1, max((target.phase for target in self.targets), default=0) + 1):
-            inner: dict[tuple[int, ...], list[NestTarget]] = {}
-            for target in self.targets:
-                if target.phase == phase and target.loops:
-                    inner.setdefault(target.loops, []).append(target)
-            for loops, targets in inner.items():
+        for inner, ready in self.phase_loops():
+            for loops, targets in inner:
                 self._phase(block, self._inner_order(loops), targets)
-            ready = [
-                target
-                for target in self.targets
-                if target.phase == phase and not target.loops and target.array is not None
-            ]
             for target in ready:
                 value = self.values.value(block, target.node, target.index_map)
                 self._store(block, target, value)
@@ -90,9 +81,8 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             return
         new, (array,) = self.function.new, self.streamed
         (target,) = [target for target in self.targets if target.reduction is None]
-        assert self.lane_loop is not None, "a nest with a lane loop"
         _, pointer, _ = self.values.address(block, array, target.index_map)
-        count = self.function.extent(self.extents[self.lane_loop])
+        count = self.function.extent(self.extents[self.vector_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
         self.prefetch(block, end, "i32 1, i32 3")
         if not self.scratch_values:
@@ -100,8 +90,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         last = new(self.function.block, "sub nsw i64 %end, 1")
         row = new(block, f"select i1 {self.are_many}, i64 {last}, i64 {block.index}")
         for scratch in self.scratch_values:
-            assert scratch.array is not None, "a root's"
-            scratch.array = replace(scratch.array, instead=(block.loop, row))
+            scratch.array = replace(scratch.output, instead=(block.loop, row))
 
     def _prefetch_reads(self, block: Block, phase: int) -> None:
         """Prefetch into L2 what will be loaded.
@@ -131,7 +120,6 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
         """The arrays that the first phase of a row loads with unit stride, and their strides to the next row."""
         result = {}
-        assert self.lane_loop is not None, "a nest with a lane loop"
         for target in self.targets:
             for node, access_map in self.values.needed(target.node, target.index_map) if target.phase == 1 else ():
                 array = self.values.arrays.get(node)
@@ -139,7 +127,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                     _, steps = self.values.coefficients(array.strides, access_map)
                     step = steps.get(self.order[0], 0) if self.order else 0
                     is_invariant = bool(self.order) and same(step, 0)  # loaded by all rows
-                    if same(steps.get(self.lane_loop, 0), 1) and not is_invariant:
+                    if same(steps.get(self.vector_loop, 0), 1) and not is_invariant:
                         result[array.word] = array, access_map, step
         return result
 
@@ -159,16 +147,13 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         self.accumulate(block, loops, targets)
         reductions = [target for target in targets if target.reduction is not None]
         for target, accumulator in zip(reductions, self.accumulators, strict=True):
-            assert target.reduction is not None, "chosen"
-            self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
+            self.values.reduced[self.values.key(*target.reduced)] = block, accumulator.result(block)
         for scratch in self._scratch_of(loops, targets):
-            assert scratch.array is not None, "a root's"
-            self.values.scratch_of_value[self.values.key(scratch.node, scratch.index_map)] = scratch.array
+            self.values.scratch_of_value[self.values.key(scratch.node, scratch.index_map)] = scratch.output
 
     def _store(self, block: Block, target: NestTarget, value: Register) -> None:
-        assert target.array is not None, "a root's"
         where = target.where if target.node.operation == "placed" else target.index_map
-        self.values.store_node(block, target.node, target.index_map, target.array, where, value)
+        self.values.store_node(block, target.node, target.index_map, target.output, where, value)
 
     def _scratch_of(self, loops: list[int], targets: list[NestTarget]) -> list[NestTarget]:
         """The values of a phase that are stored to an output as scratch."""
@@ -208,7 +193,6 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                 mask = self.values.mask(inside) if self.lane_loop in loops else ""
                 accumulator.accumulate_element(inside, value, mask, index)
             for target, value in stored:
-                assert target.array is not None, "a root"
                 self._store(inside, target, value)
             if not reductions and self.lane_loop == loops[-1]:
                 self.prefetch_stores(inside, [target for target, _ in stored])

@@ -94,8 +94,7 @@ class BlockwiseEmitter(NestEmitter):
 
         self.emit_loop(block, LoopSpec(None, "0", new(block, f"load i64, ptr {count_at}")), combine)
         for target, accumulator in zip(targets, accumulators, strict=True):
-            assert target.reduction is not None, "of a nest that reduces everything"
-            self.values.reduced[self.values.key(*target.reduction)] = block, accumulator.result(block)
+            self.values.reduced[self.values.key(*target.reduced)] = block, accumulator.result(block)
 
     def _divided(self, block: Block, loop: int, whole: str, size: str) -> tuple[str, str]:
         """Return the iterations of the outermost loop per block, and the number of blocks."""

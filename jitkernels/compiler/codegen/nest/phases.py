@@ -3,6 +3,7 @@
 Inputs of its reductions and its outputs, each in the phase behind those that it depends on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,18 @@ class NestTarget:
     array: Array | None = None
     where: IndexMap = ()
 
+    @property
+    def reduced(self) -> Pair:
+        """The reduction whose input this is, and its access map."""
+        assert self.reduction is not None, "the input of a reduction"
+        return self.reduction
+
+    @property
+    def output(self) -> Array:
+        """The array that is stored to."""
+        assert self.array is not None, "an output"
+        return self.array
+
 
 @dataclass
 class Targets:
@@ -80,6 +93,16 @@ class Targets:
         keeps_fp_flags_exact = self.variant.keeps_fp_flags_exact
         self.values = ValueEmitter(self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact)
         self.targets = self._targets()
+
+    def phase_loops(self) -> Iterator[tuple[list[tuple[tuple[int, ...], list[NestTarget]]], list[NestTarget]]]:
+        """Yield, phase by phase, the targets of each inner loop with these loops, and the outputs outside of them."""
+        for phase in range(1, max((target.phase for target in self.targets), default=0) + 1):
+            inner: dict[tuple[int, ...], list[NestTarget]] = {}
+            own = [target for target in self.targets if target.phase == phase]
+            for target in own:
+                if target.loops:
+                    inner.setdefault(target.loops, []).append(target)
+            yield [*inner.items()], [target for target in own if not target.loops and target.array is not None]
 
     def inside(self, node: Node, operand_index: int, access_map_: IndexMap) -> IndexMap:
         """The access map of an operand. Loops of a reduction over the nest's columns are the nest's own."""

@@ -93,7 +93,7 @@ class ReducedRows(ShortRows):
 
         Only for sums, whose halves take an addition or two.
         """
-        kinds = [target.reduction[0].options["kind"] for target in reductions if target.reduction]
+        kinds = [target.reduced[0].options["kind"] for target in reductions if target.reduction]
         return self.variant.reads_recent_store and not self.order and all(kind in ("sum", "prod") for kind in kinds)
 
     def _begins_with_recent_store(self, loop: int) -> bool:

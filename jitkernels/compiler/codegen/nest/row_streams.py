@@ -64,8 +64,7 @@ class Runs(LoopWriter):
 
     def _bytes_now(self, loop: int, array: Array) -> int:
         """The bytes of all runs in the traced call."""
-        assert self.lane_loop is not None, "of runs"
-        lanes = symbolic_dims.value_of(self.extents[self.lane_loop])
+        lanes = symbolic_dims.value_of(self.extents[self.vector_loop])
         return symbolic_dims.value_of(self.extents[loop]) * lanes * NUMBERS[array.dtype].size
 
     def in_runs(self, block: Block, loops: list[int], targets: list[NestTarget], body: Callable[[Block], None]) -> None:

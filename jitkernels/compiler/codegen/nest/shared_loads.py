@@ -120,8 +120,7 @@ class SharedLoads(LoopWriter):
 
     def runs_of(self, targets: Sequence[NestTarget]) -> list[AdjacentLoads]:
         """The loads of an iteration of all loops; loads less than half a vector apart are one run."""
-        lanes, result, inner = self.whole_vector(), list[AdjacentLoads](), self.lane_loop
-        assert inner is not None, "rows are vectorized"
+        lanes, result, inner = self.whole_vector(), list[AdjacentLoads](), self.vector_loop
         for node, access_map in self.reads(targets):
             array = self.values.arrays[node]
             first, steps = self.values.coefficients(array.strides, access_map)

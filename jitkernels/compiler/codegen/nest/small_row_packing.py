@@ -81,8 +81,7 @@ class ShortRows(LoopWriter):
         inner = [target.reduction for target in self.targets if target.loops]
         if all(one and one[0].options["kind"] in SUMS for one in inner):
             classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, LONGEST * narrow)]]
-        assert self.lane_loop is not None, "chosen"
-        count = self.extents[self.lane_loop]
+        count = self.extents[self.vector_loop]
         if isinstance(count, Extent) and (self.variant.any_size or is_moving(count)):
             return [form for forms in classes for form in forms], False
         least = 0
@@ -105,8 +104,7 @@ class ShortRows(LoopWriter):
     def _grouped(self, block: Block, form: RowPacking, *, always: bool) -> None:
         """Emit all rows by groups, under a test of their length unless they are short in any case (`always`)."""
         rows, columns = form.rows, form.columns
-        new, loop = self.function.new, self.lane_loop
-        assert loop is not None, "chosen"
+        new, loop = self.function.new, self.vector_loop
         count, inside = self.function.extent(self.extents[loop]), Block(block, -1)
         *outer, last = self.order
         begin, end = self._limits(last)
@@ -175,10 +173,9 @@ class ShortRows(LoopWriter):
                     home = group.whole if target.loops else group.row
                     stored.append((home, target.array, target, group.value(home, target.node, target.index_map)))
             for target, partial in zip(reductions, accumulators, strict=True):
-                assert target.reduction is not None, "chosen"
                 result = self._accumulator(target, group.rows)
                 partial.combine_into(group.row, result)
-                group.reduced[group.key(*target.reduction)] = group.row, result.result(group.row)
+                group.reduced[group.key(*target.reduced)] = group.row, result.result(group.row)
             for home, array, target, value in stored:
                 group.store(home, array, target.index_map, value)
 
@@ -212,9 +209,8 @@ class ShortRows(LoopWriter):
             return accumulators
         (count, left), new = counts, self.function.new
         stop = new(group.row, f"sub nsw i64 {count}, {left}")
-        assert self.lane_loop is not None, "chosen"
         length = ADDS * group.columns
-        steps = VectorLoop(self.lane_loop, ("0", stop), group.columns, length, step)
+        steps = VectorLoop(self.vector_loop, ("0", stop), group.columns, length, step)
         whole = Block(group.row, -1)
         emit_full_vectors(self, whole, steps, [*zip(parts, accumulators, strict=True)], [])
         self._emit_if(group.row, new(group.row, f"icmp sgt i64 {stop}, 0"), whole.lines)
@@ -234,8 +230,7 @@ class ShortRows(LoopWriter):
 
     def _accumulator(self, target: NestTarget, lanes: int, *, is_long: bool = False) -> Accumulator:
         """An accumulator of a target's elements, with 64-bit indices."""
-        assert target.reduction is not None, "of a reduction"
-        node = target.reduction[0]
+        node = target.reduced[0]
         kind = node.options["kind"]
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
         return Accumulator(self.values, kind, dtype, lanes, is_long)

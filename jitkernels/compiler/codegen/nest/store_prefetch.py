@@ -40,11 +40,10 @@ class StorePrefetch(LoopWriter):
         }
         inside, new = Block(block, -1), self.function.new
         for word, target in outputs.items() if len(outputs) > 1 else ():
-            assert target.array is not None, "a root's"
             if word in self.read_words:
                 continue
-            _, pointer, _ = self.values.address(block, target.array, target.index_map)
-            size = self.values.lanes(block) * NUMBERS[target.array.dtype].size
+            _, pointer, _ = self.values.address(block, target.output, target.index_map)
+            size = self.values.lanes(block) * NUMBERS[target.output.dtype].size
             for line in range(SOON, SOON + size, LINE):
                 at = new(inside, f"getelementptr i8, ptr {pointer}, i64 {line}")
                 self.prefetch(inside, at, "i32 1, i32 3")

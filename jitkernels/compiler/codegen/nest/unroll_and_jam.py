@@ -233,10 +233,9 @@ class UnrollJam(SharedLoads):
     ) -> None:
         """Store vectors, one target after another: into lines that are in the cache."""
         for number, target in enumerate(targets):
-            assert target.array is not None, "a root's"
             for block, vector_values in zip(blocks, values, strict=True):
                 value = Register(vector_values[number], target.node.dtype, block.lanes)
-                self.values.store(block, target.array, target.index_map, value)
+                self.values.store(block, target.output, target.index_map, value)
         for block, line in product(blocks, ahead):
             offsets = [(self.function.block, line.distance)]
             _, pointer, _ = self.values.address(block, line.array, line.access_map, offsets)

@@ -127,8 +127,7 @@ class NestPrinter(Loops):
 
     def _row_blocks(self, block: Block) -> None:
         """Rows in blocks, each of which goes through all phases."""
-        loop = self.lane_loop
-        assert loop is not None, "rows are computed in blocks"
+        loop = self.vector_loop
         name = self.loop_name(loop)
         begin, end = "0", self.printed.extent(self.extents[loop])
         if loop == self.range_loop and not self.prefix:
@@ -141,27 +140,20 @@ class NestPrinter(Loops):
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of a block of rows."""
-        last = max((target.phase for target in self.targets), default=0)
-        for phase in range(1, last + 1):
-            inner: dict[tuple[int, ...], list[NestTarget]] = {}
-            for target in self.targets:
-                if target.phase == phase and target.loops:
-                    inner.setdefault(target.loops, []).append(target)
-            for loops, targets in inner.items():
+        for inner, outputs in self.phase_loops():
+            for loops, targets in inner:
                 # LLVM makes no vectors of a loop that looks for an index: what else a phase does has its own.
                 for searches in (False, True):
                     some = [one for one in targets if _finds_index(one) == searches]
                     if some:
                         self._phase(block, self._inner_order(loops), some)
-            outputs = [one for one in self.targets if one.phase == phase and not one.loops and one.array is not None]
             if outputs:
                 self._in_each_row(block, partial(self._store_all, targets=outputs))
 
     def _in_each_row(self, block: Block, body: Callable[[Block], None]) -> None:
         """What is done once for a row."""
         if self.in_blocks:
-            assert self.lane_loop is not None, "rows are computed in blocks"
-            self.emit_loop(block, self.lane_loop, body)
+            self.emit_loop(block, self.vector_loop, body)
         else:
             body(block)
 
@@ -176,23 +168,22 @@ class NestPrinter(Loops):
             self._store(block, target, text)
 
     def _store(self, block: Block, target: NestTarget, value: str) -> None:
-        assert target.array is not None, "a root's"
         printed, node = self.printed, target.node
         if node.operation != "placed":
-            text, _ = printed.element(target.array, target.index_map)
-            block.lines.append(f"{text} = {printed.written(target.array, value)}")
+            text, _ = printed.element(target.output, target.index_map)
+            block.lines.append(f"{text} = {printed.written(target.output, value)}")
             return
 
-        more, _ = printed.numbers(block, node, target.index_map, target.array, node.options["extents"])
+        more, _ = printed.numbers(block, node, target.index_map, target.output, node.options["extents"])
         own = tuple(
             (start, tuple((loop, step) for loop, step in steps if loop != access_map.ANYWHERE))
             for start, steps in target.where
         )
-        text, _ = printed.element(target.array, own, more)
+        text, _ = printed.element(target.output, own, more)
         if access_map.adds(node):
-            dtype = target.array.dtype
-            value = printed.spelling.applied("add", [printed.read(target.array, text), value], [dtype, dtype], dtype)
-        block.lines.append(f"{text} = {printed.written(target.array, value)}")
+            dtype = target.output.dtype
+            value = printed.spelling.applied("add", [printed.read(target.output, text), value], [dtype, dtype], dtype)
+        block.lines.append(f"{text} = {printed.written(target.output, value)}")
 
     def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
@@ -220,21 +211,18 @@ class NestPrinter(Loops):
             self._in_each_row(block, partial(_append, line=f"{name}[{self.printed.lane[1]}] = {first}"))
         block.lines += body.lines
         for target, one in reductions:
-            assert target.reduction is not None, "chosen"
             block.lines += one.result()
-            key = self.values.key(*target.reduction)
+            key = self.values.key(*target.reduced)
             self._reduced(block, key, target, one)
         for target in scratch:
-            assert target.array is not None, "a root's"
-            self.values.scratch_of_value[self.values.key(target.node, target.index_map)] = target.array
+            self.values.scratch_of_value[self.values.key(target.node, target.index_map)] = target.output
 
     def _reduced(self, block: Block, key: Any, target: NestTarget, one: PrintedReduction) -> None:
         """Note where the result of a reduction is, in the dtype of its node."""
-        assert target.reduction is not None, "chosen"
         text, dtype = one.value()
-        text = self.printed.spelling.cast(text, dtype, target.reduction[0].dtype)
+        text = self.printed.spelling.cast(text, dtype, target.reduced[0].dtype)
         home = None if self.in_blocks else block
-        self.printed.reduced[key] = text, target.reduction[0].dtype, home
+        self.printed.reduced[key] = text, target.reduced[0].dtype, home
         self.values.reduced[key] = None  # type: ignore[assignment]  # which tells that it is a leaf
 
     def _begin(self, block: Block, reductions: list[PrintedReduction]) -> None:
@@ -244,8 +232,7 @@ class NestPrinter(Loops):
 
     def _reduction(self, target: NestTarget, loops: list[int]) -> PrintedReduction:
         """A reduction, with a variable of its own, or an element of scratch memory for each row of a block."""
-        assert target.reduction is not None, "chosen"
-        node = target.reduction[0]
+        node = target.reduced[0]
         kind = str(node.options["kind"])
         dtype = target.node.dtype if kind in ("argmin", "argmax") else node.dtype
         self.number += 1
@@ -307,7 +294,7 @@ class NestPrinter(Loops):
 
 
 def _finds_index(target: NestTarget) -> bool:
-    return target.reduction is not None and target.reduction[0].options["kind"] in ("argmin", "argmax")
+    return target.reduction is not None and target.reduced[0].options["kind"] in ("argmin", "argmax")
 
 
 def _append(block: Block, line: str) -> None:

@@ -36,20 +36,8 @@ def text_of(
         first = new(block, f"getelementptr {{ ptr, i64 }}, ptr {context}, i64 0, i32 1")
         integers += [f"ptrtoint (ptr @{after} to i64)", new(block, f"ptrtoint ptr {context} to i64")]
     function.library.declare(external.symbol, "i64", [*["ptr"] * 3, *["i64"] * len(integers)])
-    outer = [function.extent(extent) for extent in product.node.shape[:-2]]
-    steps = [_steps(product, function, arrays[node], node) for node in nodes]
     body = Block(block, -1, "%pair")
-    rest, pair_pointers = "%pair", list(pointers)
-    for dimension in reversed(range(len(outer))):
-        index = rest
-        if dimension:
-            index = new(body, f"urem i64 {rest}, {outer[dimension]}")
-            rest = new(body, f"udiv i64 {rest}, {outer[dimension]}")
-        for i, (node, pair_strides) in enumerate(zip(nodes, steps, strict=True)):
-            if pair_strides[dimension] != "0":
-                distance = new(body, f"mul nsw i64 {index}, {pair_strides[dimension]}")
-                kind = dtypes.named(node.dtype).llvm
-                pair_pointers[i] = new(body, f"getelementptr {kind}, ptr {pair_pointers[i]}, i64 {distance}")
+    pair_pointers = _pair_pointers(product, function, body, arrays, pointers)
     if after:
         number = new(body, f"mul nsw i64 %pair, {rows}")
         body.lines.append(f"  store i64 {number}, ptr {first}")
@@ -75,6 +63,27 @@ def text_of(
     ]
     head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
     return "\n".join([f"{head} {{", *lines, "}"])
+
+
+def _pair_pointers(
+    product: MatMulStep, function: FunctionBuilder, body: Block, arrays: Mapping[Node, Array], pointers: list[str]
+) -> list[str]:
+    """The addresses of the matrices of pair ``%pair``."""
+    new, nodes, results = function.new, (product.left, product.right, product.node), list(pointers)
+    outer = [function.extent(extent) for extent in product.node.shape[:-2]]
+    steps = [_steps(product, function, arrays[node], node) for node in nodes]
+    rest = "%pair"
+    for dimension in reversed(range(len(outer))):
+        index = rest
+        if dimension:
+            index = new(body, f"urem i64 {rest}, {outer[dimension]}")
+            rest = new(body, f"udiv i64 {rest}, {outer[dimension]}")
+        for i, (node, pair_strides) in enumerate(zip(nodes, steps, strict=True)):
+            if pair_strides[dimension] != "0":
+                distance = new(body, f"mul nsw i64 {index}, {pair_strides[dimension]}")
+                kind = dtypes.named(node.dtype).llvm
+                results[i] = new(body, f"getelementptr {kind}, ptr {results[i]}, i64 {distance}")
+    return results
 
 
 def _steps(product: MatMulStep, function: FunctionBuilder, array: Array, node: Node) -> list[str]:
