@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from jitkernels.compiler.codegen.core.fp_special_guards import is_watched
+from jitkernels.compiler.codegen.core.fp_special_guards import is_guarded
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.op_cost import keeps_fp_flags_exact
@@ -79,7 +79,7 @@ def _unsure(node: Node, *, watched: bool) -> Collection[str]:
     if operation in ("reduce", "scan"):
         # Compensated sums have NaN terms for infinities, extremes compare NaN, and products use another order.
         return ("invalid", "over") if node.options["kind"] == "prod" else ("invalid",)
-    if is_watched(operation, kinds):
+    if is_guarded(operation, kinds):
         return () if watched else FAULTY.get(operation, ("invalid", "over"))
     return WORDS
 

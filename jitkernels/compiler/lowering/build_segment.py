@@ -90,8 +90,8 @@ class SegmentBuilder:
         """
         # Loops and branches report no floating-point errors.
         self.has_flows = any(map(is_control_flow, self.program.graph))
-        is_watched = self.emitted is None and bool(self.program.graph.writes) and not self.has_flows
-        kind = GuardedLibrary if is_watched else Library
+        is_guarded = self.emitted is None and bool(self.program.graph.writes) and not self.has_flows
+        kind = GuardedLibrary if is_guarded else Library
         # A kernel body contains what it calls: the caller declares its externals before.
         self.library = kind(alone={} if self.emitted is None else None)
         self.shares = self.calls_python = False

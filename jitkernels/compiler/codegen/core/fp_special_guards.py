@@ -3,7 +3,7 @@
 Comparisons of NaN set flags, and so do exponentials of infinity. Usually that is harmless: the call falls back to
 NumPy, which decides. Where a kernel has overwritten its arguments there is no fallback, and the flags must be exact.
 In code for those, a vector with a special value (NaN, infinite, the largest number, or one for which the function
-itself sets wrong flags) is computed out of line: special lanes apart from the others, their flags are discarded, and
+itself sets wrong flags) is computed out of line: special lanes by themselves, their flags are discarded, and
 the flags that follow from the results are set: a new NaN is an invalid value, a new infinity an overflow or a pole.
 """
 
@@ -15,7 +15,7 @@ from jitkernels.compiler.codegen.core.fp_special_values import FLOATS, READ, Gua
 from jitkernels.core import cpu_target
 from jitkernels.runtime import fp_status
 
-WATCHED = frozenset(
+GUARDED = frozenset(
     {
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "cbrt", "hypot", "sin", "cos", "tan",
         "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
@@ -25,31 +25,31 @@ WATCHED = frozenset(
 )  # fmt: skip
 
 
-def is_watched(operation: str, kinds: tuple[str, ...]) -> bool:
+def is_guarded(operation: str, kinds: tuple[str, ...]) -> bool:
     """Return whether calls of an operation with operands of these dtypes are guarded."""
-    return operation in WATCHED and all(kind in FLOATS for kind in kinds) and len({*kinds}) == 1
+    return operation in GUARDED and all(kind in FLOATS for kind in kinds) and len({*kinds}) == 1
 
 
 class GuardedLibrary(Library):
     """The library of scalar functions for code that overwrites its arguments."""
 
-    def watched(self, operation: str, code: Callable[..., Any], kinds: tuple[str, ...], lanes: int) -> str:
+    def guarded(self, operation: str, code: Callable[..., Any], kinds: tuple[str, ...], lanes: int) -> str:
         """Return the symbol of the guarded function that calls `code` in `lanes` lanes.
 
         All guarded functions share one out-of-line function for special values, as wide as the widest vector.
         """
         flags = Definition(1, READ)
-        flags.text = fp_status.text().replace("@flags_", "@watched_flags_")
+        flags.text = fp_status.text().replace("@flags_", "@guarded_flags_")
         self.definitions[READ] = flags
         step = cpu_target.target().lanes(kinds[0])
         writer = GuardEmitter(operation, *self.called(code, kinds, step), kinds, step)
-        special_symbol = self.added(
-            operation, "strange", writer.strange(self.added(operation, "apart", writer.apart()))
+        special_symbol = self.add(
+            operation, "special", writer.special_lanes(self.add(operation, "outlined", writer.outlined()))
         )
         writer = GuardEmitter(operation, *self.called(code, kinds, lanes), kinds, lanes)
-        return self.added(operation, "watched", writer.usual(special_symbol, step))
+        return self.add(operation, "guarded", writer.guarded(special_symbol, step))
 
-    def added(self, operation: str, title: str, text: str) -> str:
+    def add(self, operation: str, title: str, text: str) -> str:
         """Define a function and return its symbol."""
         definition = Definition(1)
         definition.define(f"{title}.{operation}", text)

@@ -30,8 +30,8 @@ the result does not.
 """
 ZEROS = {"power": "%a", "floor_divide": "%b"}
 """Arguments whose zeros are poles."""
-READ = "@watched_flags_now"
-WRITTEN = "@watched_flags_become"
+READ = "@guarded_flags_now"
+WRITTEN = "@guarded_flags_become"
 
 
 class GuardEmitter:
@@ -52,11 +52,11 @@ class GuardEmitter:
         return ", ".join(f"{self.kind} {name}" for name in self.names)
 
     @property
-    def places(self) -> str:
+    def pointers(self) -> str:
         return ", ".join(f"ptr {name}.at" for name in self.names)
 
     @property
-    def other(self) -> float:
+    def harmless(self) -> float:
         """The harmless argument that replaces values computed elsewhere."""
         return USUAL.get(self.operation, 0.5)
 
@@ -74,7 +74,7 @@ class GuardEmitter:
         word = f"i{self.lanes}"
         return [f"  {name}.word = bitcast {self.mask} {mask} to {word}", f"  {name} = icmp ne {word} {name}.word, 0"]
 
-    def sized(self, name: str) -> list[str]:
+    def magnitude(self, name: str) -> list[str]:
         """The bits of a number and those of its magnitude, which order as integers; NaN is the largest."""
         least = self.bits_of(-0.0)
         return [
@@ -83,22 +83,22 @@ class GuardEmitter:
             f"  {name}.size = xor {self.bits} {name}.bits, {name}.sign",
         ]
 
-    def odd(self) -> list[str]:
+    def special_mask(self) -> list[str]:
         """%odd: the mask of the lanes with special values."""
         largest = float(np.finfo(self.dtype).max)
         limits = LEAST[self.dtype].get(self.operation, (largest, largest))
         lines, masks = [], []
         for name, limit in zip(self.names, limits, strict=False):
             least = self.bits_of(limit)
-            lines += [*self.sized(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {least}"]
+            lines += [*self.magnitude(name), f"  {name}.odd = icmp uge {self.bits} {name}.size, {least}"]
             masks.append(f"{name}.odd")
         if self.operation == "power":
             lines.append(f"  %a.low = icmp sle {self.bits} %a.bits, {self.bits_of(0.0)}")
             masks.append("%a.low")
         if self.operation in QUOTIENTS:
             info = np.finfo(self.dtype)
-            apart = info.maxexp - info.nmant - 3  # or less, of subnormal numbers
-            far = constant(NUMBERS[FLOATS[self.dtype]], apart << info.nmant, self.lanes)
+            distance = info.maxexp - info.nmant - 3  # or less, of subnormal numbers
+            far = constant(NUMBERS[FLOATS[self.dtype]], distance << info.nmant, self.lanes)
             lines += [
                 f"  %b.none = icmp eq {self.bits} %b.size, {self.bits_of(0.0)}",
                 f"  %apart = sub {self.bits} %a.size, %b.size",
@@ -111,8 +111,8 @@ class GuardEmitter:
             before = f"%odd{number}"
         return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
 
-    def usual(self, strange: str, step: int) -> str:
-        """Return the guarded function: all lanes inline, unless there are special values, for which it calls `strange`.
+    def guarded(self, special: str, step: int) -> str:
+        """Return the guarded function: all lanes inline, unless there are special values, for which it calls `special`.
 
         `step`: the lanes of the out-of-line function.
         """
@@ -122,22 +122,22 @@ class GuardEmitter:
         stores = []
         for name in self.names:
             if self.lanes < step:
-                harmless = constant(NUMBERS[self.dtype], self.other, step)
+                harmless = constant(NUMBERS[self.dtype], self.harmless, step)
                 stores.append(f"  store {llvm_type(self.dtype, step)} {harmless}, ptr {name}.at")
             stores.append(f"  store {self.kind} {name}, ptr {name}.at")
         return "\n".join(
             [
                 f"define private {self.result} @NAME({self.passed}) alwaysinline nounwind {{",
                 *(f"  {slot} = alloca {llvm_type(kind, count)}" for slot, kind in zip(slots, kinds, strict=True)),
-                *self.odd(),
+                *self.special_mask(),
                 *self.any_of("%some", "%odd"),
-                "  br i1 %some, label %strange, label %usual, !prof !4",
+                "  br i1 %some, label %special, label %usual, !prof !4",
                 "usual:",
                 f"  %found = {self.call}",
                 f"  ret {self.result} %found",
-                "strange:",
+                "special:",
                 *stores,
-                f"  call void {strange}(i64 {count}, ptr %r.at, {self.places})",
+                f"  call void {special}(i64 {count}, ptr %r.at, {self.pointers})",
                 *self.loaded("%r", "%r.at"),
                 f"  ret {self.result} %r",
                 "}",
@@ -162,11 +162,11 @@ class GuardEmitter:
             f"  store {self.stored} {name}.byte, ptr {slot}",
         ]
 
-    def apart(self) -> str:
+    def outlined(self) -> str:
         """Return a function of all lanes that is not inlined, so that nothing moves across its flags."""
         return "\n".join(
             [
-                f"define private void @NAME(ptr %r.at, {self.places}) noinline nounwind {{",
+                f"define private void @NAME(ptr %r.at, {self.pointers}) noinline nounwind {{",
                 *(f"  {name} = load {self.kind}, ptr {name}.at" for name in self.names),
                 f"  %r = {self.call}",
                 *self.stores("%r", "%r.at"),
@@ -175,19 +175,19 @@ class GuardEmitter:
             ]
         )
 
-    def strange(self, apart: str) -> str:
-        """Return the out-of-line function of (lanes, result, arguments), which computes special lanes apart."""
+    def special_lanes(self, outlined: str) -> str:
+        """Return the out-of-line function of (lanes, result, arguments), which computes special lanes separately."""
         steps = []
-        for half, order in ("fine", "{other}, {own}"), ("strange", "{own}, {other}"):
+        for half, order in ("fine", "{other}, {own}"), ("special", "{own}, {other}"):
             for name in self.names:
-                values = order.format(own=f"{self.kind} {name}", other=f"{self.kind} {self.number(self.other)}")
+                values = order.format(own=f"{self.kind} {name}", other=f"{self.kind} {self.number(self.harmless)}")
                 steps += [
                     f"  {name}.{half} = select {self.mask} %odd, {values}",
                     f"  store {self.kind} {name}.{half}, ptr {name}.new",
                 ]
             argument_slots = ", ".join(f"ptr {name}.new" for name in self.names)
-            steps += [f"  %before = call i32 {READ}()"] if half == "strange" else []
-            steps += [f"  call void {apart}(ptr %r.new, {argument_slots})", *self.loaded(f"%r.{half}", "%r.new")]
+            steps += [f"  %before = call i32 {READ}()"] if half == "special" else []
+            steps += [f"  call void {outlined}(ptr %r.new, {argument_slots})", *self.loaded(f"%r.{half}", "%r.new")]
         pointers = [
             f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"
             for name, kind in (
@@ -197,7 +197,7 @@ class GuardEmitter:
         ]
         return "\n".join(
             [
-                f"define private void @NAME(i64 %lanes, ptr %r.at, {self.places}) noinline nounwind {{",
+                f"define private void @NAME(i64 %lanes, ptr %r.at, {self.pointers}) noinline nounwind {{",
                 f"  %r.new = alloca {self.stored}",
                 *(f"  {name}.new = alloca {self.kind}" for name in self.names),
                 "  br label %step",
@@ -205,9 +205,9 @@ class GuardEmitter:
                 "  %i = phi i64 [ 0, %0 ], [ %next, %step ]",
                 *pointers,
                 *(f"  {name} = load {self.kind}, ptr {name}.now" for name in self.names),
-                *self.odd(),
+                *self.special_mask(),
                 *steps,
-                f"  %r = select {self.mask} %odd, {self.result} %r.strange, {self.result} %r.fine",
+                f"  %r = select {self.mask} %odd, {self.result} %r.special, {self.result} %r.fine",
                 *self.stores("%r", "%r.now"),
                 *(self.result_flags() if self.is_float else [f"  call void {WRITTEN}(i32 %before)"]),
                 f"  %next = add i64 %i, {self.lanes}",
@@ -223,7 +223,7 @@ class GuardEmitter:
         """Set the flags that follow from the results, in addition to those that were set before."""
         infinity, lines = self.bits_of(np.inf), []
         mask, bits = self.mask, self.bits
-        lines += [line.replace("%r.strange.", "%s.") for line in self.sized("%r.strange")]
+        lines += [line.replace("%r.special.", "%s.") for line in self.magnitude("%r.special")]
         lines.append(f"  %s.nan = icmp ugt {bits} %s.size, {infinity}")
         lines.append(f"  %s.infinite = icmp eq {bits} %s.size, {infinity}")
         known, finite = constant(NUMBERS["bool"], 1, self.lanes), constant(NUMBERS["bool"], 1, self.lanes)

@@ -1,7 +1,7 @@
 """Elementwise operations: calls of library functions in as many lanes as the operands have."""
 
 from jitkernels.compiler.codegen.core.casts import converted
-from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_watched
+from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_guarded
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
 from jitkernels.compiler.ir.ops import OPERATIONS
 
@@ -21,8 +21,8 @@ def applied(function: FunctionBuilder, block: Block, operation: str, registers: 
         kinds = tuple(register.dtype for register in registers)
     lanes = registers[0].lanes
     symbol, result = function.library.called(code, kinds, lanes)
-    if isinstance(function.library, GuardedLibrary) and is_watched(operation, kinds):
-        symbol = function.library.watched(operation, code, kinds, lanes)
+    if isinstance(function.library, GuardedLibrary) and is_guarded(operation, kinds):
+        symbol = function.library.guarded(operation, code, kinds, lanes)
     passed = ", ".join(f"{llvm_type(register.dtype, lanes)} {register.text}" for register in registers)
     text = function.new(block, f"call {llvm_type(result, lanes)} {symbol}({passed})")
     return converted(function, block, Register(text, result, lanes), dtype)

@@ -207,7 +207,7 @@ class Accumulator:
         counts = self.index_dtype
         index = function.new(block, f"load {llvm_type(counts, width)}, ptr {self.index}") if self.is_index else ""
         # Test for NaN once, where vectors become scalars.
-        nan_apart = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
+        tests_nan_once = lanes == rows and self.kind in ("min", "max") and NUMBERS[self.inner].kind == "float"
         all_lanes = value
         if self.kind in ("any", "all") and lanes == rows and width > lanes:
             value, width = self._of_bits(block, value, lanes), lanes
@@ -225,7 +225,7 @@ class Accumulator:
                 value = Register(text, self.inner, width)
             else:
                 halves = Register(low, self.inner, width), Register(high, self.inner, width)
-                value = self.combined(block, *halves, "nnan nsz" if nan_apart else "nsz")
+                value = self.combined(block, *halves, "nnan nsz" if tests_nan_once else "nsz")
         if self.is_row and self.kind == "sum" and NUMBERS[self.inner].kind == "float":
             kind = llvm_type(self.inner, lanes)
             text = function.new(block, f"fadd {kind} {value.text}, {self._first(lanes)}")
@@ -234,7 +234,7 @@ class Accumulator:
             self._combine_index(block, other, value, index)
             return
         other._store(block, other.part, value.text)
-        if nan_apart:
+        if tests_nan_once:
             self._propagate_nan(block, all_lanes, other)
 
     def _of_bits(self, block: Block, value: Register, rows: int) -> Register:

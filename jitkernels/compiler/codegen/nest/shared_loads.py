@@ -49,8 +49,8 @@ class SharedLoads(LoopWriter):
         """Whether rows may share loads: the schedule allows it, and the loop is bound by loads."""
         if not self.variant.jams_rows or self.variant.any_size or self.nest.cost >= CALCULATING:
             return False
-        is_apart = any(node.operation in ("gather", "placed", "scan") for node in self.nest.nodes)
-        return not self.directions and not is_apart
+        is_excluded = any(node.operation in ("gather", "placed", "scan") for node in self.nest.nodes)
+        return not self.directions and not is_excluded
 
     def keeps_rows(self, outer: int, inner: int) -> bool:
         """Return whether an iteration of the outer loop loads what the previous one did, in rows long enough."""
