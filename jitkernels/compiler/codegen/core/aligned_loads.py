@@ -9,7 +9,7 @@ the run masked off, and permutes each vector from two neighbouring lines.
 from itertools import pairwise
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Mask, memory_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, LaneMask, memory_type
 from jitkernels.core.frozen_dataclass import record
 
 LINE = 64
@@ -74,7 +74,7 @@ def read(function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointe
         if mask is None:
             lines.append(new(block, f"load {vector}, ptr {address}, align {LINE}"))
         else:
-            lines.append(function.masked_load(block, kind, address, LINE, Mask(width, mask)))
+            lines.append(function.masked_load(block, kind, address, LINE, LaneMask(width, mask)))
     picked, numbers = f"llvm.x86.avx512.vpermi2var.{PICKED[kind]}.512", f"<{width} x i{8 * NUMBERS[dtype].size}>"
     function.library.declare(picked, vector, [vector, numbers, vector])
     parts = [
@@ -92,7 +92,7 @@ def load_rotating(
     splat_count = function.splat(block, "i32", width, new(block, f"trunc i64 {count} to i32"))
     numbers = "<" + ", ".join(f"i32 {number}" for number in range(width)) + ">"
     mask = new(block, f"icmp ugt <{width} x i32> {splat_count}, {numbers}")
-    loaded = function.masked_load(block, kind, pointer, NUMBERS[dtype].size, Mask(width, mask))
+    loaded = function.masked_load(block, kind, pointer, NUMBERS[dtype].size, LaneMask(width, mask))
     block.lines.append(f"  store <{width} x {kind}> {loaded}, ptr {held.slot}")
 
 

@@ -66,7 +66,7 @@ class Block:
 
 
 @record
-class Mask:
+class LaneMask:
     """The mask of a vector's active lanes, and the value of the others."""
 
     lanes: int
@@ -118,7 +118,7 @@ class FunctionBuilder:
         vector, picks = f"<{lanes} x {kind}>", f"<{len(order)} x i32> <{', '.join(order)}>"
         return self.new(block, f"shufflevector {vector} {left}, {vector} {right}, {picks}")
 
-    def masked_load(self, block: Block, kind: str, pointer: str, align: int, mask: "Mask") -> str:
+    def masked_load(self, block: Block, kind: str, pointer: str, align: int, mask: "LaneMask") -> str:
         """Load the active lanes of a vector."""
         vector, bits = f"<{mask.lanes} x {kind}>", f"<{mask.lanes} x i1>"
         name = f"llvm.masked.load.{suffix(kind, mask.lanes)}.p0"

@@ -11,7 +11,7 @@ from jitkernels.compiler.codegen.core.casts import broadcast
 from jitkernels.compiler.codegen.core.ir_builder import (
     Block,
     FunctionBuilder,
-    Mask,
+    LaneMask,
     Register,
     llvm_type,
     memory_type,
@@ -161,7 +161,7 @@ class Memory:
 
     def _masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
         """Load the active lanes of a vector; `first`: the address of the first lane, which is active."""
-        active = Mask(lanes, mask, self._off(block, dtype, first, lanes))
+        active = LaneMask(lanes, mask, self._off(block, dtype, first, lanes))
         return self.function.masked_load(block, memory_type(dtype), pointer, NUMBERS[dtype].size, active)
 
     def _strided_load(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
@@ -199,7 +199,7 @@ class Memory:
                 on = ", ".join(f"i1 {'true' if lane <= lanes - stride else 'false'}" for lane in range(lanes))
                 positions = range(number * lanes, (number + 1) * lanes)
                 active = self._expanded_mask(block, mask, lanes, positions, stride) or f"<{on}>"
-                piece = function.masked_load(block, kind, at, size, Mask(lanes, active))
+                piece = function.masked_load(block, kind, at, size, LaneMask(lanes, active))
             numbers = []
             for lane in range(lanes):
                 position = lane * stride - number * lanes
