@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.control_flow.iterables import range_
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State
-from jitkernels.compiler.capture.control_flow.region_transaction import Attempt
+from jitkernels.compiler.capture.control_flow.region_transaction import RegionTransaction
 from jitkernels.compiler.capture.control_flow.trace_branch import is_decided
 from jitkernels.compiler.capture.symint import as_extent, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer, current
@@ -138,7 +138,7 @@ class _Values:
 
 def _abstract_results(tracer: Tracer, function: Callable[[], Any]) -> tuple[list[Any], Callable[[Any], Any]]:
     """Trace a function and discard its nodes: the leaves of its result as prototypes, and how to unflatten them."""
-    with Attempt(tracer):
+    with RegionTransaction(tracer):
         leaves, make = _flatten(function())
     return [traced(tracer, one) for one in leaves], make
 

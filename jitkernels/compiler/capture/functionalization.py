@@ -16,9 +16,9 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 
 class Watched(threading.local):
-    """Write logs of this thread: by the id of each storage, the storage and its value before the first write."""
+    """Write logs of this thread: the written storages, with their values before the first write."""
 
-    logs: tuple[dict[int, "tuple[Storage, Node]"], ...] = ()
+    logs: tuple[dict["Storage", Node], ...] = ()
 
 
 watched = Watched()
@@ -76,7 +76,7 @@ class Storage:
     def log(self) -> None:
         """Log the value before a write."""
         for log in watched.logs:
-            log.setdefault(id(self), (self, self.node))
+            log.setdefault(self, self.node)
 
     def set_layout_like(self, strides: Sequence[Number] | None) -> None:
         """Give a new array the memory order that NumPy derives from these strides, if they are known."""

@@ -87,11 +87,10 @@ class Tracer:
     operands of the loops being traced. `checks`: conditions under which the function raises (runtime guards).
     `partial`: operations that are computed for all elements where NumPy applies a mask. `depth`: nesting depth of
     regions; `region_start`: serial number at which the innermost region starts; `loops`: the enclosing loops. `ranges`,
-    `moves` and `implied_conditions` hold the integer analysis; `bailout_results`: results of regions that may bail out.
-    `enclosing_loops`, `loop_facts` and `traced_iterations`: enclosing loops, cached loop facts, and the number of
-    traced iterations. `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
-    `tape_capacity`: the tape
-    capacity, and an array of that length.
+    `recurrences` and `implied_conditions` hold the integer analysis; `bailout_results`: results of regions that may
+    bail out. `enclosing_loops`, `loop_signatures` and `traced_iterations`: enclosing loops, cached loop signatures, and
+    the number of traced iterations. `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
+    `tape_capacity`: the tape capacity, and an array of that length.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
@@ -112,14 +111,14 @@ class Tracer:
         self.loops: list[Any] = []
         self.loop_operands: list[Any] = []
         self.bailout_results: list[Node] = []
-        self.ranges: dict[int, Any] = {}
-        self.moves: dict[int, Any] = {}
-        self.symbol_limits: dict[int, Any] = {}
+        self.ranges: dict[Node, Any] = {}
+        self.recurrences: dict[Node, Any] = {}
+        self.symbol_limits: dict[Node, Any] = {}
         self.symbol_count = self.traced_iterations = 0
         self.enclosing_loops: list[Any] = []
-        self.loop_facts: dict[Any, Any] = {}
-        self.implied_conditions: dict[int, Any] = {}
-        self.unset: dict[int, Node] = {}
+        self.loop_signatures: dict[Any, Any] = {}
+        self.implied_conditions: dict[Node, list[Node]] = {}
+        self.unset: set[Node] = set()
         self.differentiates = 0
         self.tape_capacity: Any = None
         self.places: dict[int, tuple[Node, str]] = {}

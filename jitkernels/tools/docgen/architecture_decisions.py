@@ -42,7 +42,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
         ("compiler.schedule.unroll_short_axes:unroll_short_axes", "axes of two to four elements become as many arrays"),
         ("compiler.codegen.nest.unroll_and_jam:UnrollJam.shares_loads", "two rows of a stencil at once"),
-        ("compiler.capture.control_flow.unroll_at_trace:unrolled", "Python loops that the trace writes out"),
+        ("compiler.capture.control_flow.unroll_at_trace:unroll", "Python loops that the trace writes out"),
         ("compiler.capture.control_flow.runtime_hooks:_for", "whether a Python loop becomes a loop of the graph"),
     ),
     "prefetch": (
@@ -69,7 +69,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "bounds checks": (
         ("compiler.transforms.bounds_checks:with_bounds_checks", "index arrays: before anything is written"),
         ("compiler.capture.ints.element_access:_checked_index", "`a[i]` in loops: check, proof, or guard"),
-        ("compiler.capture.ints.intervals:within", "integer ranges that prove a check away"),
+        ("compiler.capture.ints.intervals:intersect", "integer ranges that prove a check away"),
         ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
     ),
     "fallback": (
@@ -124,7 +124,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.dispatch.object_guards:Reaching", "globals, closures and attributes that must be what they were"),
         ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "the test in the compiled entry"),
         ("compiler.dispatch.specialization:Specialisation.values", "the test in Python"),
-        ("compiler.capture.ints.zero_trip_guard:is_certain", "whether a loop has a first iteration"),
+        (
+            "compiler.capture.control_flow.iterables:LoopRange.is_surely_nonempty",
+            "whether a loop has a first iteration",
+        ),
     ),
     "algebra": (
         ("compiler.passes:optimised", "which rules run at which level; docs/rules.md lists them"),

@@ -16,7 +16,7 @@ from control_statements import STATEMENTS
 from jitted import agree, array, given, notes
 
 import jitkernels as jk
-from jitkernels.compiler.capture.rewrite.rewrite_function import rewritten
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_code
 from jitkernels.errors import TracingError
 
 UNROLLED = {"views"}
@@ -316,12 +316,12 @@ def test_text_that_is_not_what_runs(tmp_path: Path) -> None:
     file.write_text(text.replace("STEP", "1"))
     names: dict[str, Any] = {}
     exec(compile(file.read_text(), str(file), "exec"), names)
-    assert rewritten(names["counted"].__code__)
+    assert rewrite_code(names["counted"].__code__)
     assert jk.jit(names["counted"])(20) == 190
     file.write_text(text.replace("STEP", "2"))
     again: dict[str, Any] = {}
     exec(compile(text.replace("STEP", "3"), str(file), "exec"), again)
-    assert rewritten(again["counted"].__code__) is None
+    assert rewrite_code(again["counted"].__code__) is None
     assert jk.jit(again["counted"])(20) == 570
 
 

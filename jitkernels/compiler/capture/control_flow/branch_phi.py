@@ -21,59 +21,58 @@ class BranchMismatchError(UnknownError):
 
 
 @record
-class Sides:
+class ArrayPhi:
     """The arrays of one variable: `like` is an example, `values` has one value per side."""
 
     like: Traced
     values: tuple[Any, ...]
 
-    def nothing(self) -> Node:
+    def zeros(self) -> Node:
         """The contents of the array before one side has written to it."""
         zero = builder.constant(0, self.like.node.dtype)
         return builder.broadcast_to(zero, self.like.extents)
 
-    def after(self, tracer: Tracer, item: Node, before: Sequence[Any], start: int) -> Traced:
+    def result(self, tracer: Tracer, item: Node, before: Sequence[Any], start: int) -> Traced:
         """The array after the branch."""
         result = fresh(tracer, item)
         for value in self.values:
             if type(value) is not Traced:
                 continue
-            storage = value.view.storage
+            storage, is_view = value.view.storage, value.view.parent is not None
             result.view.storage.choices.append(storage)
-            result.view.storage.views |= value.view.parent is not None
+            result.view.storage.views |= is_view
             for other in [*storage.may_aliases]:  # aliases of a side may alias the result
-                result.view.storage.note_may_alias(other, is_whole=not (storage.views or value.view.parent is not None))
+                result.view.storage.note_may_alias(other, is_whole=not (storage.views or is_view))
             if storage.born < start and not loop_phi.sole_owners([value], before)[0]:
                 result.view.storage.note_may_alias(storage)
         return result
 
 
-def merge_arrays(name: str, values: Sequence[Any], *, joins: bool) -> Sides:
+def merge_arrays(name: str, values: Sequence[Any], *, joins: bool) -> ArrayPhi:
     """The arrays of a variable. Raises BranchMismatchError where sides differ in dtype or shape, or hold no arrays.
 
     `joins`: nothing reads the variable where it is unbound.
     """
     arrays = [array for array in values if array is not UNSET]
-    like = arrays[0]
+    like, variable = arrays[0], describe_variable(name)
     if len(arrays) < len(values) and not joins:
-        raise BranchMismatchError(f"{describe_variable(name)} has a value on one side of a branch only")
+        raise BranchMismatchError(f"{variable} has a value on one side of a branch only")
     for array in arrays:
         if type(array) is not Traced or kind_of(array) is not None or not array.ndim:
             other = f"is {_describe(arrays[-1])}" if len(arrays) == len(values) else "has no value"
             raise BranchMismatchError(
-                f"{describe_variable(name)} is {_describe(arrays[0])} on one side of a branch and {other} on the other"
+                f"{variable} is {_describe(like)} on one side of a branch and {other} on the other"
             )
     for array in arrays[1:]:
         pairs = list(zip(like.extents, array.extents, strict=False))
         is_same = like.ndim == array.ndim and all(symbolic_dims.same(a, b) or bool(a == b) for a, b in pairs)
         if array.dtype != like.dtype or not is_same:
             raise BranchMismatchError(
-                f"{describe_variable(name)} is {_describe(like)} on one side of a branch and "
-                f"{_describe(array)} on the other"
+                f"{variable} is {_describe(like)} on one side of a branch and {_describe(array)} on the other"
             )
     if any(array.view.is_c() is not True for array in arrays):
-        raise BranchMismatchError(f"{describe_variable(name)} is an array that is not C-contiguous")
-    return Sides(like, tuple(values))
+        raise BranchMismatchError(f"{variable} is an array that is not C-contiguous")
+    return ArrayPhi(like, tuple(values))
 
 
 def _describe(value: Any) -> str:

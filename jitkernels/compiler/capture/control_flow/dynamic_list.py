@@ -9,28 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
-from jitkernels.compiler.capture.control_flow.carried_trees import (
-    Composite,
-    Form,
-    Leaf,
-    Parts,
-    form_of,
-    join_forms,
-    leaves_of,
-    unflatten,
-)
-from jitkernels.compiler.capture.control_flow.loop_state import (
-    UNSET,
-    State,
-    Unset,
-    as_number,
-    dtype_of,
-    is_number,
-    kind_of,
-    node_of,
-)
-from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Choice
-from jitkernels.compiler.capture.control_flow.trace_branch import choose
+from jitkernels.compiler.capture.control_flow import carried_trees, loop_state
+from jitkernels.compiler.capture.control_flow.carried_trees import Composite, ContainerForm, Form, LeafForm
+from jitkernels.compiler.capture.control_flow.loop_state import UNSET, Unset, Variable, as_number, is_number, kind_of
+from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Alternatives
+from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.symint import Whole
@@ -44,19 +27,21 @@ END, BEGIN = 0, 1
 """Indices into `ends`: the end of the elements, and the index of the first one."""
 
 
-class Elements(NamedTuple):
-    """The type of elements: their form, and the kinds of the numbers in them."""
+class ElementType(NamedTuple):
+    """The type of elements: their form, and the kinds of the numbers in them. `is_queue`: the first may be popped."""
 
     form: Form
     kinds: tuple[Any, ...]
+    is_queue: bool = False
 
 
-def elements_like(value: Any, before: Elements | None) -> Elements:
+def element_type(value: Any, before: ElementType | None) -> ElementType:
     """The common type of `before` and an element with this value. Raises UnknownError for unsupported elements."""
-    form = form_of(value) if before is None else join_forms(before.form, form_of(value))
+    own = carried_trees.form_of(value)
+    form = own if before is None else carried_trees.join_forms(before.form, own)
     if form is None or not _is_immutable(form):
         raise UnknownError("a list of elements of different types or shapes")
-    leaves = leaves_of(value, form)
+    leaves = carried_trees.leaves_of(value, form)
     assert leaves is not None, "the form covers the value"
     kinds = [kind_of(leaf) for leaf in leaves]
     if before is not None and len(before.kinds) == len(kinds):
@@ -65,23 +50,23 @@ def elements_like(value: Any, before: Elements | None) -> Elements:
             raise UnknownError("a list of elements of different types")
     if not kinds or not all(is_number(kind) or leaf is UNSET for kind, leaf in zip(kinds, leaves, strict=True)):
         raise UnknownError("elements of a list that are not numbers")
-    return Elements(form, tuple(kinds))
+    return ElementType(form, tuple(kinds), before is not None and before.is_queue)
 
 
 def _is_immutable(form: Form) -> bool:
     """Whether nothing in an element is mutable."""
-    if isinstance(form, Parts):
+    if isinstance(form, ContainerForm):
         return issubclass(form.kind, tuple) and all(map(_is_immutable, form.parts))
-    if isinstance(form, Choice):
+    if isinstance(form, Alternatives):
         return form.other is None or _is_immutable(form.other)
-    return isinstance(form, Leaf)
+    return isinstance(form, LeafForm)
 
 
 @record
 class ListSnapshot(Composite):
     """A snapshot of the elements: their arrays, and the indices of their begin and end."""
 
-    elements: Elements
+    elements: ElementType
     columns: tuple[Traced, ...]
     ends: Traced
     is_reversed: bool
@@ -94,50 +79,49 @@ class ListSnapshot(Composite):
         *columns, ends = parts
         return ListSnapshot(self.elements, tuple(columns), ends, self.is_reversed, self.origin)
 
-    def made(self, columns: Sequence[Any], ends: Any) -> list[Any]:
+    def build(self, columns: Sequence[Any], ends: Any) -> list[Any]:
         """The list, built from arrays that were computed."""
         begin, end = int(ends[BEGIN]), int(ends[END])
         parts = [column[begin:end] for column in columns]
-        kinds, form = self.elements.kinds, self.elements.form
         lists = [
-            part.tolist() if isinstance(kind, type) else list(part) for part, kind in zip(parts, kinds, strict=True)
+            part.tolist() if isinstance(kind, type) else list(part)
+            for part, kind in zip(parts, self.elements.kinds, strict=True)
         ]
-        elements = _elements(form, iter(lists))
+        elements = _build_elements(self.elements.form, iter(lists))
         return elements[::-1] if self.is_reversed else elements
 
 
-def _elements(form: Form, columns: Iterator[list[Any]]) -> list[Any]:
+def _build_elements(form: Form, columns: Iterator[list[Any]]) -> list[Any]:
     """The elements, built from lists of their numbers."""
-    if isinstance(form, Parts):
-        parts = [_elements(part, columns) for part in form.parts]
+    if isinstance(form, ContainerForm):
+        parts = [_build_elements(part, columns) for part in form.parts]
         return [*zip(*parts, strict=True)] if form.kind is tuple else list(map(form.kind, *parts))
     values = next(columns)
-    if not isinstance(form, Choice):
+    if not isinstance(form, Alternatives):
         return values
-    constants = form.constants
     if form.other is None:
-        return [constants[tag - 1] for tag in values]
-    others = _elements(form.other, columns)
-    return [part if tag == OTHER else constants[tag - 1] for tag, part in zip(values, others, strict=True)]
+        return [form.constants[tag - 1] for tag in values]
+    others = _build_elements(form.other, columns)
+    return [part if tag == OTHER else form.constants[tag - 1] for tag, part in zip(values, others, strict=True)]
 
 
-class Later(Composite):
-    """The deferred result of a function of a list, applied after the code has run. It can only be returned."""
+class DeferredResult(Composite):
+    """The result of a function of a list, applied to `operand` after the code has run. It can only be returned."""
 
-    def __init__(self, function: Callable[[Any], Any], of: Any, origin: Any = None) -> None:
-        self.function, self.given = function, of
+    def __init__(self, function: Callable[[Any], Any], operand: Any, origin: Any = None) -> None:
+        self.function, self.operand = function, operand
         self.origin = object() if origin is None else origin
 
     def parts(self) -> Sequence[Any]:
-        return self.given.parts()  # type: ignore[no-any-return]  # of these two alone
+        return self.operand.parts()  # type: ignore[no-any-return]  # of these two alone
 
     def of(self, parts: Sequence[Any]) -> Any:
-        return Later(self.function, self.given.of(parts), self.origin)
+        return DeferredResult(self.function, self.operand.of(parts), self.origin)
 
-    def __getitem__(self, key: Any) -> "Later":
+    def __getitem__(self, key: Any) -> "DeferredResult":
         if not isinstance(key, slice) or (key.start, key.stop, key.step) != (None, None, -1):
             raise UnknownError("a slice of an array of a list that has grown")
-        return Later(operator.itemgetter(key), self)
+        return DeferredResult(operator.itemgetter(key), self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -152,26 +136,56 @@ class Later(Composite):
 
 
 class DynamicList:
-    """The elements of a list whose length the compiled code knows."""
+    """The elements of a list whose length the compiled code counts."""
 
-    def __init__(self, tracer: Tracer, elements: Elements, *, is_queue: bool) -> None:
-        self.tracer, self.elements, self.is_queue = tracer, elements, is_queue
+    def __init__(self, tracer: Tracer, elements: ElementType, values: Sequence[Any] = ()) -> None:
+        self.tracer, self.elements = tracer, elements
         self.depth, self.is_reversed = tracer.depth, False
-        self.room = tracer.room()
-        self.columns = [self._zeros(dtype_of(kind), self.room) for kind in elements.kinds]
+        self.capacity = tracer.room()
+        self.columns = [self._zeros(loop_state.dtype_of(kind), self.capacity) for kind in elements.kinds]
         self.ends = self._zeros("int64", 2)
+        for index, value in enumerate(values):
+            for column, number in zip(self.columns, self._numbers(value), strict=True):
+                column[index] = fresh(tracer, number, is_scalar=True)
+        if values:
+            self.ends[END] = len(values)
 
     def _zeros(self, dtype: str, length: Any) -> Traced:
         return fresh(self.tracer, builder.broadcast_to(builder.constant(0, dtype), (length,)))
 
-    # Reads
+    def _numbers(self, value: Any) -> list[Node]:
+        """The numbers in an element."""
+        leaves = carried_trees.leaves_of(value, self.elements.form)
+        assert leaves is not None, "`element_type` has tested the element"
+        return [
+            loop_state.node_of(self.tracer, leaf, kind) for leaf, kind in zip(leaves, self.elements.kinds, strict=True)
+        ]
+
+    def _in_region(self, operation: Callable[[], Any]) -> Any:
+        """Run an operation inside a loop or branch region: kernels do not access single elements."""
+        if self.is_reversed:
+            raise UnknownError("a list that was reversed")
+        if self.tracer.depth:
+            return operation()
+        always = elementwise("greater_equal", self._end_as_view(END), builder.constant(0, "int64"))
+        result = Variable("_jk_element")
+        condition = as_number(self.tracer, always, bool)
+        trace_if(self.tracer, condition, lambda: result.set(operation()), lambda: None, result)
+        return result.value
+
+    # Begin and end
+
+    def _end_as_view(self, which: int) -> Node:
+        return builder.view(self.ends.node, ((which, ()),), ())
 
     def _end(self, which: int) -> Any:
-        index = builder.constant(which, "int64")
-        node = Node("gather", (self.ends.node, index), "int64", (), {"axis": 0})
+        node = self._gather(self.ends, builder.constant(which, "int64"))
         end = as_number(self.tracer, node, int)
         intervals.note(self.tracer, node, (0, intervals.FAR))
         return end
+
+    def _set_end(self, which: int, value: Any) -> None:
+        self._scatter(self.ends, as_int(self.tracer, value), builder.constant(which, "int64"))
 
     @property
     def length(self) -> Any:
@@ -179,18 +193,38 @@ class DynamicList:
         return self._in_region(self._length)
 
     def _length(self) -> Any:
-        return self._end(END) - self._end(BEGIN) if self.is_queue else self._end(END)
+        return self._end(END) - self._end(BEGIN) if self.elements.is_queue else self._end(END)
 
-    def finished(self) -> ListSnapshot:
+    def truth(self) -> Node:
+        """Whether the list is not empty."""
+        if self.tracer.depth:
+            return elementwise("greater", *(as_int(self.tracer, self._end(which)) for which in (END, BEGIN)))
+        return elementwise("greater", *map(self._end_as_view, (END, BEGIN)))
+
+    def element_mask(self) -> Node:
+        """A mask over the capacity: whether each slot holds an element."""
+        numbers = Node("iota", (), "int64", (self.capacity,), {"axis": 0})
+        begin, end = map(self._end_as_view, (BEGIN, END))
+        is_behind = elementwise("greater_equal", numbers, begin)
+        return elementwise("logical_and", is_behind, elementwise("less", numbers, end))
+
+    # Elements
+
+    def snapshot(self) -> ListSnapshot:
         """A snapshot of the list."""
         columns = tuple(fresh(self.tracer, column.node) for column in self.columns)
         return ListSnapshot(self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object())
 
-    # Writes
-
     def append(self, value: Any) -> None:
         """Append an element, of the form of the others."""
-        self._in_region(lambda: self._append(value))
+
+        def append() -> None:
+            end = self._end(END)
+            options = {"extent": self.capacity, "counts_back": False, "grows": True}
+            self._put(Node("bounded", (as_int(self.tracer, end),), "int64", (), options), value)
+            self._set_end(END, end + 1)
+
+        self._in_region(append)
 
     def get(self, index: Any) -> Any:
         """Read an element."""
@@ -202,105 +236,49 @@ class DynamicList:
 
     def pop(self, index: Any) -> Any:
         """Remove and return the last element, or the first one of a queue."""
-        return self._in_region(lambda: self._pop(index))
 
-    def _in_region(self, operation: Callable[[], Any]) -> Any:
-        """Run an operation inside a loop or branch region: kernels do not access single elements."""
-        if self.is_reversed:
-            raise UnknownError("a list that was reversed")
-        if self.tracer.depth:
-            return operation()
-        result: list[Any] = [UNSET]
+        def pop() -> Any:
+            element = self._get(self._checked_index(index))
+            if index == 0:
+                self._set_end(BEGIN, self._end(BEGIN) + 1)
+            else:
+                self._set_end(END, self._end(END) - 1)
+            return element
 
-        def put(values: tuple[Any, ...]) -> None:
-            result[0] = values[0]
-
-        first = builder.view(self.ends.node, ((END, ()),), ())
-        always = elementwise("greater_equal", first, builder.constant(0, "int64"))
-        state = State(("_jk_found",), lambda: (result[0],), put, 0)
-        choose(self.tracer, as_number(self.tracer, always, bool), lambda: put((operation(),)), lambda: None, state)
-        return result[0]
-
-    def _append(self, value: Any) -> None:
-        leaves = leaves_of(value, self.elements.form)
-        assert leaves is not None, "looked at before"
-        end = self._end(END)
-        options = {"extent": self.room, "counts_back": False, "grows": True}
-        self._put_leaves(Node("bounded", (as_int(self.tracer, end),), "int64", (), options), leaves)
-        self._set(END, end + 1)
+        return self._in_region(pop)
 
     def _put(self, index: Node, value: Any) -> None:
-        leaves = leaves_of(value, self.elements.form)
-        assert leaves is not None, "looked at before"
-        self._put_leaves(index, leaves)
+        for column, number in zip(self.columns, self._numbers(value), strict=True):
+            self._scatter(column, number, index)
 
-    def _put_leaves(self, index: Node, leaves: Sequence[Any]) -> None:
-        for column, kind, leaf in zip(self.columns, self.elements.kinds, leaves, strict=True):
-            value, storage = node_of(self.tracer, leaf, kind), column.view.storage
-            storage.change(Node("scatter", (storage.node, value, index), value.dtype, storage.node.shape, {"axis": 0}))
+    def _scatter(self, array: Traced, value: Node, index: Node) -> None:
+        storage = array.view.storage
+        storage.change(Node("scatter", (storage.node, value, index), value.dtype, storage.node.shape, {"axis": 0}))
 
-    def _set(self, which: int, value: Any) -> None:
-        storage = self.ends.view.storage
-        operands = (storage.node, as_int(self.tracer, value), builder.constant(which, "int64"))
-        storage.change(Node("scatter", operands, "int64", storage.node.shape, {"axis": 0}))
+    def _gather(self, array: Traced, index: Node) -> Node:
+        return Node("gather", (array.node, index), array.node.dtype, (), {"axis": 0})
 
     def _get(self, index: Node) -> Any:
-        def leaves() -> Iterator[Any]:
-            for column, kind in zip(self.columns, self.elements.kinds, strict=True):
-                node = Node("gather", (column.node, index), column.node.dtype, (), {"axis": 0})
-                yield as_number(self.tracer, node, kind)
-
-        return unflatten(self.tracer, self.elements.form, leaves())
+        columns = zip(self.columns, self.elements.kinds, strict=True)
+        leaves = (as_number(self.tracer, self._gather(column, index), kind) for column, kind in columns)
+        return carried_trees.unflatten(self.tracer, self.elements.form, leaves)
 
     def _checked_index(self, index: Any) -> Node:
         """The index of an element. Calls in which it is out of bounds bail out."""
-        length = self._length()
-        is_constant = type(index) is int
-        if is_constant and index < 0:
-            index, low = length + index, as_int(self.tracer, length + index)
-            self.tracer.checks.append(elementwise("less", low, builder.constant(0, "int64")))
-        elif is_constant or type(index) is Whole or kind_of(index) is int:
+        length, zero = self._length(), builder.constant(0, "int64")
+        if type(index) is int and index < 0:
+            index = length + index
+            self.tracer.checks.append(elementwise("less", as_int(self.tracer, index), zero))
+        elif type(index) in (int, Whole) or kind_of(index) is int:
             node = as_int(self.tracer, index)
-            if not is_constant:
-                is_negative = elementwise("less", node, builder.constant(0, "int64"))
+            if type(index) is not int:
+                is_negative = elementwise("less", node, zero)
                 from_end = as_int(self.tracer, length + index)
                 node = Node("where", (is_negative, from_end, node), "int64", ())
-                self.tracer.checks.append(elementwise("less", node, builder.constant(0, "int64")))
+                self.tracer.checks.append(elementwise("less", node, zero))
                 index = as_number(self.tracer, node, int)
             self.tracer.checks.append(elementwise("greater_equal", node, as_int(self.tracer, length)))
         else:
             raise UnknownError("a slice of a list that has grown")
-        position = as_int(self.tracer, index + self._end(BEGIN) if self.is_queue else index)
-        return Node("bounded", (position,), "int64", (), {"extent": self.room, "counts_back": False})
-
-    def _pop(self, index: Any) -> Any:
-        element = self._get(self._checked_index(index))
-        if index == 0:
-            self._set(BEGIN, self._end(BEGIN) + 1)
-        else:
-            self._set(END, self._end(END) - 1)
-        return element
-
-    def truth(self) -> Node:
-        """Whether the list is not empty."""
-        if self.tracer.depth:
-            return elementwise("greater", *(as_int(self.tracer, self._end(which)) for which in (END, BEGIN)))
-        ends = [builder.view(self.ends.node, ((which, ()),), ()) for which in (END, BEGIN)]
-        return elementwise("greater", *ends)
-
-    def inside(self) -> Node:
-        """A mask over the capacity: whether each slot holds an element."""
-        numbers = Node("iota", (), "int64", (self.room,), {"axis": 0})
-        begin, end = (builder.view(self.ends.node, ((which, ()),), ()) for which in (BEGIN, END))
-        is_behind = elementwise("greater_equal", numbers, begin)
-        return elementwise("logical_and", is_behind, elementwise("less", numbers, end))
-
-    def fill(self, values: Sequence[Any]) -> None:
-        """Store the first elements."""
-        for index, value in enumerate(values):
-            leaves = leaves_of(value, self.elements.form)
-            assert leaves is not None, "looked at before"
-            for column, kind, leaf in zip(self.columns, self.elements.kinds, leaves, strict=True):
-                column[index] = fresh(self.tracer, node_of(self.tracer, leaf, kind), is_scalar=True)
-        if values:
-            self.ends[END] = len(values)
+        position = as_int(self.tracer, index + self._end(BEGIN) if self.elements.is_queue else index)
+        return Node("bounded", (position,), "int64", (), {"extent": self.capacity, "counts_back": False})

@@ -9,10 +9,12 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, is_array_backed
+from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints import intervals
-from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, plain
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.symint import Whole, as_extent, as_symint, known_extent
+from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.symbolic_dims import Number
 
@@ -22,51 +24,77 @@ class LoopRange(NamedTuple):
 
     begin: Any
     end: Any
-    step: int
+    step: int = 1
 
     @property
     def trip_count(self) -> int | None:
         """The trip count; None where it depends on the call."""
-        plain = type(self.begin) is int and type(self.end) is int
-        return len(range(*self)) if plain else None
+        return len(range(*self)) if type(self.begin) is int and type(self.end) is int else None
 
     @property
     def concrete_range(self) -> range | None:
         """The range of the traced call; None where values of arrays decide it."""
-        if any(type(limit) is Traced for limit in self):
+        if not self.is_decided:
             return None
         return range(*(limit.value if type(limit) is Whole else limit for limit in self))
 
     @property
     def extent(self) -> Number | None:
         """The trip count as an extent; None where it is not known."""
-        begin, end, step = self
-        if Traced in (type(begin), type(end)):
+        if not self.is_decided:
             return None
-        distance = as_extent(end - begin) if step > 0 else as_extent(begin - end)
-        if not intervals.guarded_at_least_zero(distance):
-            return None
-        return distance if abs(step) == 1 else (distance + (abs(step) - 1)) // abs(step)
+        distance = as_extent(self.end - self.begin if self.step > 0 else self.begin - self.end)
+        return self._steps_in(distance, rounds_up=True) if intervals.guarded_at_least_zero(distance) else None
 
-    def iteration_number(self, count: Any) -> Any:
+    def iteration_number(self, induction_value: Any) -> Any:
         """The number of iterations before the one with this induction variable."""
-        distance = count - self.begin if self.step > 0 else self.begin - count
-        return distance if abs(self.step) == 1 else distance // abs(self.step)
+        return self._steps_in(induction_value - self.begin if self.step > 0 else self.begin - induction_value)
+
+    def _steps_in(self, distance: Any, *, rounds_up: bool = False) -> Any:
+        stride = abs(self.step)
+        return distance if stride == 1 else (distance + (stride - 1 if rounds_up else 0)) // stride
+
+    # Whether the loop runs at all, for variables that it binds or whose arrays it replaces
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the call's integers decide the trip count, so that guards can specialize the code."""
+        return Traced not in map(type, self)
+
+    def is_nonempty(self) -> bool:
+        """Whether the loop runs in this call; becomes a guard of the code."""
+        return bool(self.begin < self.end if self.step > 0 else self.begin > self.end)
+
+    def is_empty(self) -> bool:
+        """Whether the trip count is zero in this call; the code is specialized to such calls."""
+        return self.is_decided and not self.concrete_range and not self.is_nonempty()
+
+    def is_surely_nonempty(self, tracer: Tracer) -> bool:
+        """Whether the intervals of the limits imply at least one iteration."""
+        limits = (self.begin, self.end) if self.step > 0 else (self.end, self.begin)
+        low, high = (intervals.interval(tracer, limit) for limit in limits)
+        return low is not None and high is not None and intervals.is_at_least(high[0] - low[1], 1)
+
+    def guard_nonempty(self, tracer: Tracer) -> None:
+        """Guard that the loop runs."""
+        if not self.is_surely_nonempty(tracer):
+            first, last = as_int(tracer, self.begin), as_int(tracer, self.end)
+            tracer.checks.append(elementwise("greater_equal" if self.step > 0 else "less_equal", first, last))
 
 
 class LoopIterable:
-    """An iterable of a loop: its range `count`, the element `at` each index, and the `arrays` that are iterated over.
+    """An iterable of a loop: its range, the element `at` each index, and the `arrays` that are iterated over.
 
-    `plain` makes the object of Python's own function of the same arguments, for code that needs that.
+    `python_object` makes the object of Python's own function of the same arguments, for code that needs that.
     """
 
-    def __init__(self, count: LoopRange, at: Callable[[Any], Any], arrays: Sequence[Any] = ()) -> None:
-        self.count, self.at, self.arrays = count, at, tuple(arrays)
-        self.plain: Callable[[], Any] | None = None
+    def __init__(self, loop_range: LoopRange, at: Callable[[Any], Any], arrays: Sequence[Any] = ()) -> None:
+        self.range, self.at, self.arrays = loop_range, at, tuple(arrays)
+        self.python_object: Callable[[], Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate as Python does, where code is specialized to these limits."""
-        return map(self.at, range(*self.count))
+        return map(self.at, range(*self.range))
 
 
 def range_(*limits: Any, **options: Any) -> Any:
@@ -76,19 +104,18 @@ def range_(*limits: Any, **options: Any) -> Any:
     step = limits[2] if len(limits) == 3 else 1
     limits = tuple(as_python_int(limit) for limit in limits)
     if len(limits) == 3 and type(limits[2]) is Traced and all(map(_is_int, limits)):
-        return _in_steps(*limits)
+        return _range_with_traced_step(*limits)
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return range(*limits)
-    return LoopIterable(
-        LoopRange(0, limits[0], 1) if len(limits) == 1 else LoopRange(limits[0], limits[1], step), lambda i: i
-    )
+    begin, end = (0, limits[0]) if len(limits) == 1 else limits[:2]
+    return LoopIterable(LoopRange(begin, end, step), lambda i: i)
 
 
-def _in_steps(begin: Any, end: Any, step: Any) -> LoopIterable:
+def _range_with_traced_step(begin: Any, end: Any, step: Any) -> LoopIterable:
     """``range(begin, end, step)`` with a step that only the compiled code knows; calls with a step below 1 bail out."""
     tracer = step.tracer
-    first, last, known = (intervals.interval(tracer, limit) for limit in (begin, end, step))
-    if known is None or not intervals.is_at_least(known[0], 1):
+    first, last, steps = (intervals.interval(tracer, limit) for limit in (begin, end, step))
+    if steps is None or not intervals.is_at_least(steps[0], 1):
         tracer.checks.append(elementwise("less", step.node, 1))
     nodes = [as_int(tracer, limit) for limit in (begin, step)]
 
@@ -96,9 +123,9 @@ def _in_steps(begin: Any, end: Any, step: Any) -> LoopIterable:
         """No sum or product here exceeds the limits of the range."""
         index = elementwise("add", nodes[0], elementwise("multiply", as_int(tracer, i), nodes[1]))
         intervals.note(tracer, index, intervals.range_interval(first, last, 1))
-        return plain(tracer, index)
+        return as_number(tracer, index, int)
 
-    return LoopIterable(LoopRange(0, (end - begin + (step - 1)) // step, 1), at)
+    return LoopIterable(LoopRange(0, (end - begin + (step - 1)) // step), at)
 
 
 def as_python_int(value: Any) -> Any:
@@ -108,9 +135,7 @@ def as_python_int(value: Any) -> Any:
     if value.tracer.is_known(value.node):
         extent = known_extent(value.tracer, value.node)
         return value if extent is None else as_symint(value.tracer, extent)
-    if value.dtype == "uint64":
-        return value
-    return plain(value.tracer, as_int(value.tracer, value))
+    return value if value.dtype == "uint64" else as_number(value.tracer, as_int(value.tracer, value), int)
 
 
 def _is_int(value: Any) -> bool:
@@ -119,31 +144,34 @@ def _is_int(value: Any) -> bool:
 
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
     """``enumerate(iterable, start)``."""
-    inner = along(iterable) if _is_int(start) else None
-    if inner is None or inner.count.step not in (1, -1):
+    inner = loop_iterable(iterable) if _is_int(start) else None
+    if inner is None or inner.range.step not in (1, -1):
         return enumerate(iterable, start)
-    begin, _, step = inner.count
-    return LoopIterable(
-        inner.count, lambda i: ((i - begin if step == 1 else begin - i) + start, inner.at(i)), inner.arrays
-    )
+    loop_range = inner.range
+    return LoopIterable(loop_range, lambda i: (loop_range.iteration_number(i) + start, inner.at(i)), inner.arrays)
 
 
 def zip_(*values: Any, **options: Any) -> Any:
     """``zip(...)`` of iterables of equal length."""
-    inner = [along(value) for value in values]
-    iterables = [value for value in inner if value is not None]
-    if not iterables or len(iterables) < len(values) or not _have_same_length([value.count for value in iterables]):
+    iterables = _loop_iterables(values)
+    if not iterables or not _have_same_length([value.range for value in iterables]):
         return zip(*values, **options)  # noqa: B905  # as the call says
     arrays = [array for value in iterables for array in value.arrays]
-    return LoopIterable(iterables[0].count, lambda i: tuple([value.at(i) for value in iterables]), arrays)
+    return LoopIterable(iterables[0].range, lambda i: tuple([value.at(i) for value in iterables]), arrays)
+
+
+def _loop_iterables(values: Sequence[Any]) -> list[LoopIterable]:
+    """The iterables of several values; none where one of them has none."""
+    iterables = [iterable for value in values if (iterable := loop_iterable(value)) is not None]
+    return iterables if len(iterables) == len(values) else []
 
 
 def reversed_(values: Any) -> Any:
     """``reversed(values)``."""
-    inner = along(values)
-    if inner is None or inner.count.step not in (1, -1):
+    inner = loop_iterable(values)
+    if inner is None or inner.range.step not in (1, -1):
         return reversed(values)
-    begin, end, step = inner.count
+    begin, end, step = inner.range
     return LoopIterable(LoopRange(end - step, begin - step, -step), inner.at, inner.arrays)
 
 
@@ -152,8 +180,7 @@ def index_tuples(
 ) -> LoopIterable | None:
     """All index tuples of a shape, last index fastest; None for a known shape, or a number."""
     sizes = [*shape]
-    tracers = [index.tracer for index in sizes if type(index) is Whole]
-    if not tracers or not all(map(_is_int, sizes)) or Traced in map(type, sizes):
+    if Whole not in map(type, sizes) or not all(map(_is_int, sizes)) or Traced in map(type, sizes):
         return None
 
     def index_tuple(i: Any) -> Any:
@@ -166,7 +193,7 @@ def index_tuples(
             i = i // size
         return at(tuple(indices))
 
-    return LoopIterable(LoopRange(0, math.prod(sizes), 1), index_tuple, arrays)
+    return LoopIterable(LoopRange(0, math.prod(sizes)), index_tuple, arrays)
 
 
 def _ndindex(*shape: Any) -> Any:
@@ -186,14 +213,11 @@ CALLED.update({np.ndindex: _ndindex, np.ndenumerate: _ndenumerate})
 
 def product_(*values: Any, repeat: Any = 1) -> Any:
     """``itertools.product`` of ranges and arrays that begin at 0; others are unrolled."""
-    if type(repeat) is not int:
-        return itertools.product(*values, repeat=repeat)
-    inner = [along(value) for value in values] * repeat
-    iterables = [value for value in inner if value is not None and (value.count.begin, value.count.step) == (0, 1)]
-    sizes = [value.count.end for value in iterables]
+    iterables = _loop_iterables(values) * repeat if type(repeat) is int else []
+    sizes = [value.range.end for value in iterables]
     if (
-        len(iterables) < len(inner)
-        or not any(type(value) is Whole for value in sizes)
+        any((value.range.begin, value.range.step) != (0, 1) for value in iterables)
+        or Whole not in map(type, sizes)
         or not all(type(value) in (int, Whole) and intervals.guarded_at_least_zero(as_extent(value)) for value in sizes)
     ):
         return itertools.product(*values, repeat=repeat)
@@ -204,20 +228,18 @@ def product_(*values: Any, repeat: Any = 1) -> Any:
     return index_tuples(sizes, at, [array for value in iterables for array in value.arrays])
 
 
-def _have_same_length(counts: Sequence[LoopRange]) -> bool:
-    return all(limits.begin == 0 and limits.step == 1 and bool(limits.end == counts[0].end) for limits in counts)
+def _have_same_length(ranges: Sequence[LoopRange]) -> bool:
+    return all(limits.begin == 0 and limits.step == 1 and bool(limits.end == ranges[0].end) for limits in ranges)
 
 
-def along(values: Any) -> LoopIterable | None:
+def loop_iterable(values: Any) -> LoopIterable | None:
     """The iterable of a loop; None for objects that Python iterates over while tracing."""
     if type(values) is LoopIterable:
         return values
     if type(values) is range:
         return LoopIterable(LoopRange(values.start, values.stop, values.step), lambda i: i)
     if type(values) is GrowableList and is_array_backed(values) and not values.is_growing:
-        return LoopIterable(LoopRange(0, values.length, 1), values.item)
+        return LoopIterable(LoopRange(0, values.length), values.item)
     if type(values) is Traced and values.ndim:
-        return LoopIterable(
-            LoopRange(0, as_symint(values.tracer, values.extents[0]), 1), lambda i: values[i], (values,)
-        )
+        return LoopIterable(LoopRange(0, as_symint(values.tracer, values.extents[0])), lambda i: values[i], (values,))
     return None

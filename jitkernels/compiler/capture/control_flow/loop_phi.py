@@ -10,20 +10,19 @@ import types
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.control_flow.region_transaction import owners
+from jitkernels.compiler.capture.control_flow.region_transaction import local_variables
 from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import base_of, home_array, is_direct
-from jitkernels.compiler.ir.regions import parameter
 
 
-def fits(before: Any, now: Any) -> bool:
+def can_carry(before: Any, now: Any) -> bool:
     """Whether `now` can be the loop-carried successor of `before`: same dtype and shape."""
     if not is_array(before) or not is_whole(now):
         return False
@@ -31,10 +30,7 @@ def fits(before: Any, now: Any) -> bool:
         return False
     # Extents equal in this call become a guard: the code serves calls in which they are equal.
     pairs = list(zip(before.extents, now.extents, strict=True))
-    return all(
-        symbolic_dims.value_of(extent) == symbolic_dims.value_of(other_extent) and extent == other_extent
-        for extent, other_extent in pairs
-    )
+    return all(symbolic_dims.value_of(a) == symbolic_dims.value_of(b) and a == b for a, b in pairs)
 
 
 def is_array(value: Any) -> bool:
@@ -44,12 +40,10 @@ def is_array(value: Any) -> bool:
 
 def is_whole(value: Any) -> bool:
     """Whether a variable holds a C-contiguous array that is no view of another one."""
-    if type(value) is not Traced or not value.ndim:
-        return False
-    return value.view.parent is None and value.view.storage.is_c is True
+    return is_array(value) and value.view.parent is None and value.view.storage.is_c is True
 
 
-def has(value: Any, storage: Storage) -> bool:
+def holds(value: Any, storage: Storage) -> bool:
     """Whether a variable holds all of a storage."""
     return type(value) is Traced and value.view.storage is storage and value.view.parent is None
 
@@ -62,12 +56,12 @@ def sole_owners(values: Sequence[Any], state: Sequence[Any]) -> list[bool]:
     alone = [_is_alone(value, state) for value in values]
     if not any(alone):
         return alone
-    known = owners()
+    variables = local_variables()
     tracer = next(value for value in values if type(value) is Traced).tracer
-    iterated = {id(array.view.storage) for array in _arrays(tracer.loop_operands, known)}
-    counts = Counter(id(array.view.storage) for array in _arrays([value for _, value in known], known))
+    iterated = {array.view.storage for array in _arrays(tracer.loop_operands, variables)}
+    counts = Counter(array.view.storage for array in _arrays([value for _, value in variables], variables))
     return [
-        is_alone and id(value.view.storage) not in iterated and counts[id(value.view.storage)] <= 1
+        is_alone and value.view.storage not in iterated and counts[value.view.storage] <= 1
         for value, is_alone in zip(values, alone, strict=True)
     ]
 
@@ -89,13 +83,13 @@ HOLDING = frozenset({
 """Types whose objects may refer to arrays; `gc.get_referents` lists them."""
 
 
-def _arrays(values: Any, known: Sequence[tuple[str, Any]]) -> Iterator[Traced]:
+def _arrays(values: Any, variables: Sequence[tuple[str, Any]]) -> Iterator[Traced]:
     """The arrays that values refer to: as elements, operands of iterators, defaults and closures of functions.
 
-    Variables in `known` belong to an enclosing function and are not counted again for the functions inside it.
+    `variables` belong to an enclosing function and are not counted again for the functions inside it.
     """
     worklist, seen = [*values], set()
-    around = {(name, id(content)) for name, content in known}
+    around = {(name, id(content)) for name, content in variables}
     while worklist:
         value = worklist.pop()
         if type(value) is Traced:
@@ -114,53 +108,13 @@ def _arrays(values: Any, known: Sequence[tuple[str, Any]]) -> Iterator[Traced]:
                     worklist += [] if (name, id(content)) in around else [content]
 
 
-def parameter_of(before: Traced, parameters: Sequence[Node]) -> tuple[Node, list[Node]]:
-    """The parameter of an iteration for such a variable, and all parameters including it."""
-    node = parameter(before.node.dtype, before.extents, len(parameters))
-    return node, [*parameters, node]
-
-
-def inputs(before: Sequence[Traced | Storage], read: Sequence[Node]) -> list[Node]:
+def inputs(before: Sequence[Traced | Storage], captured: Sequence[Node]) -> list[Node]:
     """The initial values of the loop; copies of arrays that every iteration also reads as they were before the loop."""
-    bases = {id(base_of(node)) for value in read for node in view_chain(value)}
-    return [builder.copy(value.node) if id(base_of(value.node)) in bases else value.node for value in before]
+    bases = {base_of(node) for value in captured for node in _view_chain(value)}
+    return [builder.copy(value.node) if base_of(value.node) in bases else value.node for value in before]
 
 
-def note_initial_alias(result: Storage, end: Storage, before: Traced, *, is_owner: bool, may_replace: bool) -> None:
-    """Record that `result` may alias the array that a variable held before the loop: neither is written to.
-
-    `end` is the storage at the end of an iteration; `may_replace`: whether that may be a new array as well.
-    """
-    initial = before.view.storage
-    result.choices.append(initial)
-    if is_owner:
-        return
-    if not end.choices:
-        result.may_aliases.append(end)
-        initial.may_aliases.append(end)
-        return
-    is_whole = may_replace and before.view.parent is None
-    for alias in [*initial.may_aliases]:  # aliases of `initial` may alias `result` too
-        result.note_may_alias(alias, is_whole=is_whole and initial.is_whole_alias(alias))
-    result.note_may_alias(initial, is_whole=is_whole)
-
-
-def begun(tracer: Tracer, before: Sequence[Traced], own: Sequence[bool], read: Sequence[Node]) -> list[Node]:
-    """The initial arrays of rebound variables; `own`: whether no other variable holds the array.
-
-    Iterations overwrite them. The code of the whole function preserves arrays that others hold; inside a region they
-    are copied here, as are arrays that the code around the region has computed.
-    """
-    initial = inputs(before, read)
-    if not tracer.depth:
-        return initial
-    return [
-        builder.copy(node) if node is variable.node and (not is_own or node.serial < tracer.region_start) else node
-        for variable, is_own, node in zip(before, own, initial, strict=True)
-    ]
-
-
-def view_chain(node: Node) -> Iterator[Node]:
+def _view_chain(node: Node) -> Iterator[Node]:
     """A node, and the nodes that it is a view of."""
     yield node
     while node.operation in ("view", "reshape"):
@@ -168,20 +122,75 @@ def view_chain(node: Node) -> Iterator[Node]:
         yield node
 
 
-def outputs(after: Sequence[Traced], own: Sequence[Node]) -> list[Node]:
+def rebound_inputs(tracer: Tracer, before: Sequence[Traced], owned: Sequence[bool], captured: Any) -> list[Node]:
+    """The initial arrays of rebound variables; `owned`: whether no other variable holds the array.
+
+    Iterations overwrite them. The code of the whole function preserves arrays that others hold; inside a region they
+    are copied here, as are arrays that the code around the region has computed.
+    """
+    initial = inputs(before, captured)
+    if not tracer.depth:
+        return initial
+    return [
+        builder.copy(node) if node is variable.node and (not is_owned or node.serial < tracer.region_start) else node
+        for variable, is_owned, node in zip(before, owned, initial, strict=True)
+    ]
+
+
+def outputs(after: Sequence[Traced], parameters: Sequence[Node]) -> list[Node]:
     """The arrays carried into the next iteration. Raises UnknownError where two variables hold the same array."""
     storages = [array.view.storage for array in after]
-    if len({id(array) for array in storages}) < len(storages):
+    if len({*storages}) < len(storages):
         raise UnknownError("two variables hold the same array after an iteration of a loop")
     bases = [base_of(storage.node) for storage in storages]
     is_materialized = [
         is_direct(array.node) and home_array(array.node) is not base
         for array, base in zip(storages, bases, strict=True)
     ]
-    swapped = not any(is_materialized) and {id(array) for array in bases} == {id(array) for array in own}
+    is_swap = not any(is_materialized) and {*bases} == {*parameters}
     results = []
-    for storage, before, base, is_new in zip(storages, own, bases, is_materialized, strict=True):
-        is_elsewhere = base is not before and (is_direct(storage.node) or any(base is array for array in own))
-        is_copied = is_new or (is_elsewhere and not swapped)
-        results.append(builder.copy(storage.node) if is_copied else storage.node)
+    for storage, own, base, is_new in zip(storages, parameters, bases, is_materialized, strict=True):
+        is_elsewhere = base is not own and (is_direct(storage.node) or base in parameters)
+        results.append(builder.copy(storage.node) if is_new or (is_elsewhere and not is_swap) else storage.node)
     return results
+
+
+class IterationEnd(NamedTuple):
+    """The storage of a rebound array at the end of an iteration.
+
+    `may_be_start`: whether it may be a storage from the start of the iteration; `may_replace`: or a new one.
+    """
+
+    storage: Storage
+    may_be_start: bool
+    may_replace: bool
+
+    @classmethod
+    def of(cls, storage: Storage, starts: Sequence[Storage]) -> Self:
+        may_be_start = storage.may_be(starts)
+        return cls(storage, may_be_start, may_be_start and storage.may_replace(starts))
+
+    def note_aliases(
+        self, result: Storage, initial: Sequence[tuple[Traced, bool]], list_storages: Sequence[Storage]
+    ) -> None:
+        """Record what the array after the loop may alias. `initial`: the rebound arrays, and whether owned alone."""
+        for alias in self.storage.may_aliases:
+            if alias not in list_storages:
+                result.note_may_alias(alias)
+        for before, is_owner in initial if self.may_be_start else ():
+            self._note_initial_alias(result, before, is_owner=is_owner)
+
+    def _note_initial_alias(self, result: Storage, before: Traced, *, is_owner: bool) -> None:
+        """Record that `result` may alias the array that a variable held before the loop: neither is written to."""
+        initial = before.view.storage
+        result.choices.append(initial)
+        if is_owner:
+            return
+        if not self.storage.choices:
+            result.may_aliases.append(self.storage)
+            initial.may_aliases.append(self.storage)
+            return
+        is_whole_array = self.may_replace and before.view.parent is None
+        for alias in [*initial.may_aliases]:  # aliases of `initial` may alias `result` too
+            result.note_may_alias(alias, is_whole=is_whole_array and initial.is_whole_alias(alias))
+        result.note_may_alias(initial, is_whole=is_whole_array)

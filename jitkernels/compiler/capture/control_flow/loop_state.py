@@ -20,8 +20,9 @@ from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 
-WIDER = ("float16", "float32", "float64")
+FLOATS = ("float16", "float32", "float64")
 """Floats of which derivatives take the wider where a number has different types on two paths."""
+PYTHON_NUMBERS = (bool, int, float)
 Kind = Any
 """What a variable holds: int, float or bool, the dtype name of a NumPy scalar, `Unset`, or None for anything else."""
 
@@ -30,10 +31,13 @@ class Unset:
     """The value of an unbound variable. Every use raises UnknownError, as Python would raise."""
 
     def __getattr__(self, name: str) -> Any:
-        raise UnknownError(f"{unset()} may have no value: give it one before")
+        frame = user_frame()
+        names = [variable for variable, value in frame.f_locals.items() if value is UNSET] if frame else []
+        text = " or ".join(map(repr, names)) or "a variable"
+        raise UnknownError(f"{text} may have no value: give it one before")
 
     def __bool__(self) -> Any:
-        raise UnknownError(f"{unset()} may have no value: give it one before")
+        return self.__getattr__("")
 
     __iter__ = __len__ = __index__ = __int__ = __float__ = __bool__
 
@@ -43,17 +47,11 @@ KEEP = "keep one dtype and shape throughout"
 """Advice for arrays that loops and branches choose between."""
 
 
-def unset() -> str:
-    """The unbound variables of the user's function that is running, in words."""
-    frame = user_frame()
-    names = [name for name, value in frame.f_locals.items() if value is UNSET] if frame else []
-    return " or ".join(map(repr, names)) or "a variable"
-
-
 class State:
     """Names of variables, with functions to read and set their values. `line`: the source line of the loop or branch.
 
-    Reads of `guarded` variables are checked wherever these may be unbound (`rewrite.unbound_guards`).
+    Reads of `guarded` variables are checked wherever these may be unbound (`rewrite.unbound_guards`). `entries`: the
+    containers and keys of the last variables, if these are entries of lists or dicts.
     """
 
     def __init__(
@@ -90,6 +88,17 @@ class State:
         return self.names[index] in self.guarded or not is_user_variable(self.names[index])
 
 
+class Variable(State):
+    """The state of one temporary of ours. Its `value` is UNSET at first."""
+
+    def __init__(self, name: str, value: Any = UNSET) -> None:
+        self.value = value
+        super().__init__((name,), lambda: (self.value,), lambda values: self.set(*values), 0)
+
+    def set(self, value: Any) -> None:
+        self.value = value
+
+
 def kind_of(value: Any) -> Kind:
     """The kind of a value."""
     if value is UNSET:
@@ -100,7 +109,7 @@ def kind_of(value: Any) -> Kind:
         return value.python or value.node.dtype
     if type(value) is Whole:
         return int
-    if type(value) in (int, float, bool):
+    if type(value) in PYTHON_NUMBERS:
         return type(value) if type(value) is not int or abs(value) < 2**62 else None
     if isinstance(value, np.generic) and is_known(value.dtype):
         return value.dtype.name
@@ -130,18 +139,17 @@ def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
         return first
     if first is Unset:
         return other
-    plain = (bool, int, float)
     if first is not None and other is not None:
-        if first in plain and other in plain and bool not in (first, other):
+        if first in PYTHON_NUMBERS and other in PYTHON_NUMBERS and bool not in (first, other):
             return common(first, other)
-        if (first in plain) != (other in plain):
-            python, dtype = (first, other) if first in plain else (other, first)
+        if (first in PYTHON_NUMBERS) != (other in PYTHON_NUMBERS):
+            python, dtype = (first, other) if first in PYTHON_NUMBERS else (other, first)
             widened = common(python, dtype)
             if widened == dtype and (python is not bool or dtype == "bool"):
                 return dtype
         tracer = current()
-        if tracer is not None and tracer.differentiates and first in WIDER and other in WIDER:
-            return max(first, other, key=WIDER.index)
+        if tracer is not None and tracer.differentiates and first in FLOATS and other in FLOATS:
+            return max(first, other, key=FLOATS.index)
     raise UnknownError(
         f"{describe_variable(name)} is {_describe_kind(first)} on one path and {_describe_kind(other)} on another: "
         "expected one type",
@@ -160,25 +168,18 @@ def dtype_of(kind: Kind) -> str:
 
 def node_of(tracer: Tracer, value: Any, kind: Kind) -> Node:
     """A value as a node of the dtype of a kind; zero for an unbound variable."""
-    if value is UNSET:
-        return builder.constant(0, dtype_of(kind))
-    return cast_to(tracer, value, dtype_of(kind))
+    return builder.constant(0, dtype_of(kind)) if value is UNSET else cast_to(tracer, value, dtype_of(kind))
 
 
 def may_be_unbound(tracer: Tracer, value: Any) -> bool:
     """Whether a variable may be unbound: it is, or its parameter in an iteration may stand for no value."""
-    return value is UNSET or (type(value) is Traced and id(value.node) in tracer.unset)
-
-
-def note_maybe_unbound(tracer: Tracer, node: Node) -> None:
-    """Record that a node stands for a variable that may be unbound."""
-    tracer.unset[id(node)] = node
+    return value is UNSET or (type(value) is Traced and value.node in tracer.unset)
 
 
 def as_number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
     """A 0-d node as a number of a kind."""
     result = fresh(tracer, node, is_scalar=True)
-    result.is_weak = kind in (int, float, bool)
+    result.is_weak = kind in PYTHON_NUMBERS
     return result
 
 

@@ -1,4 +1,4 @@
-"""Cache of loop traces: a loop nest's inner loops start from the facts found in the previous trace of the outer body.
+"""Cache of loop traces: a loop nest's inner loops start from the signature of the previous trace of the outer body.
 
 Traces of the outer body use ever more general values, so what an inner loop carries in one of them it carries in those
 that follow. Without the cache, nested loops would be traced twice per depth. Cached bounds are assumptions only; each
@@ -19,7 +19,7 @@ MAX_TRACED_ITERATIONS = 4000
 """Loop bodies that one function's trace may trace in all: some seconds."""
 
 
-class Facts(NamedTuple):
+class LoopSignature(NamedTuple):
     """What a loop carries: kinds of variables, bounds of ints, storages, and slots rebound to other arrays."""
 
     kinds: tuple[Kind, ...]
@@ -38,7 +38,7 @@ class EnclosingLoop:
     inner: int = 0
 
 
-class Position:
+class LoopPosition:
     """The position of a loop in a trace: the enclosing loops, and the number of loops before it in their bodies."""
 
     def __init__(self, tracer: Tracer, line: int, names: tuple[str, ...]) -> None:
@@ -60,18 +60,18 @@ class Position:
     def __exit__(self, *_: object) -> None:
         self.tracer.enclosing_loops.pop()
 
-    def recall(self) -> Facts | None:
-        """The facts of an earlier trace of this loop, if there was one."""
-        facts: Facts | None = self.tracer.loop_facts.get(self.path)
-        if facts is None:
+    def recall(self) -> LoopSignature | None:
+        """The signature of an earlier trace of this loop, if there was one."""
+        signature: LoopSignature | None = self.tracer.loop_signatures.get(self.path)
+        if signature is None:
             return None
-        return facts._replace(storages=tuple(filter(self._is_alive, facts.storages)))
+        return signature._replace(storages=tuple(filter(self._is_alive, signature.storages)))
 
     def _is_alive(self, storage: Storage) -> bool:
         """Whether a storage survived: storages of iterations that were rolled back do not exist any more."""
         return not any(loop.start_serial < storage.born < loop.iteration_serial for loop in self.tracer.enclosing_loops)
 
-    def remember(self, facts: Facts) -> None:
-        """Store the facts for the next trace of the enclosing loop's body."""
-        fixed = {slot: ends for slot, ends in facts.bounds.items() if not any(map(is_moving, ends))}
-        self.tracer.loop_facts[self.path] = facts._replace(bounds=fixed)
+    def remember(self, signature: LoopSignature) -> None:
+        """Store the signature for the next trace of the enclosing loop's body."""
+        fixed = {slot: ends for slot, ends in signature.bounds.items() if not any(map(is_moving, ends))}
+        self.tracer.loop_signatures[self.path] = signature._replace(bounds=fixed)

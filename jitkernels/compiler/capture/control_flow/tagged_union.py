@@ -21,7 +21,7 @@ OTHER = 0
 """The tag of a value that is no constant."""
 
 
-class Choice(NamedTuple):
+class Alternatives(NamedTuple):
     """The alternatives: `constants` have the tags after `OTHER`; `other` is the form of everything else, or None."""
 
     constants: tuple[Any, ...]
@@ -29,10 +29,10 @@ class Choice(NamedTuple):
 
     def tag_of(self, value: Any) -> int | None:
         """The tag of a constant; None if it is no alternative."""
-        tags = [
+        tags = (
             i for i, constant in enumerate(self.constants, 1) if type(constant) is type(value) and constant == value
-        ]
-        return tags[0] if tags else None
+        )
+        return next(tags, None)
 
 
 class Undecided:
@@ -56,59 +56,68 @@ class Undecided:
 class TaggedUnion(Undecided):
     """A tagged union. `tag` selects the alternative; `other` is the value where that is no constant."""
 
-    __slots__ = ("choice", "other", "tag", "tracer")
+    __slots__ = ("alternatives", "other", "tag", "tracer")
     __array_priority__ = 3000.0
 
-    def __init__(self, tracer: Tracer, choice: Choice, tag: Traced, other: Any) -> None:
-        self.tracer, self.choice, self.tag, self.other = tracer, choice, tag, other
+    def __init__(self, tracer: Tracer, alternatives: Alternatives, tag: Traced, other: Any) -> None:
+        self.tracer, self.alternatives, self.tag, self.other = tracer, alternatives, tag, other
 
     def value(self) -> Any:
         """The value that is no constant, under a guard: calls in which it is a constant bail out."""
-        if self.choice.other is None:
-            raise UnknownError(f"one of {', '.join(map(repr, self.choice.constants))}, depending on runtime values")
-        zero = builder.constant(OTHER, "int64")
-        self.tracer.checks.append(elementwise("not_equal", self.tag.node, zero))
+        if self.alternatives.other is None:
+            constants = ", ".join(map(repr, self.alternatives.constants))
+            raise UnknownError(f"one of {constants}, depending on runtime values")
+        self.tracer.checks.append(elementwise("not_equal", self.tag.node, builder.constant(OTHER, "int64")))
         return self.other
 
-    def is_one(self, value: Any) -> Any:
+    def is_constant(self, value: Any) -> Any:
         """Whether it is the constant `value`."""
-        tag = self.choice.tag_of(value)
-        if tag is None:
-            return False
-        return as_number(self.tracer, self._has(tag), bool)
+        tag = self.alternatives.tag_of(value)
+        return False if tag is None else as_number(self.tracer, self._has(tag), bool)
 
     def _has(self, tag: int) -> Node:
         return elementwise("equal", self.tag.node, builder.constant(tag, "int64"))
 
     def truth(self, of: Callable[[Any], Node]) -> Node:
         """Its truth as a node; `of` computes that of the value that is no constant."""
-        true_cases = [self._has(tag) for tag, constant in enumerate(self.choice.constants, 1) if constant]
-        if self.choice.other is not None and self.other is not UNSET:
+        true_cases = [self._has(tag) for tag, constant in enumerate(self.alternatives.constants, 1) if constant]
+        if self.alternatives.other is not None and self.other is not UNSET:
             true_cases.append(elementwise("logical_and", self._has(OTHER), of(self.other)))
         return reduce(lambda a, b: elementwise("logical_or", a, b), true_cases, builder.constant(False, "bool"))
 
+    def tag_among(self, alternatives: Alternatives) -> Any:
+        """The tag among more constants."""
+        tags: Sequence[int | None] = [OTHER, *map(alternatives.tag_of, self.alternatives.constants)]
+        selected: Node = builder.constant(tags[0], "int64")
+        for before, after in enumerate(tags):
+            assert after is not None, "every constant has a tag"
+            if after != OTHER:
+                selected = Node("where", (self._has(before), builder.constant(after, "int64"), selected), "int64", ())
+        return self.tag if list(tags) == list(range(len(tags))) else as_number(self.tracer, selected, int)
+
     # Operators on the value
 
+    def _compares_constants(self, other: object) -> bool:
+        return self.alternatives.other is None or other is None or isinstance(other, str)
+
     def __eq__(self, other: object) -> Any:
-        if self.choice.other is None or other is None or isinstance(other, str):
-            return self.is_one(other)
-        return self.value() == other
+        return self.is_constant(other) if self._compares_constants(other) else self.value() == other
 
     def __ne__(self, other: object) -> Any:
-        if self.choice.other is None or other is None or isinstance(other, str):
-            result = self.is_one(other)
-            if type(result) is not Traced:
-                return not result
-            return as_number(self.tracer, elementwise("logical_not", result.node), bool)
-        return self.value() != other
+        if not self._compares_constants(other):
+            return self.value() != other
+        result = self.is_constant(other)
+        if type(result) is not Traced:
+            return not result
+        return as_number(self.tracer, elementwise("logical_not", result.node), bool)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
-        return getattr(ufunc, way)(*map(unwrapped, inputs), **keywords)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        return getattr(ufunc, method)(*map(unwrap, inputs), **keywords)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, keywords: Any) -> Any:
-        return SERVICES["function"](self.tracer, function, *unwrapped((arguments, keywords)))
+        return SERVICES["function"](self.tracer, function, *unwrap((arguments, keywords)))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value())
@@ -122,79 +131,55 @@ class TaggedUnion(Undecided):
         return getattr(self.value(), name)
 
 
-def _operators() -> None:
-    names = (
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "floordiv",
-        "mod",
-        "pow",
-        "matmul",
-        "and_",
-        "or_",
-        "xor",
-        "lshift",
-        "rshift",
-    )
+def _add_operators() -> None:
+    """Give `TaggedUnion` the operators of its value."""
 
     def forward(function: Any) -> Any:
-        return lambda self, other: function(self.value(), unwrapped(other))
+        return lambda self, *others: function(self.value(), *map(unwrap, others))
 
-    def backward(function: Any) -> Any:
+    def reflected(function: Any) -> Any:
         return lambda self, other: function(other, self.value())
 
-    def single(function: Any) -> Any:
+    def with_keys(function: Any) -> Any:
         return lambda self, *others: function(self.value(), *others)
 
-    for name in names:
+    arithmetic = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift"
+    for name in arithmetic.split():
         bare = name.rstrip("_")
         setattr(TaggedUnion, f"__{bare}__", forward(getattr(operator, name)))
-        setattr(TaggedUnion, f"__r{bare}__", backward(getattr(operator, name)))
+        setattr(TaggedUnion, f"__r{bare}__", reflected(getattr(operator, name)))
     for name in ("lt", "le", "gt", "ge"):
         setattr(TaggedUnion, f"__{name}__", forward(getattr(operator, name)))
     for name in ("neg", "pos", "abs", "invert", "index", "getitem", "setitem", "contains"):
-        setattr(TaggedUnion, f"__{name}__", single(getattr(operator, name)))
-    for name, function in (("len", len), ("int", int), ("float", float), ("round", round), ("format", format)):
-        setattr(TaggedUnion, f"__{name}__", single(function))
+        setattr(TaggedUnion, f"__{name}__", with_keys(getattr(operator, name)))
+    for function in (len, int, float, round, format):
+        setattr(TaggedUnion, f"__{function.__name__}__", with_keys(function))
 
 
-_operators()
+_add_operators()
 
 
-def unwrapped(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """A value with tagged unions replaced by their values that are no constants."""
     if type(value) is TaggedUnion:
         return value.value()
     if type(value) in (tuple, list):
-        return type(value)(unwrapped(element) for element in value) if any(map(_has_chosen, value)) else value
+        return type(value)(unwrap(element) for element in value) if any(map(_has_union, value)) else value
     if type(value) is dict:
-        return {name: unwrapped(element) for name, element in value.items()}
+        return {name: unwrap(element) for name, element in value.items()}
     return value
 
 
-def _has_chosen(value: Any) -> bool:
-    return type(value) is TaggedUnion or (type(value) in (tuple, list, dict) and any(map(_has_chosen, value)))
+def _has_union(value: Any) -> bool:
+    return type(value) is TaggedUnion or (type(value) in (tuple, list, dict) and any(map(_has_union, value)))
 
 
 def unwrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function so that its arguments are unwrapped tagged unions."""
 
     def call(*arguments: Any, **named: Any) -> Any:
-        if any(map(_has_chosen, arguments)):
-            arguments = unwrapped(arguments)
+        if any(map(_has_union, arguments)):
+            arguments = unwrap(arguments)
         return function(*arguments, **named)
 
     return call
-
-
-def retagged(chosen: TaggedUnion, choice: Choice) -> Any:
-    """The tag of a value among more constants."""
-    tags: Sequence[int | None] = [OTHER, *(choice.tag_of(constant) for constant in chosen.choice.constants)]
-    selected: Node = builder.constant(tags[0], "int64")
-    for before, after in enumerate(tags):
-        assert after is not None, "every constant has a tag"
-        if after != OTHER:
-            selected = Node("where", (chosen._has(before), builder.constant(after, "int64"), selected), "int64", ())
-    return chosen.tag if list(tags) == list(range(len(tags))) else as_number(chosen.tracer, selected, int)

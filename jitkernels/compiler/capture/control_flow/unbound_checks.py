@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.trace_context import current, is_package_file
 from jitkernels.compiler.ir.builder import UnknownError, elementwise
 
 
-def bound(name: str, value: Any, has: Any = True) -> Any:
+def check_bound(name: str, value: Any, has: Any = True) -> Any:
     """The value of a variable that is bound if `has` is true; otherwise the call bails out and Python raises."""
     if _is_unbound(value, has):
         text = f"cannot access local variable '{name}' where it is not associated with a value"
@@ -17,7 +17,7 @@ def bound(name: str, value: Any, has: Any = True) -> Any:
     return value
 
 
-def bound_around(name: str, value: Any, has: Any = True) -> Any:
+def check_free_bound(name: str, value: Any, has: Any = True) -> Any:
     """The same for a free variable of an enclosing function, for which Python raises NameError."""
     if _is_unbound(value, has):
         text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
@@ -37,8 +37,8 @@ def _is_unbound(value: Any, has: Any) -> bool:
     return False
 
 
-def caught(error: BaseException) -> BaseException:
-    """An exception that the function caught.
+def check_caught(error: BaseException) -> BaseException:
+    """An exception that the function has caught.
 
     The text of one that the package raised may depend on the sizes of this call.
     """

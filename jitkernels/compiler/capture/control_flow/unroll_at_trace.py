@@ -1,12 +1,11 @@
 """Unroll a loop while tracing; each iteration runs only if no earlier one has left the loop."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import State
-from jitkernels.compiler.capture.control_flow.trace_branch import choose
+from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import serial
@@ -15,7 +14,7 @@ MAX_UNROLLED_NODES = 1000
 """Nodes that all unrolled iterations may have together: LLVM takes a millisecond or two for each."""
 
 
-def bounded_unroll(values: Any, reason: UnknownError, most: int = MAX_UNROLLED_NODES) -> Iterator[Any]:
+def bounded(values: Any, reason: UnknownError, most: int = MAX_UNROLLED_NODES) -> Iterator[Any]:
     """The iterations of an unrolled loop; raises `reason` once these would take too long to compile."""
     start = serial()
     for value in values:
@@ -24,26 +23,20 @@ def bounded_unroll(values: Any, reason: UnknownError, most: int = MAX_UNROLLED_N
         yield value
 
 
-def unrolled(
-    tracer: Tracer, values: Any, test: Callable[[], Any] | None, body: Callable[..., Any], state: State
+def unroll(
+    tracer: Tracer, values: Iterator[Any], test: Callable[[], Any], body: Callable[..., Any], state: State
 ) -> None:
     """Unroll a loop as Python runs it: each iteration runs only if no earlier one has left the loop."""
     for value in values:
-        condition = True if test is None else test()
+        condition = test()
         if type(condition) is Traced:
-            rest = iter(values)
-            remaining = partial(_remaining_iterations, tracer, value, rest, test, body, state)
-            choose(tracer, condition, remaining, _nothing, state)
+
+            def run_remaining(value: Any = value) -> None:
+                body(value)
+                unroll(tracer, values, test, body, state)
+
+            trace_if(tracer, condition, run_remaining, lambda: None, state)
             return
         if not condition:
             return
         body(value)
-
-
-def _remaining_iterations(tracer: Tracer, value: Any, rest: Any, test: Any, body: Any, state: State) -> None:
-    body(value)
-    unrolled(tracer, rest, test, body, state)
-
-
-def _nothing() -> None:
-    pass

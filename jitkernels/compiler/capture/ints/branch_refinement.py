@@ -20,28 +20,27 @@ class Assumed:
 
     def __init__(self, tracer: Tracer, condition: Node, *, truth: bool) -> None:
         self.tracer, self.condition, self.truth = tracer, condition, truth
-        self._before: dict[int, Any] = {}
+        self._outside: dict[Node, Any] = {}
 
     def __enter__(self) -> Self:
         self._assume(self.condition, truth=self.truth)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for key, before in self._before.items():
-            if before is None:
-                self.tracer.ranges.pop(key, None)
+        for node, bounds in self._outside.items():
+            if bounds is None:
+                self.tracer.ranges.pop(node, None)
             else:
-                self.tracer.ranges[key] = before
+                self.tracer.ranges[node] = bounds
 
     def _assume(self, node: Node, *, truth: bool) -> None:
         if node.operation == "logical_not":
             self._assume(node.inputs[0], truth=not truth)
-        elif truth and id(node) in self.tracer.implied_conditions:
-            for operand in self.tracer.implied_conditions[id(node)][1]:
+        elif truth and node in self.tracer.implied_conditions:
+            for operand in self.tracer.implied_conditions[node]:
                 self._assume(operand, truth=True)
         elif len(node.inputs) == 2 and all(operand.dtype == "int64" and not operand.ndim for operand in node.inputs):
-            name = node.operation if truth else NEGATED.get(node.operation, "")
-            self._compare(name, *node.inputs)
+            self._compare(node.operation if truth else NEGATED.get(node.operation, ""), *node.inputs)
 
     def _compare(self, name: str, left: Node, right: Node) -> None:
         """Refine both operands by ``left <name> right``."""
@@ -52,7 +51,7 @@ class Assumed:
                 self._narrow(left, None, second[1] - margin)
                 self._narrow(right, first[0] + margin, None)
                 if left.operation == "multiply" and left.inputs[0] is left.inputs[1]:
-                    root = math.isqrt(max(intervals.highest(second[1]), 0))
+                    root = math.isqrt(max(intervals.upper_limit(second[1]), 0))
                     self._narrow(left.inputs[0], -root, root)
             case "greater" | "greater_equal":
                 self._compare("less" if name == "greater" else "less_equal", right, left)
@@ -61,22 +60,21 @@ class Assumed:
                 self._narrow(right, *first)
 
     def _bounds(self, node: Node) -> intervals.Interval:
-        return intervals.interval(self.tracer, node) or (intervals.LEAST, intervals.MOST)
+        return intervals.interval(self.tracer, node) or intervals.ANY
 
     def _narrow(self, node: Node, low: Number | None, high: Number | None) -> None:
         """Intersect a node's interval with bounds."""
         if node.operation in ("constant", "extent"):
             return
-        before = self._bounds(node)
-        least, most = before
+        least, most = bounds = self._bounds(node)
         if low is not None and (
-            intervals.lowest(least) <= -LARGE < intervals.lowest(low) or intervals.is_at_least(low - least, 0)
+            intervals.lower_limit(least) <= -LARGE < intervals.lower_limit(low) or intervals.is_at_least(low - least, 0)
         ):
             least = low
         if high is not None and (
-            intervals.highest(most) >= LARGE > intervals.highest(high) or intervals.is_at_least(most - high, 0)
+            intervals.upper_limit(most) >= LARGE > intervals.upper_limit(high) or intervals.is_at_least(most - high, 0)
         ):
             most = high
-        if (least, most) != before:
-            self._before.setdefault(id(node), self.tracer.ranges.get(id(node)))
+        if (least, most) != bounds:
+            self._outside.setdefault(node, self.tracer.ranges.get(node))
             intervals.note(self.tracer, node, (least, most))

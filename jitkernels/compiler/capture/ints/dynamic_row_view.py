@@ -20,23 +20,25 @@ class Row(View):
     @property
     def node(self) -> Node:
         """The current value."""
-        assert self.parent is not None, "of a view"
         if self._made is None or self._of is not self.storage.node:
-            base, options = self.parent.node, {"axis": self.axis, "is_inside": True}
-            self._made = Node("gather", (base, *self.numbers), base.dtype, self.shape, options)
+            base, options = self._base, {"axis": self.axis, "is_inside": True}
+            self._made = Node("gather", (base.node, *self.numbers), base.node.dtype, self.shape, options)
             self._of = self.storage.node
         return self._made
+
+    @property
+    def _base(self) -> View:
+        assert self.parent is not None, "of a view"
+        return self.parent
 
     def write(self, value: Node) -> None:
         """Assign a node of the same dtype and shape."""
         if self.is_readonly:
             raise ValueError("assignment destination is read-only")
-        assert self.parent is not None, "of a view"
-        base, options = self.parent.node, {"axis": self.axis, "is_inside": True}
-        self.parent.write(Node("scatter", (base, value, *self.numbers), base.dtype, base.shape, options))
+        base, options = self._base.node, {"axis": self.axis, "is_inside": True}
+        self._base.write(Node("scatter", (base, value, *self.numbers), base.dtype, base.shape, options))
 
     def strides(self) -> tuple[Number, ...] | None:
         """Strides in elements; None where only NumPy knows them."""
-        assert self.parent is not None, "of a view"
-        outer = self.parent.strides()
+        outer = self._base.strides()
         return None if outer is None else (*outer[: self.axis], *outer[self.axis + len(self.numbers) :])

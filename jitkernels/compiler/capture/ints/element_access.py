@@ -19,7 +19,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
-def key_of(array: Traced, key: Any) -> tuple[Any, ...] | None:
+def element_index(array: Traced, key: Any) -> tuple[Any, ...] | None:
     """The ints of a key for one element, some known only to the compiled code; None for other keys."""
     parts = key if type(key) is tuple else (key,)
     if not array.tracer.depth or len(parts) != array.ndim or not parts:
@@ -41,7 +41,7 @@ def read(array: Traced, parts: tuple[Any, ...]) -> Traced:
     return result(tracer, node)
 
 
-def refuse(array: Traced, value: Any) -> None:
+def check_assignment(array: Traced, value: Any) -> None:
     """Raise UnknownError for an assignment to an element that fails, or that code generation does not support."""
     if array.view.is_readonly:
         raise UnknownError("an assignment to a read-only array")
@@ -75,7 +75,7 @@ def _checked_index(tracer: Tracer, value: Any, extent: Number) -> Node:
     return checked
 
 
-def inside(tracer: Tracer, value: Any, numbers: Node, extent: Number) -> Node:
+def checked_indices(tracer: Tracer, value: Any, numbers: Node, extent: Number) -> Node:
     """Indices of elements in a loop or branch: gathers by them wait until a bounds check has covered all of them."""
     if not numbers.ndim:
         return _checked_index(tracer, value, extent)

@@ -13,24 +13,24 @@ from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.region_memory import is_direct
 
 
-class Carried(NamedTuple):
+class CarriedArray(NamedTuple):
     """A loop-carried array: its parameter in an iteration, its value at the end of it, and that before the loop."""
 
     parameter: Node
     output: Node
-    before: Node
+    initial: Node
 
 
-class Counting(NamedTuple):
+class InductionVariable(NamedTuple):
     """The induction variable of a loop: its parameter, initial value and direction."""
 
-    number: Node
+    parameter: Node
     begin: Node
     is_up: bool
 
 
-def hoisted(
-    tracer: Tracer, roots: Sequence[Node], arrays: Sequence[Carried], counting: Counting, start: int
+def hoist(
+    tracer: Tracer, roots: Sequence[Node], arrays: Sequence[CarriedArray], induction: InductionVariable, start: int
 ) -> dict[int, Node]:
     """By ids of loads in an iteration, the same loads before the loop. Nodes older than `start` are loop-invariant."""
     loads: dict[int, Node] = {}
@@ -39,19 +39,19 @@ def hoisted(
         writes = _writes(array)
         if not writes:
             continue
-        versions = {id(array.parameter), *map(id, writes)}
+        versions = {array.parameter, *writes}
         for node in nodes:
-            if node.operation != "gather" or node.ndim or id(node.inputs[0]) not in versions:
+            if node.operation != "gather" or node.ndim or node.inputs[0] not in versions:
                 continue
             indices = node.inputs[1:]
             if all(index.serial < start or index.operation == "constant" for index in indices) and all(
-                _is_disjoint(tracer, indices, write.inputs[2:], counting) for write in writes
+                _is_disjoint(tracer, indices, write.inputs[2:], induction) for write in writes
             ):
-                loads[id(node)] = Node("gather", (array.before, *indices), node.dtype, (), node.options)
+                loads[id(node)] = Node("gather", (array.initial, *indices), node.dtype, (), node.options)
     return loads
 
 
-def _writes(array: Carried) -> list[Node]:
+def _writes(array: CarriedArray) -> list[Node]:
     """The element writes of an iteration, if it does nothing else to the array; else none."""
     writes = []
     node = array.output
@@ -63,25 +63,25 @@ def _writes(array: Carried) -> list[Node]:
     return writes
 
 
-def _is_disjoint(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], counting: Counting) -> bool:
+def _is_disjoint(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], induction: InductionVariable) -> bool:
     """Whether no iteration writes the element read: an index that is the induction variable starts past it."""
     return any(
-        written_index is counting.number and _precedes_range(tracer, index, counting)
+        written_index is induction.parameter and _precedes_range(tracer, index, induction)
         for index, written_index in zip(read, written, strict=True)
     )
 
 
-def _precedes_range(tracer: Tracer, index: Node, counting: Counting) -> bool:
-    begin = counting.begin
+def _precedes_range(tracer: Tracer, index: Node, induction: InductionVariable) -> bool:
+    begin = induction.begin
     if begin.operation in ("add", "subtract") and index in begin.inputs:
         other = begin.inputs[1] if begin.inputs[0] is index else begin.inputs[0]
         step = other.options["value"] if other.operation == "constant" else 0
         if begin.operation == "subtract":
             step = -step if begin.inputs[0] is index else 0
-        return bool(step > 0 if counting.is_up else step < 0)
+        return bool(step > 0 if induction.is_up else step < 0)
     bounds, begin_bounds = intervals.interval(tracer, index), intervals.interval(tracer, begin)
     if bounds is None or begin_bounds is None:
         return False
-    if counting.is_up:
+    if induction.is_up:
         return intervals.is_at_least(begin_bounds[0] - bounds[1], 1)
     return intervals.is_at_least(bounds[0] - begin_bounds[1], 1)

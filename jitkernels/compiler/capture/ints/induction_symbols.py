@@ -20,59 +20,61 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
-def name(tracer: Tracer) -> str:
+def new_name(tracer: Tracer) -> str:
     """A name for the symbol of a loop's int; symbols whose names start with "s" may have any sign."""
     tracer.symbol_count += 1
     return f"sc{tracer.symbol_count}"
 
 
-def note(tracer: Tracer, node: Node, count: LoopRange | None = None) -> None:
-    """Record the bounds of a loop's int throughout an iteration; `count` is the range of an induction variable."""
-    first, last = (known(tracer, as_int(tracer, limit)) for limit in count[:2]) if count else (None, None)
-    if count is not None and first is not None and last is not None:
-        bounds: Any = (first, last - 1) if count.step > 0 else (last + 1, first)
-    else:
-        bounds = intervals.interval(tracer, node)
-    tracer.symbol_limits[id(node)] = node, bounds
+def note(tracer: Tracer, node: Node, loop_range: LoopRange | None = None) -> None:
+    """Record the bounds of a loop's int throughout an iteration; `loop_range`: of an induction variable."""
+    bounds: Any = intervals.interval(tracer, node)
+    if loop_range is not None:
+        first, last = (extent_of_node(tracer, as_int(tracer, limit)) for limit in loop_range[:2])
+        if first is not None and last is not None:
+            bounds = (first, last - 1) if loop_range.step > 0 else (last + 1, first)
+    tracer.symbol_limits[node] = bounds
 
 
-def is_counted(value: Any) -> bool:
+def is_traced_int(value: Any) -> bool:
     """Whether a value is a traced int."""
     return type(value) is Traced and not value.ndim and value.is_scalar and value.dtype.kind in "iu"
 
 
-def is_computed(value: Any) -> bool:
+def _is_of_region(value: Any) -> bool:
+    return is_traced_int(value) and value.tracer.depth > 0 and getattr(value, "number_leaf", None) is None
+
+
+def has_no_extent(value: Any) -> bool:
     """Whether a value is an int of a loop or branch that is no symbolic extent."""
-    if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:
-        return False
-    return known(value.tracer, value.node) is None
+    return _is_of_region(value) and extent_of_node(value.tracer, value.node) is None
 
 
-def as_number(value: Any) -> Number:
+def extent_of(value: Any) -> Number:
     """An int, possibly of a loop, as an extent.
 
     Raises UnknownError for values that are no polynomial of induction variables.
     """
-    if not is_counted(value) or not value.tracer.depth or getattr(value, "number_leaf", None) is not None:
+    if not _is_of_region(value):
         return as_extent(value)
-    extent = known(value.tracer, value.node)
+    extent = extent_of_node(value.tracer, value.node)
     if extent is None:
         raise UnknownSizeError("a slice bound or row index that is no affine function of induction variables")
     return extent
 
 
-def known(tracer: Tracer, node: Node) -> Number | None:
+def extent_of_node(tracer: Tracer, node: Node) -> Number | None:
     """An int as an extent; None where it has none."""
-    return known_extent(tracer, node, _of_loop)
+    return known_extent(tracer, node, _extent_in_loop)
 
 
-def _of_loop(tracer: Tracer, node: Node) -> Number | None:
+def _extent_in_loop(tracer: Tracer, node: Node) -> Number | None:
     """The extent of a loop's int beyond sums and products: quotients, remainders, minima and maxima."""
     if node.operation == "parameter":
         return _symbol(tracer, node)
     if node.operation not in ARITHMETIC or node.dtype != "int64":
         return None
-    numbers = [known(tracer, operand) for operand in node.inputs if operand.dtype == "int64"]
+    numbers = [extent_of_node(tracer, operand) for operand in node.inputs if operand.dtype == "int64"]
     if None in numbers:
         return None
     if node.operation == "where":
@@ -108,7 +110,7 @@ def _extreme(tracer: Tracer, condition: Node, yes: Number, no: Number) -> Number
     """``yes if condition else no`` where that is the minimum or the maximum of both."""
     if condition.operation not in ("less", "less_equal", "greater", "greater_equal"):
         return None
-    left, right = (known(tracer, operand) for operand in condition.inputs)
+    left, right = (extent_of_node(tracer, operand) for operand in condition.inputs)
     if left is None or right is None:
         return None
     is_less = condition.operation.startswith("less")
@@ -129,7 +131,7 @@ def _symbol(tracer: Tracer, node: Node) -> Extent | None:
     if symbol_name is None:
         return None
     if symbol_name not in tracer.scope.moving:
-        _, bounds = tracer.symbol_limits.get(id(node), (node, None))
+        bounds = tracer.symbol_limits.get(node)
         if bounds is None:
             return None
         high = dim_bounds.limit(bounds[1], is_upper=True)

@@ -1,14 +1,16 @@
 """Python ints that only the compiled code knows: int64 with runtime guards against overflow and zero divisors."""
 
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import as_number, dtype_of, join_kinds, kind_of
 from jitkernels.compiler.capture.ints import intervals
-from jitkernels.compiler.capture.numpy.ufuncs import cast_to
+from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -18,19 +20,19 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 SUMS = {np.add: ("add", 1), np.subtract: ("subtract", -1)}
-COMPARED = {
+COMPARISONS = {
     np.less: "less", np.less_equal: "less_equal", np.greater: "greater", np.greater_equal: "greater_equal",
     np.equal: "equal", np.not_equal: "not_equal",
 }  # fmt: skip
-BITS = {np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor"}
-EXACT, MOST_POWER = 2**53, 16
+BITWISE = {np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor"}
+EXACT, MAX_POWER = 2**53, 16
 
 
-def plain(tracer: Tracer, node: Node) -> Traced:
-    """A 0-d node as a Python as_number."""
-    result = fresh(tracer, node, is_scalar=True)
-    result.is_weak = True
-    return result
+class Operand(NamedTuple):
+    """An int64 operand with its bounds, if known."""
+
+    node: Node
+    bounds: intervals.Interval | None
 
 
 def as_int(tracer: Tracer, value: Any) -> Node:
@@ -42,52 +44,51 @@ def as_int(tracer: Tracer, value: Any) -> Node:
 
 @serves("ints")
 def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
-    """An operator of Python ints, at min_or_max one of which only the compiled code knows."""
-    if ufunc in COMPARED:
-        left_node, right_node = (as_int(tracer, value) for value in (left, right))
-        return plain(tracer, elementwise(COMPARED[ufunc], left_node, right_node))
-    if ufunc in BITS and all(_is_bool(left_node) for left_node in (left, right)):
-        nodes = [cast_to(tracer, left_node, "bool") for left_node in (left, right)]
-        return plain(tracer, elementwise(BITS[ufunc], *nodes))
+    """An operator of Python ints, at least one of which only the compiled code knows."""
+    if ufunc in COMPARISONS:
+        nodes = [as_int(tracer, value) for value in (left, right)]
+        return as_number(tracer, elementwise(COMPARISONS[ufunc], *nodes), bool)
+    if ufunc in BITWISE and all(map(_is_bool, (left, right))):
+        nodes = [cast_to(tracer, value, "bool") for value in (left, right)]
+        return as_number(tracer, elementwise(BITWISE[ufunc], *nodes), bool)
     if ufunc is np.true_divide:
-        return _quotient(tracer, left, right)
+        return _true_divide(tracer, left, right)
     if ufunc is np.power:
         return _power(tracer, left, right)
-    left_node, right_node = as_int(tracer, left), as_int(tracer, right)
-    left_bounds, right_bounds = intervals.interval(tracer, left), intervals.interval(tracer, right)
-    if ufunc in SUMS:
-        name, sign = SUMS[ufunc]
-        result = elementwise(name, left_node, right_node)
-        bounds = intervals.added(left_bounds, right_bounds, sign)
-        intervals.moved(tracer, result, left_node, right_node, sign)
-        if bounds is None or not intervals.is_small(bounds):
-            tracer.checks.append(_overflows(tracer, name, left_node, right_node))
-    elif ufunc is np.multiply:
-        result = elementwise("multiply", left_node, right_node)
-        bounds = intervals.multiplied(left_bounds, right_bounds)
-        if bounds is None or not intervals.is_small(bounds):
-            tracer.checks.append(_overflows(tracer, "multiply", left_node, right_node))
+    if ufunc is np.left_shift and type(right) is int and 0 <= right < 63:
+        return of_ints(tracer, np.multiply, left, 1 << right)
+    first, second = (Operand(as_int(tracer, value), intervals.interval(tracer, value)) for value in (left, right))
+    if ufunc in SUMS or ufunc is np.multiply:
+        name, sign = SUMS.get(ufunc, ("multiply", 0))
+        result = elementwise(name, first.node, second.node)
+        if sign:
+            bounds = intervals.add(first.bounds, second.bounds, sign)
+            intervals.note_step(tracer, result, first.node, second.node, sign)
+        else:
+            bounds = intervals.multiply(first.bounds, second.bounds)
+        if not intervals.is_small(bounds):
+            tracer.checks.append(_overflows(tracer, name, first.node, second.node))
     elif ufunc in (np.floor_divide, np.remainder):
-        return _divided(tracer, ufunc, (left_node, left_bounds), (right_node, right_bounds))
-    elif ufunc in BITS:
-        result, bounds = elementwise(BITS[ufunc], left_node, right_node), None
-        if ufunc is np.bitwise_and:
-            bounds = next(
-                ((0, end[1]) for end in (left_bounds, right_bounds) if end and intervals.is_at_least(end[0], 0)), None
-            )
-    elif ufunc in (np.left_shift, np.right_shift) and type(right) is int and 0 <= right < 63:
-        if ufunc is np.left_shift:
-            return of_ints(tracer, np.multiply, left, 1 << right)
-        result = elementwise("right_shift", left_node, right_node)
-        bounds = (0, left_bounds[1]) if left_bounds and intervals.is_at_least(left_bounds[0], 0) else None
+        result, bounds = _divide(tracer, ufunc, first, second)
+    elif ufunc in BITWISE:
+        result = elementwise(BITWISE[ufunc], first.node, second.node)
+        natural = [operand.bounds[1] for operand in (first, second) if operand.bounds and _is_natural(operand)]
+        bounds = (0, natural[0]) if natural and ufunc is np.bitwise_and else None
+    elif ufunc is np.right_shift and type(right) is int and 0 <= right < 63:
+        result = elementwise("right_shift", first.node, second.node)
+        bounds = (0, first.bounds[1]) if first.bounds and _is_natural(first) else None
     else:
         raise UnknownError(f"{ufunc.__name__} of Python ints that only the compiled code knows")
     intervals.note(tracer, result, bounds)
-    return plain(tracer, result)
+    return as_number(tracer, result, int)
 
 
 def _is_bool(value: Any) -> bool:
     return type(value) is bool or (type(value) is Traced and value.python is bool)
+
+
+def _is_natural(operand: Operand) -> bool:
+    return intervals.is_natural(operand.bounds)
 
 
 def _overflows(tracer: Tracer, name: str, left: Node, right: Node) -> Node:
@@ -106,33 +107,35 @@ def _overflows(tracer: Tracer, name: str, left: Node, right: Node) -> Node:
     return elementwise("less", elementwise("bitwise_and", *changed), 0)
 
 
-def _nonzero(tracer: Tracer, node: Node, bounds: Any) -> None:
+def _guard_nonzero(tracer: Tracer, divisor: Operand) -> None:
     """Guard that a divisor is not zero."""
+    bounds = divisor.bounds
     if bounds is None or not (intervals.is_at_least(bounds[0], 1) or intervals.is_at_least(-bounds[1], 1)):
-        tracer.checks.append(elementwise("equal", node, 0))
+        tracer.checks.append(elementwise("equal", divisor.node, 0))
 
 
-def _divided(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
-    (dividend, dividend_bounds), (divisor, divisor_bounds) = left, right
-    _nonzero(tracer, divisor, divisor_bounds)
-    is_positive = divisor_bounds is not None and intervals.is_at_least(divisor_bounds[0], 1)
-    if dividend_bounds is None and not is_positive:
-        tracer.checks.append(elementwise("equal", dividend, -(2**63)))
-    result = _divide_by_power_of_two(ufunc, dividend, divisor)
+def _divide(tracer: Tracer, ufunc: Any, dividend: Operand, divisor: Operand) -> tuple[Node, Any]:
+    """The quotient or remainder of two ints, and its bounds."""
+    _guard_nonzero(tracer, divisor)
+    is_positive = divisor.bounds is not None and intervals.is_at_least(divisor.bounds[0], 1)
+    if dividend.bounds is None and not is_positive:
+        tracer.checks.append(elementwise("equal", dividend.node, -(2**63)))
+    result = _divide_by_power_of_two(ufunc, dividend.node, divisor.node)
     if result is None:
-        result = elementwise("floor_divide" if ufunc is np.floor_divide else "remainder", dividend, divisor)
-        if is_positive and dividend_bounds is not None and intervals.is_at_least(dividend_bounds[0], 0):
+        result = elementwise("floor_divide" if ufunc is np.floor_divide else "remainder", dividend.node, divisor.node)
+        if is_positive and _is_natural(dividend):
             result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, "natural": True})
-    bounds = None
-    if is_positive and ufunc is np.remainder:
-        bounds = 0, divisor_bounds[1] - 1
-    elif is_positive and dividend_bounds is not None:
-        if intervals.is_at_least(dividend_bounds[0], 0):
-            bounds = 0, _quotient_of(dividend_bounds[1], divisor)
-        else:  # a quotient moves towards 0
-            bounds = (min(intervals.lowest(dividend_bounds[0]), 0), max(intervals.highest(dividend_bounds[1]), 0))
-    intervals.note(tracer, result, bounds)
-    return plain(tracer, result)
+    if not is_positive:
+        return result, None
+    if ufunc is np.remainder:
+        return result, (0, divisor.bounds[1] - 1)  # type: ignore[index]  # `is_positive`
+    if dividend.bounds is None:
+        return result, None
+    low, high = dividend.bounds
+    if _is_natural(dividend):
+        return result, (0, _quotient_bound(high, divisor.node))
+    # A quotient moves towards 0.
+    return result, (min(intervals.lower_limit(low), 0), max(intervals.upper_limit(high), 0))
 
 
 def _divide_by_power_of_two(ufunc: Any, dividend: Node, divisor: Node) -> Node | None:
@@ -145,8 +148,8 @@ def _divide_by_power_of_two(ufunc: Any, dividend: Node, divisor: Node) -> Node |
     return elementwise("right_shift", dividend, value.bit_length() - 1)
 
 
-def _quotient_of(most: Number, divisor: Node) -> Number:
-    """An upper bound of the quotient of a number up to `most` and a divisor of at min_or_max 1."""
+def _quotient_bound(most: Number, divisor: Node) -> Number:
+    """An upper bound of the quotient of a number up to `most` and a divisor of at least 1."""
     by = divisor.options["value"] if divisor.operation == "constant" else 1
     if not isinstance(most, Extent):
         return most // by
@@ -155,21 +158,21 @@ def _quotient_of(most: Number, divisor: Node) -> Number:
     return symbolic_dims.made({monomial: count // by for monomial, count in most.terms.items()}, most.scope)
 
 
-def _quotient(tracer: Tracer, left: Any, right: Any) -> Any:
+def _true_divide(tracer: Tracer, left: Any, right: Any) -> Any:
     """The quotient of two ints below 2**53 as a float, correctly rounded."""
     for value in (left, right):
-        node, result = as_int(tracer, value), intervals.interval(tracer, value)
+        node, bounds = as_int(tracer, value), intervals.interval(tracer, value)
         if value is right:
-            _nonzero(tracer, node, result)
-        if result is None or max(-intervals.lowest(result[0]), intervals.highest(result[1])) > EXACT:
+            _guard_nonzero(tracer, Operand(node, bounds))
+        if bounds is None or max(-intervals.lower_limit(bounds[0]), intervals.upper_limit(bounds[1])) > EXACT:
             beside = elementwise("add", node, EXACT)
             tracer.checks.append(elementwise("not_equal", elementwise("right_shift", beside, 54), 0))
-    nodes = [cast_to(tracer, operand, "float64") for operand in (left, right)]
-    return plain(tracer, elementwise("divide", *nodes))
+    nodes = [cast_to(tracer, value, "float64") for value in (left, right)]
+    return as_number(tracer, elementwise("divide", *nodes), float)
 
 
 def _power(tracer: Tracer, left: Any, right: Any) -> Any:
-    if type(right) is not int or not 0 <= right <= MOST_POWER:
+    if type(right) is not int or not 0 <= right <= MAX_POWER:
         raise UnknownError("a power of Python ints that only the compiled code knows")
     power: Any = left if right else 1
     for _ in range(right - 1):
@@ -181,7 +184,7 @@ def _power(tracer: Tracer, left: Any, right: Any) -> Any:
 def sign(tracer: Tracer, value: Traced, ufunc: Any) -> Any:
     """``-value``, ``+value``, ``abs(value)``."""
     if ufunc is np.positive:
-        return plain(tracer, as_int(tracer, value))
+        return as_number(tracer, as_int(tracer, value), int)
     negative = of_ints(tracer, np.subtract, 0, value)
     if ufunc is np.negative:
         return negative
@@ -190,33 +193,53 @@ def sign(tracer: Tracer, value: Traced, ufunc: Any) -> Any:
 
 def min_or_max(tracer: Tracer, values: Any, better: Any) -> Any:
     """Python's ``min`` and ``max``: the first value unless another is `better`. Raises UnknownError for mixed types."""
-    kinds = [kind_of(value) for value in values]
-    kind = kinds[0]
-    for other in kinds[1:]:
-        kind = join_kinds("an extreme", kind, other)
+    kind = kind_of(values[0])
+    for value in values[1:]:
+        kind = join_kinds("an extreme", kind, kind_of(value))
     if kind is None:
         raise UnknownError("min or max of values that are not numbers")
     best: Any = values[0]
     for value in values[1:]:
         is_better = cast_to(tracer, better(value, best), "bool")
-        nodes = [
-            as_int(tracer, other) if kind is int else cast_to(tracer, other, dtype_of(kind)) for other in (value, best)
-        ]
+        pair = (value, best)
+        nodes = [as_int(tracer, a) if kind is int else cast_to(tracer, a, dtype_of(kind)) for a in pair]
         node = Node("where", (is_better, *nodes), dtype_of(kind), ())
-        bounds = [intervals.interval(tracer, other) for other in (value, best)]
-        if kind is int and bounds[0] is not None and bounds[1] is not None:
-            intervals.note(tracer, node, intervals.extreme(bounds[0], bounds[1], is_min=better is operator.lt))
+        first, second = (intervals.interval(tracer, a) for a in pair)
+        if kind is int and first is not None and second is not None:
+            intervals.note(tracer, node, intervals.extreme(first, second, is_min=better is operator.lt))
         best = as_number(tracer, node, kind)
     return best
 
 
-def rounded_to_int(tracer: Tracer, value: Traced, way: str = "trunc") -> Any:
+def round_to_int(tracer: Tracer, value: Traced, rounding: str = "trunc") -> Any:
     """The int that a float is rounded to; bails out where it needs more than 64 bits."""
     node = builder.cast(value.node, "float64")
     inside = elementwise("less", elementwise("absolute", node), float(2**62))
     tracer.checks.append(elementwise("logical_not", inside))
-    if way != "trunc":
-        node = elementwise(way, node)
-    result = builder.cast(node, "int64")
+    result = builder.cast(node if rounding == "trunc" else elementwise(rounding, node), "int64")
     intervals.note(tracer, result, intervals.FREE)
-    return plain(tracer, result)
+    return as_number(tracer, result, int)
+
+
+def _is_number(value: Any) -> bool:
+    if type(value) is Traced:
+        return value.is_scalar or value.is_weak
+    return type(value) is Whole or type(value) in CLASSES
+
+
+def _traced_extreme(function: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Python's ``min`` or ``max`` in a trace."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        traced = [argument for argument in arguments if type(argument) is Traced]
+        if len(arguments) < 2 or options or not traced or not all(map(_is_number, arguments)):
+            return function(*arguments, **options)
+        tracer = traced[0].tracer
+        if all(tracer.is_known(argument.node) for argument in traced):
+            return function(*arguments)
+        return min_or_max(tracer, arguments, better)
+
+    return call
+
+
+CALLED.update({min: _traced_extreme(min, operator.lt), max: _traced_extreme(max, operator.gt)})

@@ -21,26 +21,18 @@ COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.gr
 
 def _fits(tracer: Tracer, node: Node, dtype: str) -> bool:
     """Whether an int surely fits a dtype."""
-    if np.can_cast(node.dtype, dtype):
-        return True
-    bounds, info = intervals.interval(tracer, node), np.iinfo(dtype)
-    return (
-        bounds is not None
-        and intervals.lowest(bounds[0]) >= int(info.min)
-        and intervals.highest(bounds[1]) <= int(info.max)
-    )
+    return np.can_cast(node.dtype, dtype) or intervals.fits_dtype(intervals.interval(tracer, node), np.iinfo(dtype))
 
 
 def check(tracer: Tracer, node: Node, dtype: str) -> None:
     """Guard that an int fits a dtype, otherwise NumPy raises; floating-point dtypes accept all ints."""
     if np.dtype(dtype).kind not in "iu" or _fits(tracer, node, dtype):
         return
-    least, most = (int(limit) for limit in (np.iinfo(dtype).min, np.iinfo(dtype).max))
-    lowest, highest = (int(limit) for limit in (np.iinfo(node.dtype).min, np.iinfo(node.dtype).max))
-    if least > lowest:
-        tracer.checks.append(elementwise("less", node, builder.constant(least, node.dtype)))
-    if most < highest:
-        tracer.checks.append(elementwise("greater", node, builder.constant(most, node.dtype)))
+    limits, own = np.iinfo(dtype), np.iinfo(node.dtype)
+    if limits.min > own.min:
+        tracer.checks.append(elementwise("less", node, builder.constant(int(limits.min), node.dtype)))
+    if limits.max < own.max:
+        tracer.checks.append(elementwise("greater", node, builder.constant(int(limits.max), node.dtype)))
 
 
 def check_assigned(array: Traced, value: Any) -> None:

@@ -9,7 +9,7 @@ from jitkernels.compiler.ir.clamped_dims import from_end, larger, smaller
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
-def sliced(key: slice, extent: Number) -> tuple[Number, Number, Number]:
+def slice_extents(key: slice, extent: Number) -> tuple[Number, Number, Number]:
     """Start, step and number of elements of a slice, as `slice.indices` with symbolic extents."""
     step = 1 if key.step is None else operator.index(key.step)
     if step == 0:
@@ -25,7 +25,7 @@ def sliced(key: slice, extent: Number) -> tuple[Number, Number, Number]:
     if symbolic_dims.is_moving(distance):
         if dim_bounds.is_surely(distance, ">=") is False:
             return 0, step, 0
-        distance = clamped_below(distance, 0)
+        distance = clamp_below(distance, 0)
     elif distance <= 0:
         return 0, step, 0
     count = distance if abs(step) == 1 else (distance + (abs(step) - 1)) // abs(step)
@@ -40,7 +40,7 @@ def _specialize_unit(count: Number) -> Number:
 
 
 def _bound(value: Any, extent: Number, lowest: Number, highest: Number) -> Number:
-    bound = induction_symbols.as_number(value)
+    bound = induction_symbols.extent_of(value)
     if not symbolic_dims.is_moving(bound - extent):
         if bound < 0:
             bound = bound + extent
@@ -48,19 +48,19 @@ def _bound(value: Any, extent: Number, lowest: Number, highest: Number) -> Numbe
         return highest if bound > highest else bound
     is_natural = dim_bounds.is_surely(bound, ">=")
     if is_natural:
-        return clamped_above(bound, highest)
+        return clamp_above(bound, highest)
     if is_natural is None:
-        return clamped_above(clamped_below(from_end(bound, extent), lowest), highest)
-    return clamped_below(bound + extent, lowest)
+        return clamp_above(clamp_below(from_end(bound, extent), lowest), highest)
+    return clamp_below(bound + extent, lowest)
 
 
-def clamped_above(bound: Number, highest: Number) -> Number:
+def clamp_above(bound: Number, highest: Number) -> Number:
     """``min(bound, highest)``, resolved where intervals (or this call's guards) decide it."""
     is_inside = dim_bounds.is_surely(highest - bound, ">=")
     return smaller(bound, highest) if is_inside is None else bound if is_inside else highest
 
 
-def clamped_below(bound: Number, lowest: Number) -> Number:
+def clamp_below(bound: Number, lowest: Number) -> Number:
     """``max(bound, lowest)``, resolved likewise."""
     is_inside = dim_bounds.is_surely(bound - lowest, ">=")
     return larger(bound, lowest) if is_inside is None else bound if is_inside else lowest

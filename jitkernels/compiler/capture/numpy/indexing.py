@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import Row
-from jitkernels.compiler.capture.ints.slice_bounds import sliced
+from jitkernels.compiler.capture.ints.slice_bounds import slice_extents
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, kind_of, operand
 from jitkernels.compiler.capture.override_registry import serves
@@ -39,7 +39,7 @@ class IndexKey(NamedTuple):
 @serves("getitem")
 def getitem(array: Traced, key: Any) -> Any:
     """``array[key]``."""
-    parts = element_access.key_of(array, key)
+    parts = element_access.element_index(array, key)
     if parts is not None:
         return element_access.read(array, parts)
     mask = _mask_of(array, key)
@@ -73,9 +73,9 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
     tracer = array.tracer
     _check_range(array, value)
     int_cast_checks.check_assigned(array, value)
-    parts = element_access.key_of(array, key)
+    parts = element_access.element_index(array, key)
     if parts is not None:
-        element_access.refuse(array, value)
+        element_access.check_assignment(array, value)
         element_access.write(array, parts, assigned(tracer, value, array.node.dtype, ()))
         return
     mask = _mask_of(array, key)
@@ -194,7 +194,7 @@ def parse_key(array: Traced, key: Any) -> IndexKey:
         extent = array.extents[dimension]
         dimension += 1
         if type(item) is slice:
-            start, step, count = sliced(item, extent)
+            start, step, count = slice_extents(item, extent)
             index_map.append((start, ((len(shape), step),)))
             shape.append(count)
         elif advanced[position]:
@@ -217,8 +217,8 @@ def parse_key(array: Traced, key: Any) -> IndexKey:
 def _is_array(value: Any, extent: Number) -> bool:
     """Whether an index is an array, or an int of a loop that needs a bounds check at run time."""
     if type(value) is Traced:
-        if value.tracer.depth and induction_symbols.is_counted(value):
-            return induction_symbols.is_computed(value) or not _is_inside(induction_symbols.as_number(value), extent)
+        if value.tracer.depth and induction_symbols.is_traced_int(value):
+            return induction_symbols.has_no_extent(value) or not _is_inside(induction_symbols.extent_of(value), extent)
         return value.ndim > 0 or value.node.operation != "input" or value.dtype.kind == "b" or not value.is_scalar
     return isinstance(value, np.ndarray | list)
 
@@ -241,7 +241,7 @@ def _inside(value: Any, extent: Number, axis: int) -> Number:
     if isinstance(value, float) or (type(value) is Traced and value.dtype.kind not in "iu"):
         raise IndexError(INVALID)
     try:
-        index = array = induction_symbols.as_number(value)
+        index = array = induction_symbols.extent_of(value)
     except TypeError:
         raise IndexError(INVALID) from None
     if index < 0:
@@ -280,7 +280,7 @@ def _gathered(array: Traced, index_key: IndexKey) -> tuple[Traced, int, list[Nod
     nodes = [_indices(tracer, index_array) for _, index_array in index_key.arrays]
     if tracer.depth:
         nodes = [
-            element_access.inside(tracer, index_array, node, extent)
+            element_access.checked_indices(tracer, index_array, node, extent)
             for (_, index_array), node, extent in zip(index_key.arrays, nodes, base.extents[axis:], strict=False)
         ]
     shape = builder.broadcast_shapes([node.shape for node in nodes])

@@ -13,8 +13,8 @@ from jitkernels.compiler.capture import free_variables
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
-from jitkernels.compiler.capture.rewrite.call_sites import FLOW
-from jitkernels.compiler.capture.rewrite.rewrite_function import rewritten
+from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_code
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import NUMPY, PACKAGE, Tracer
 from jitkernels.compiler.ir import symbolic_dims
@@ -46,7 +46,7 @@ def traced_copy(function: Any) -> Any:
         return _copies[python_function]
     names: dict[str, Any] = {"__builtins__": builtins, "__name__": python_function.__module__}
     rewritten_code = (
-        rewritten(python_function.__code__) if python_function.__code__.co_filename.startswith(REFERENCES) else None
+        rewrite_code(python_function.__code__) if python_function.__code__.co_filename.startswith(REFERENCES) else None
     )
     if rewritten_code is not None and not python_function.__closure__:
         names[FLOW] = runtime_hooks

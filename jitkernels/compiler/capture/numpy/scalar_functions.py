@@ -15,7 +15,8 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
-from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, plain, rounded_to_int
+from jitkernels.compiler.capture.control_flow.loop_state import as_number
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, round_to_int
 from jitkernels.compiler.capture.numpy import python_float_ops
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to, elementwise, kind_of, weak
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
@@ -236,9 +237,9 @@ def _of_code(value: Any) -> Any:
     if value.dtype == np.uint64:
         raise UnknownError("the int of a uint64, which may need more than 64 bits")
     return (
-        rounded_to_int(value.tracer, value)
+        round_to_int(value.tracer, value)
         if value.dtype.kind == "f"
-        else plain(value.tracer, as_int(value.tracer, value))
+        else as_number(value.tracer, as_int(value.tracer, value), int)
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.compiler.capture.control_flow.dynamic_list import Later, ListSnapshot
+from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, ListSnapshot
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET
 from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, TaggedUnion
 
@@ -13,7 +13,7 @@ Make = Callable[[Any], Any]
 
 def chosen(value: TaggedUnion, make: Callable[[Any], Make]) -> Make:
     """A constant or another object, selected by a computed tag."""
-    constants = value.choice.constants
+    constants = value.alternatives.constants
     tag = make(value.tag)
     if value.other is UNSET:
         return lambda known: constants[tag(known) - 1]
@@ -31,12 +31,12 @@ def finished(value: ListSnapshot, output: Callable[[Any, Any], int], in_rows: se
     columns = [output(one.node, one) for one in value.columns]
     ends = output(value.ends.node, value.ends)
     in_rows.update((*columns, ends))
-    return lambda known: value.made([known.arrays[number] for number in columns], known.arrays[ends])
+    return lambda known: value.build([known.arrays[number] for number in columns], known.arrays[ends])
 
 
-def later(value: Later, make: Callable[[Any], Make]) -> Make:
+def later(value: DeferredResult, make: Callable[[Any], Make]) -> Make:
     """The result of a Python function of a later known value."""
-    inner, function = make(value.given), value.function
+    inner, function = make(value.operand), value.function
     return lambda known: function(inner(known))
 
 

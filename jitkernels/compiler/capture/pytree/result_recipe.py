@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.control_flow.carried_trees import Form, Leaf, Parts
-from jitkernels.compiler.capture.control_flow.dynamic_list import Later, ListSnapshot
+from jitkernels.compiler.capture.control_flow.carried_trees import ContainerForm, Form, LeafForm
+from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, ListSnapshot
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
-from jitkernels.compiler.capture.control_flow.tagged_union import Choice, TaggedUnion
+from jitkernels.compiler.capture.control_flow.tagged_union import Alternatives, TaggedUnion
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.call_abi import NUMBERS, Recipe
@@ -70,16 +70,16 @@ class _RecipeWriter:
         if value is None or isinstance(value, self.constants):
             return Recipe("held", self._hold(value))
         if type(value) is TaggedUnion:
-            other = () if value.choice.other is None else (self.of(value.other),)
-            return self._choice(value.choice, self._number_of(value.tag), other)
+            other = () if value.alternatives.other is None else (self.of(value.other),)
+            return self._choice(value.alternatives, self._number_of(value.tag), other)
         if id(value) in self._seen:
             raise _NoRecipeError  # the same object occurs twice
         self._seen.add(id(value))
-        if type(value) is ListSnapshot or (type(value) is GrowableList and value.counted is not None):
+        if type(value) is ListSnapshot or (type(value) is GrowableList and value.dynamic is not None):
             return self._grown(value if type(value) is ListSnapshot else self.finished[id(value)])
-        if type(value) is Later:
+        if type(value) is DeferredResult:
             return self._later(value)
-        if type(value) is GrowableList and value.array is not None:
+        if type(value) is GrowableList and value.rows is not None:
             return self._rows(value)
         if type(value) in (tuple, list, GrowableList):
             return Recipe("tuple" if type(value) is tuple else "list", 0, tuple(map(self.of, [*value])))
@@ -129,19 +129,20 @@ class _RecipeWriter:
             raise _NoRecipeError
         return found.number
 
-    def _choice(self, choice: Choice, number: int, other: tuple[Recipe, ...]) -> Recipe:
-        return Recipe("choice", self._hold(choice.constants), other, number)
+    def _choice(self, alternatives: Alternatives, number: int, other: tuple[Recipe, ...]) -> Recipe:
+        return Recipe("choice", self._hold(alternatives.constants), other, number)
 
     def _rows(self, value: GrowableList) -> Recipe:
-        assert value.array is not None, "asked before"
-        if value.kind is None or value.array.ndim != 1:
+        assert value.rows is not None, "the caller tests it"
+        array, kind = value.rows.array, value.rows.kind
+        if kind is None or array.ndim != 1:
             raise _NoRecipeError
-        number = self._output(value.array, "array")
-        return Recipe("rows", value.array.extents[0], (self._element(value.kind, number, value.array),))
+        number = self._output(array, "array")
+        return Recipe("rows", array.extents[0], (self._element(kind, number, array),))
 
-    def _later(self, value: Later) -> Recipe:
+    def _later(self, value: DeferredResult) -> Recipe:
         """A reversed list."""
-        found = self.of(value.given)
+        found = self.of(value.operand)
         if found.kind == "grown" and isinstance(value.function, type):
             return found
         if found.kind == "grown" and isinstance(value.function, operator.itemgetter):
@@ -158,16 +159,16 @@ class _RecipeWriter:
         columns = zip(value.columns, value.elements.kinds, strict=True)
 
         def element(form: Form) -> Recipe:
-            if isinstance(form, Parts):
+            if isinstance(form, ContainerForm):
                 if form.kind is not tuple:
                     raise _NoRecipeError
                 return Recipe("tuple", 0, tuple(map(element, form.parts)))
             column, kind = next(columns)
             number = self._output(column, "array")
-            if isinstance(form, Choice):
+            if isinstance(form, Alternatives):
                 other = () if form.other is None else (element(form.other),)
                 return self._choice(form, number, other)
-            if not isinstance(form, Leaf):
+            if not isinstance(form, LeafForm):
                 raise _NoRecipeError
             return self._element(kind, number, column)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.control_flow.dynamic_list import Later, ListSnapshot
+from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, ListSnapshot
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
 from jitkernels.compiler.capture.functionalization import Storage, View
@@ -149,7 +149,7 @@ class _Planner:
             return dynamic_results.chosen(value, self.make)
         if type(value) is ListSnapshot:
             return dynamic_results.finished(value, self.output, self.in_rows)
-        if type(value) is Later:
+        if type(value) is DeferredResult:
             return dynamic_results.later(value, self.make)
         if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._sequence(value)
@@ -162,17 +162,18 @@ class _Planner:
 
     def _listed(self, value: GrowableList) -> Make:
         """A list, whose elements may be the rows of an array."""
-        if value.counted is not None:
-            self.finished[id(value)] = value.counted.finished()
+        if value.dynamic is not None:
+            self.finished[id(value)] = value.dynamic.snapshot()
             self.kept.append(value)
             return dynamic_results.finished(self.finished[id(value)], self.output, self.in_rows)
-        if value.array is None:
+        if value.rows is None:
             return self._sequence([*value])
-        number, storage = self.output(value.array.node, value.array), value.array.view.storage
-        self._lies(number, storage)
-        if isinstance(value.kind, type):
+        array, kind = value.rows.array, value.rows.kind
+        number = self.output(array.node, array)
+        self._lies(number, array.view.storage)
+        if isinstance(kind, type):
             return lambda known: known.arrays[number].tolist()
-        if value.kind is not None:
+        if kind is not None:
             return lambda known: list(known.arrays[number])
         return lambda known: [row.copy() for row in known.arrays[number]]
 
@@ -281,13 +282,13 @@ def _read(values: Mapping[str, int], extent: Any) -> int:
 
 
 def _children(value: Any) -> Sequence[Any]:
-    if type(value) is GrowableList and value.array is not None:
-        return [value.array]
+    if type(value) is GrowableList and value.rows is not None:
+        return [value.rows.array]
     if type(value) is TaggedUnion:
         return [value.tag, value.other]
-    if type(value) is Later:
-        return [value.given]
-    if type(value) is ListSnapshot or (type(value) is GrowableList and value.counted is not None):
+    if type(value) is DeferredResult:
+        return [value.operand]
+    if type(value) is ListSnapshot or (type(value) is GrowableList and value.dynamic is not None):
         return ()  # its arrays are not shared
     if isinstance(value, list | tuple):
         return value

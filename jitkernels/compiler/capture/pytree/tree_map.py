@@ -84,7 +84,10 @@ class Variables(Leaves):
 def around(tracer: Tracer) -> Around:
     """The context in which derivatives add nodes to a trace."""
     return Around(
-        tracer.scope, functools.partial(induction_symbols.known, tracer), tracer.room, in_place=tracer.depth > 0
+        tracer.scope,
+        functools.partial(induction_symbols.extent_of_node, tracer),
+        tracer.room,
+        in_place=tracer.depth > 0,
     )
 
 

@@ -11,8 +11,8 @@ from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED, seen
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
-from jitkernels.compiler.capture.rewrite.call_sites import FLOW
-from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewritten
+from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
+from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
 from jitkernels.compiler.capture.source_locations import line_of, line_of_def
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.builder import UnknownError
@@ -99,7 +99,7 @@ class Rebuilder:
         chains, values = [*_chains(code)], {**table.value, **around_it}
         aliases = aliases_of(chains, values)
         resolves = any(_is_alias(chain, values) for chain in chains)
-        flowing = rewritten(code, aliases, resolves=resolves) if self._flow is not None else None
+        flowing = rewrite_code(code, aliases, resolves=resolves) if self._flow is not None else None
         tracer = current()
         if flowing is None and tracer is not None and rewrite_blocker(code):
             tracer.note(rewrite_blocker(code))

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import types
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,16 +11,16 @@ from jitkernels.compiler.capture.rewrite.comprehensions import FOLDS
 
 Aliases = tuple[tuple[str, str], ...]
 """Dotted names, each with the builtin name of the object that it refers to."""
-_NAMES = {id(getattr(builtins, name)): name for name in FOLDS}
 
 
 def aliases_of(chains: Iterable[tuple[str, ...]], values: Mapping[str, Any]) -> Aliases:
     """Dotted names that refer to functions of `FOLDS`, given the values of their first names."""
     objects = {".".join(chain): value_of(chain, values) for chain in chains}
     return tuple(
-        (name, builtin_name)
+        (name, fold)
         for name, value in objects.items()
-        if (builtin_name := _NAMES.get(id(value))) is not None and builtin_name != name
+        for fold in FOLDS
+        if value is getattr(builtins, fold) and fold != name
     )
 
 
@@ -35,21 +36,21 @@ def value_of(chain: tuple[str, ...], values: Mapping[str, Any]) -> Any:
 
 def local_aliases(tree: ast.FunctionDef, known: Mapping[str, str]) -> dict[str, str]:
     """Local variables that are assigned once, to a function of `FOLDS`."""
-    stored: dict[str, int] = {argument.arg: 1 for argument in ast.walk(tree) if isinstance(argument, ast.arg)}
+    stores: Counter[str] = Counter({node.arg: 1 for node in ast.walk(tree) if isinstance(node, ast.arg)})
     values: dict[str, str] = {}
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                stored[name] = stored.get(name, 0) + 1
+                stores[name] += 1
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
                 values[name] = ast.unparse(value)
     aliases: dict[str, str] = {}
     for name in values:
         source, passed = name, {name}
-        while stored.get(source) == 1 and source in values and values[source] not in passed:
+        while stores[source] == 1 and source in values and values[source] not in passed:
             source = values[source]
             passed.add(source)
         builtin_name = known.get(source, source)
-        if builtin_name in FOLDS and stored.get(source, 0) == 0:
+        if builtin_name in FOLDS and not stores[source]:
             aliases[name] = builtin_name
     return aliases

@@ -5,42 +5,30 @@ from typing import TypeGuard
 
 import numpy as np
 
-FLOW, PART = "_jk_flow", "_jk_part"
-"""The name of the hook module in rewritten functions; the prefix of the names of outlined functions."""
+from jitkernels.compiler.capture.rewrite.ast_builder import FLOW, PART, call_hook
 
-CALLED = "called"
+RESOLVE = "resolve_callee"
 """The hook that resolves a callee, see `jitkernels.compiler.capture.control_flow.callee_resolution`."""
+METHODS = frozenset(name for kind in (np.ndarray, list, tuple, dict, set, str) for name in dir(kind) if name[0] != "_")
+"""Attribute names that are methods of arrays and containers."""
 
 
-def of_flow(name: str) -> ast.expr:
-    """``flow.name``."""
-    return ast.Attribute(ast.Name(FLOW, ast.Load()), name, ast.Load())
-
-
-def call_of(name: str, *arguments: ast.expr) -> ast.expr:
-    return ast.Call(of_flow(name), list(arguments), [])
-
-
-class Iterables(ast.NodeTransformer):
+class IterableRewriter(ast.NodeTransformer):
     """Resolves the calls in a loop's iterable, and among their arguments, to functions that return loop iterables."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         function = node.func
-        if isinstance(function, ast.Call) and _is_hook(function.func) and function.func.attr == CALLED:
+        if isinstance(function, ast.Call) and _is_hook(function.func) and function.func.attr == RESOLVE:
             (function,) = function.args
         if _is_hook(function) or (isinstance(function, ast.Name) and function.id.startswith(PART)):
             return node
         arguments = [self.visit(argument) if isinstance(argument, ast.Call) else argument for argument in node.args]
-        return ast.copy_location(ast.Call(call_of("iterable", function), arguments, node.keywords), node)
+        return ast.copy_location(ast.Call(call_hook("resolve_iterable", function), arguments, node.keywords), node)
 
 
 def _is_hook(node: ast.expr) -> TypeGuard[ast.Attribute]:
     """Whether this is a runtime hook."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == FLOW
-
-
-METHODS = frozenset(name for kind in (np.ndarray, list, tuple, dict, set, str) for name in dir(kind) if name[0] != "_")
-"""Attribute names that are methods of arrays and containers."""
 
 
 def may_be_builtin(node: ast.expr) -> bool:

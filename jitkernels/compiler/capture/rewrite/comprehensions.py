@@ -2,91 +2,99 @@
 
 ``sum(f(x) for x in a if c)`` becomes a call of::
 
-    def part(given):
-        total = 0
-        for x in given:
+    def part(_jk_iterable, _jk_second=0):
+        _jk_result = _jk_second
+        for x in _jk_iterable:
             if c:
-                total = total + f(x)
-        return total
+                _jk_result = _jk_result + f(x)
+        return _jk_result
 """
 
 import ast
-from collections.abc import Sequence
+from typing import NamedTuple
 
-GIVEN, RESULT, VALUE, SOME, OTHER = (f"_jk_{name}" for name in ("given", "result", "value", "some", "other"))
-FOLDS = {"sum": (1, 2), "min": (1, 1), "max": (1, 1), "any": (1, 1), "all": (1, 1), "next": (2, 2)}
-"""Functions that fold a generator, with their minimum and maximum number of arguments."""
-Inside = list[ast.stmt]
+from jitkernels.compiler.capture.rewrite import ast_builder
+from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 
-
-def _load(name: str) -> ast.expr:
-    return ast.Name(name, ast.Load())
+ITERABLE, SECOND, ELEMENT = "_jk_iterable", "_jk_second", "_jk_element"
+Comprehension = ast.ListComp | ast.GeneratorExp
 
 
-def _set(name: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
+class Fold(NamedTuple):
+    """The source text of a fold: before the loop, for each `_jk_element`, after it; and its numbers of arguments."""
+
+    begin: str
+    body: str
+    end: str
+    min_arguments: int = 1
+    max_arguments: int = 1
+
+
+def _fold_to_bool(name: str) -> Fold:
+    test, result = ("_jk_element", True) if name == "any" else ("not _jk_element", False)
+    return Fold("", f"if {test}: return {result}", f"return {not result}")
+
+
+def _fold_to_extreme(name: str) -> Fold:
+    return Fold(
+        f"_jk_result = {FLOW}.UNSET; _jk_some = False",
+        f"_jk_value = _jk_element; _jk_result = {FLOW}.extreme('{name}', _jk_value, _jk_result, _jk_some); "
+        "_jk_some = True",
+        f"if not _jk_some: raise ValueError('{name}() arg is an empty sequence')\nreturn _jk_result",
+    )
+
+
+FOLDS = {
+    "sum": Fold("_jk_result = _jk_second", "_jk_result = _jk_result + _jk_element", "return _jk_result", 1, 2),
+    "min": _fold_to_extreme("min"),
+    "max": _fold_to_extreme("max"),
+    "any": _fold_to_bool("any"),
+    "all": _fold_to_bool("all"),
+    "next": Fold("", "return _jk_element", "return _jk_second", 2, 2),
+}
+"""Functions that fold a generator."""
+LIST = Fold(
+    f"_jk_result = {FLOW}.new_list()", "_jk_result.append(_jk_element)", f"return {FLOW}.finish_list(_jk_result)"
+)
 
 
 def is_fold(node: ast.Call, name: str) -> bool:
     """Whether a call folds a generator, if its callee is the function of that name."""
-    if node.keywords:
-        return False
-    least, most = FOLDS[name]
     inner = node.args[0] if node.args else None
     is_of_values = isinstance(inner, ast.GeneratorExp) or (isinstance(inner, ast.ListComp) and name != "next")
-    return is_of_values and least <= len(node.args) <= most
-
-
-def of_list(node: ast.ListComp, name: str, empty: ast.expr, finished: ast.expr) -> ast.FunctionDef:
-    """The function of ``[...]``; `empty` constructs a list, `finished` finalizes it."""
-    add = ast.Call(ast.Attribute(_load(RESULT), "append", ast.Load()), [node.elt], [])
-    return _function(
-        node,
-        name,
-        [_set(RESULT, empty)],
-        [ast.copy_location(ast.Expr(add), node.elt)],
-        [ast.Return(ast.Call(finished, [_load(RESULT)], []))],
+    return (
+        not node.keywords and is_of_values and FOLDS[name].min_arguments <= len(node.args) <= FOLDS[name].max_arguments
     )
 
 
-def of_fold(
-    node: ast.ListComp | ast.GeneratorExp, name: str, fold: str, unset: ast.expr, extreme: ast.expr
-) -> ast.FunctionDef:
-    """The function of ``fold(...)``, which takes the second argument too; `extreme` picks the better of two values."""
-    value = node.elt
-    begin: Inside = []
-    match fold:
-        case "sum":
-            begin = [_set(RESULT, _load(OTHER))]
-            inside: Inside = [_set(RESULT, ast.BinOp(_load(RESULT), ast.Add(), value))]
-            end: Inside = [ast.Return(_load(RESULT))]
-        case "any":
-            inside, end = ([ast.If(value, [ast.Return(ast.Constant(True))], [])], [ast.Return(ast.Constant(False))])
-        case "all":
-            refuse = ast.If(ast.UnaryOp(ast.Not(), value), [ast.Return(ast.Constant(False))], [])
-            inside, end = [refuse], [ast.Return(ast.Constant(True))]
-        case "next":
-            inside, end = [ast.Return(value)], [ast.Return(_load(OTHER))]
-        case _:
-            better = ast.Call(extreme, [ast.Constant(fold), *map(_load, (VALUE, RESULT, SOME))], [])
-            begin = [_set(RESULT, unset), _set(SOME, ast.Constant(False))]
-            inside = [_set(VALUE, value), _set(RESULT, better), _set(SOME, ast.Constant(True))]
-            text = ast.Constant(f"{fold}() arg is an empty sequence")
-            raised = ast.Raise(ast.Call(_load("ValueError"), [text], []))
-            end = [ast.If(ast.UnaryOp(ast.Not(), _load(SOME)), [raised], []), ast.Return(_load(RESULT))]
-    return _function(node, name, begin, [ast.copy_location(statement, value) for statement in inside], end)
+class _ElementInserter(ast.NodeTransformer):
+    """Replaces `_jk_element` by an expression."""
+
+    def __init__(self, element: ast.expr) -> None:
+        self.element = element
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.element if node.id == ELEMENT else node
 
 
-def _function(
-    node: ast.ListComp | ast.GeneratorExp, name: str, begin: Inside, inside: Inside, end: Sequence[ast.stmt]
-) -> ast.FunctionDef:
+def outline(node: Comprehension, name: str, fold: Fold) -> ast.FunctionDef:
+    """The function of a comprehension, which takes the iterable, and the second argument of the fold."""
+    inside = [_ElementInserter(node.elt).visit(statement) for statement in _parse_at(fold.body, node.elt)]
     for depth, generator in reversed([*enumerate(node.generators)]):
         for test in reversed(generator.ifs):
             inside = [ast.copy_location(ast.If(test, inside, []), test)]
-        iterable = generator.iter if depth else _load(GIVEN)
+        iterable = generator.iter if depth else ast_builder.load(ITERABLE)
         inside = [ast.copy_location(ast.For(generator.target, iterable, inside, []), generator.iter)]
-    arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(GIVEN), ast.arg(OTHER)], kwonlyargs=[], kw_defaults=[], defaults=[ast.Constant(0)]
-    )
-    function = ast.FunctionDef(name, arguments, [*begin, *inside, *end], [])
+    body = [*_parse_at(fold.begin, node), *inside, *_parse_at(fold.end, node)]
+    function = ast_builder.function(name, (ITERABLE, SECOND), body, [ast.Constant(0)])
     return ast.fix_missing_locations(ast.copy_location(function, node))
+
+
+def _parse_at(text: str, at: ast.AST) -> list[ast.stmt]:
+    """Statements of a text, all of whose nodes are at the source location of another node."""
+    statements = ast.parse(text).body
+    for statement in statements:
+        for inner in ast.walk(statement):
+            if "lineno" in inner._attributes:
+                ast.copy_location(inner, at)
+    return statements

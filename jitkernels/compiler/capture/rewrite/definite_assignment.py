@@ -6,7 +6,9 @@ It runs twice: with loops that may run zero iterations, and with loops that run 
 import ast
 from collections.abc import Iterator, Sequence
 
-MAYBE_UNBOUND = "jk_doubt"
+from jitkernels.compiler.capture.rewrite.ast_builder import parameters_of
+
+MAYBE_UNBOUND = "jk_maybe_unbound"
 """AST attribute of a name that may be unbound where it is read: `SOME_PATH`, or `ZERO_TRIP` (after an empty loop)."""
 ZERO_TRIP, SOME_PATH = 1, 2
 Names = frozenset[str]
@@ -16,8 +18,7 @@ State = Names | None
 
 def locals_of(tree: ast.FunctionDef | ast.Lambda) -> Names:
     """The local variables of a function."""
-    parameters = {parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)}
-    return frozenset(parameters) | (stored_in(tree.body) if isinstance(tree, ast.FunctionDef) else frozenset())
+    return parameters_of(tree) | (stored_in(tree.body) if isinstance(tree, ast.FunctionDef) else frozenset())
 
 
 def stored_in(nodes: ast.AST | Sequence[ast.AST]) -> Names:
@@ -46,18 +47,12 @@ def stored_in(nodes: ast.AST | Sequence[ast.AST]) -> Names:
 
 def deleted_in(nodes: Sequence[ast.AST]) -> Names:
     """The names that nodes delete."""
-    return frozenset(
-        name
-        for node in nodes
-        for child in ast.walk(node)
-        for name in (
-            (child.id,)
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Del)
-            else (child.name,)
-            if isinstance(child, ast.ExceptHandler) and child.name
-            else ()
-        )
-    )
+    names: set[str] = set()
+    for child in (child for node in nodes for child in ast.walk(node)):
+        match child:
+            case ast.Name(id=name, ctx=ast.Del()) | ast.ExceptHandler(name=str() as name):
+                names.add(name)
+    return frozenset(names)
 
 
 def join(*states: State) -> State:
@@ -76,7 +71,7 @@ def never_suppresses(node: ast.With) -> bool:
     return True
 
 
-class Assigned:
+class AssignmentChecker:
     """Annotates the names that one function reads while maybe unbound.
 
     `assumes_nonzero_trips`: assume that loops run at least once.
@@ -87,9 +82,7 @@ class Assigned:
         self.deleted = deleted_in(tree.body)
         self.loops: list[tuple[list[State], list[State]]] = []
         self.cleared: list[Names] = []
-        self.block(
-            tree.body, frozenset(parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg))
-        )
+        self.block(tree.body, parameters_of(tree))
 
     def mark_maybe_unbound(self, node: ast.AST) -> None:
         """Record that a name may be unbound."""
@@ -97,7 +90,7 @@ class Assigned:
             node, MAYBE_UNBOUND, SOME_PATH if self.assumes_nonzero_trips else getattr(node, MAYBE_UNBOUND, ZERO_TRIP)
         )
 
-    def reads(self, node: ast.AST | None, state: Names) -> None:
+    def check_reads(self, node: ast.AST | None, state: Names) -> None:
         """Check the reads of an expression, or of a nested function that runs later."""
         for name, is_later in _free(node, frozenset(), is_later=False) if node is not None else ():
             if name.id in self.names and (name.id not in state or (is_later and name.id in self.deleted)):
@@ -114,20 +107,20 @@ class Assigned:
     def statement(self, node: ast.stmt, state: Names) -> State:
         match node:
             case ast.If(test=test):
-                self.reads(test, state)
+                self.check_reads(test, state)
                 return join(self.block(node.body, state), self.block(node.orelse, state))
             case ast.While() | ast.For():
                 return self._loop(node, state)
             case ast.With(items=items):
                 for item in items:
-                    self.reads(item.context_expr, state)
+                    self.check_reads(item.context_expr, state)
                     state |= stored_in(item.optional_vars) if item.optional_vars else frozenset()
                 end = self.block(node.body, state)
                 return end if never_suppresses(node) else join(end, state - deleted_in(node.body))
             case ast.Try():
                 return self._try(node, state)
             case ast.Return() | ast.Raise():
-                self.reads(node, state)
+                self.check_reads(node, state)
                 return None
             case ast.Break() | ast.Continue():
                 remaining = state.difference(*self.cleared)
@@ -137,25 +130,25 @@ class Assigned:
                 for deleted in targets:
                     if isinstance(deleted, ast.Name) and deleted.id not in state:
                         self.mark_maybe_unbound(deleted)
-                    self.reads(deleted, state)
+                    self.check_reads(deleted, state)
                 return state - deleted_in([node])
             case ast.AugAssign(target=ast.Name(id=name) as target) if name not in state:
                 self.mark_maybe_unbound(target)
-        self.reads(node, state)
+        self.check_reads(node, state)
         return state | stored_in(node)
 
     def _loop(self, node: ast.While | ast.For, entry: Names) -> State:
         """Iterate to a fixpoint: an iteration may delete variables that its beginning assumed to be assigned."""
-        self.reads(node.iter if isinstance(node, ast.For) else None, entry)
+        self.check_reads(node.iter if isinstance(node, ast.For) else None, entry)
         head = entry
         while True:
             self.loops.append(([], []))
             begin = head
             if isinstance(node, ast.For):
-                self.reads(node.target, head)
+                self.check_reads(node.target, head)
                 begin = head | stored_in(node.target)
             else:
-                self.reads(node.test, head)
+                self.check_reads(node.test, head)
             end = self.block(node.body, begin)
             breaks, nexts = self.loops.pop()
             end = join(end, *nexts)
@@ -176,7 +169,7 @@ class Assigned:
         self.cleared.append(deleted_in([*node.handlers, *node.finalbody]))
         ends = [self.block([*node.body, *node.orelse], entry)]
         for handler in node.handlers:
-            self.reads(handler.type, in_body)
+            self.check_reads(handler.type, in_body)
             own = frozenset({handler.name} if handler.name else ())
             end = self.block(handler.body, in_body | own)
             ends.append(end if end is None else end - own)

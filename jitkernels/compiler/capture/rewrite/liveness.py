@@ -7,6 +7,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jitkernels.compiler.capture.rewrite.ast_builder import parameters_of
 from jitkernels.compiler.capture.rewrite.definite_assignment import never_suppresses
 from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS
 
@@ -38,8 +39,7 @@ def _names(node: ast.AST | Sequence[ast.AST] | None, context: type[ast.expr_cont
     cache = f"jk_{context.__name__}"  # cached per statement: nested loops are visited repeatedly
     if not hasattr(node, cache):
         setattr(node, cache, frozenset(_collect(node, context)))
-    names: Names = getattr(node, cache)
-    return names
+    return getattr(node, cache)  # type: ignore[no-any-return]
 
 
 def _collect(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
@@ -76,9 +76,6 @@ class GenKill(NamedTuple):
         return self.read | (after - self.killed)
 
 
-NOTHING = GenKill(NONE, NONE)
-
-
 def note_states(body: Sequence[ast.stmt]) -> None:
     """Annotate the loops and branches of a function with their states.
 
@@ -87,30 +84,28 @@ def note_states(body: Sequence[ast.stmt]) -> None:
     captured: set[str] = set()
     for statement in [inner for node in body for inner in ast.walk(node)]:
         if isinstance(statement, ast.FunctionDef | ast.Lambda):
-            captured |= read_in(statement.body) - {
-                parameter.arg for parameter in ast.walk(statement.args) if isinstance(parameter, ast.arg)
-            }
-    before(body, NONE)
+            captured |= read_in(statement.body) - parameters_of(statement)
+    live_before(body, NONE)
     for statement in [inner for node in body for inner in ast.walk(node)]:
-        result = getattr(statement, STORED, NONE) & captured
-        if result:
-            setattr(statement, STATE, sorted({*getattr(statement, STATE), *result}))
+        always_live = getattr(statement, STORED, NONE) & captured
+        if always_live:
+            setattr(statement, STATE, sorted({*getattr(statement, STATE), *always_live}))
 
 
-def before(nodes: Sequence[ast.stmt], after: Names, always: Names = NONE) -> Names:
+def live_before(nodes: Sequence[ast.stmt], after: Names, always: Names = NONE) -> Names:
     """The live names before statements, given those live after them. Annotates states.
 
     `always`: names that are live wherever an exception may leave the statements.
     """
     after |= always
     for node in reversed(nodes):
-        _note(node, after, always)
+        _note_state(node, after, always)
         after = _gen_kill(node).before(after) | always
     return after
 
 
 def _gen_kill_all(nodes: Sequence[ast.stmt]) -> GenKill:
-    total = NOTHING
+    total = GenKill(NONE, NONE)
     for node in reversed(nodes):
         current = _gen_kill(node)
         total = GenKill(current.before(total.read), current.killed | total.killed)
@@ -121,8 +116,7 @@ def _gen_kill(node: ast.stmt) -> GenKill:
     """The gen and kill sets of one statement, cached."""
     if not hasattr(node, GEN_KILL):
         setattr(node, GEN_KILL, _compute_gen_kill(node))
-    result: GenKill = getattr(node, GEN_KILL)
-    return result
+    return getattr(node, GEN_KILL)  # type: ignore[no-any-return]
 
 
 def _compute_gen_kill(node: ast.stmt) -> GenKill:
@@ -154,29 +148,29 @@ def _read_by_condition(node: ast.For | ast.While) -> Names:
     return own | frozenset(getattr(node, STOPS, ()))
 
 
-def _note(node: ast.stmt, after: Names, always: Names) -> None:
+def _note_state(node: ast.stmt, after: Names, always: Names) -> None:
     """Annotate the states of loops and branches in a statement."""
     match node:
         case ast.If():
-            inside = before(node.body, after, always) | before(node.orelse, after, always)
-            _set(node, stored_in(node.body) | stored_in(node.orelse), after | inside)
+            inside = live_before(node.body, after, always) | live_before(node.orelse, after, always)
+            _set_state(node, stored_in(node.body) | stored_in(node.orelse), after | inside)
         case ast.While() | ast.For():
             target = stored_in(node.target) if isinstance(node, ast.For) else NONE
             # A read at the beginning of an iteration may see the value of the previous one.
             head = after | _read_by_condition(node) | (_gen_kill_all(node.body).read - target)
-            before(node.body, head, always)
-            _set(node, stored_in(node.body) | target, head)
+            live_before(node.body, head, always)
+            _set_state(node, stored_in(node.body) | target, head)
         case ast.With():
-            before(node.body, after, NONE if never_suppresses(node) else after | always)
+            live_before(node.body, after, NONE if never_suppresses(node) else after | always)
         case ast.Try():
-            last = before(node.finalbody, after, always)
+            last = live_before(node.finalbody, after, always)
             live_after_body = last.union(
-                *(before(handler.body, last, always) | read_in(handler.type) for handler in node.handlers),
-                before(node.orelse, last, always),
+                *(live_before(handler.body, last, always) | read_in(handler.type) for handler in node.handlers),
+                live_before(node.orelse, last, always),
             )
-            before(node.body, live_after_body, live_after_body | always)
+            live_before(node.body, live_after_body, live_after_body | always)
 
 
-def _set(node: ast.stmt, stored: Names, live: Names) -> None:
+def _set_state(node: ast.stmt, stored: Names, live: Names) -> None:
     setattr(node, STATE, sorted(stored & live))
     setattr(node, STORED, stored)

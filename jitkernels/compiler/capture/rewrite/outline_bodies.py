@@ -16,80 +16,77 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from jitkernels.compiler.capture.rewrite import comprehensions
-from jitkernels.compiler.capture.rewrite.call_sites import CALLED, PART, Iterables, call_of, may_be_builtin, of_flow
+from jitkernels.compiler.capture.rewrite import ast_builder, comprehensions
+from jitkernels.compiler.capture.rewrite.ast_builder import PART, call_hook, hook, load, thunk
+from jitkernels.compiler.capture.rewrite.call_sites import RESOLVE, IterableRewriter, may_be_builtin
 from jitkernels.compiler.capture.rewrite.comprehensions import FOLDS
-from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS, VALUE, none_of, without_jumps
+from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS, VALUE, eliminate_jumps, none_of
 from jitkernels.compiler.capture.rewrite.liveness import STATE, note_states
 from jitkernels.compiler.capture.rewrite.unbound_guards import GUARDED
 
-
-def _thunk(node: ast.expr) -> ast.expr:
-    """``lambda: node``."""
-    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return ast.Lambda(nothing, node)
+ITEM = "_jk_item"
+"""The parameter of an outlined loop body."""
 
 
-class Expressions(ast.NodeTransformer):
+class ExpressionRewriter(ast.NodeTransformer):
     """Rewrites truth tests inside an expression; of a condition only its truth matters.
 
-    `calls` outlines comprehensions into functions that precede the statement.
+    `statements` outlines comprehensions into functions that precede the statement. `grows`: lists in it may grow.
     """
 
-    def __init__(self, calls: "Calls") -> None:
-        self.calls = calls
-        self.is_inside = self.grows = False
+    def __init__(self, statements: "StatementRewriter", *, grows: bool = False) -> None:
+        self.statements, self.grows = statements, grows
+        self.is_inside = False
 
     def test(self, node: ast.expr) -> ast.expr:
         """A condition."""
         match node:
-            case ast.BoolOp(op=sign, values=values):
-                *others, condition = [self.test(value) for value in values]
-                for value in reversed(others):
-                    condition = call_of("both" if isinstance(sign, ast.And) else "either", value, _thunk(condition))
-                return condition
+            case ast.BoolOp():
+                return self._short_circuit(node, self.test, "and_test", "or_test")
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return call_of("not_", self.test(operand))
+                return call_hook("not_", self.test(operand))
             case ast.Compare(ops=[_, _, *_]):
-                return self._chain(node, "both")
+                return self._compare_chain(node, "and_test")
         return self.visit(node)  # type: ignore[no-any-return]
+
+    def _short_circuit(self, node: ast.BoolOp, visit: Any, and_hook: str, or_hook: str) -> ast.expr:
+        *others, result = [visit(value) for value in node.values]
+        for value in reversed(others):
+            result = call_hook(and_hook if isinstance(node.op, ast.And) else or_hook, value, thunk(result))
+        return result  # type: ignore[no-any-return]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        *others, result = [self.visit(value) for value in node.values]
-        for value in reversed(others):
-            result = call_of("and_" if isinstance(node.op, ast.And) else "or_", value, _thunk(result))
-        return result  # type: ignore[no-any-return]
+        return self._short_circuit(node, self.visit, "and_", "or_")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
-        return call_of("not_", node.operand) if isinstance(node.op, ast.Not) else node
+        return call_hook("not_", node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        test = self.test(node.test)
-        return call_of("chosen", test, _thunk(self.visit(node.body)), _thunk(self.visit(node.orelse)))
+        return call_hook("select", self.test(node.test), thunk(self.visit(node.body)), thunk(self.visit(node.orelse)))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) > 1:
-            return self._chain(node, "and_")
+            return self._compare_chain(node, "and_")
         self.generic_visit(node)
         match node.ops[0]:
             case ast.Is():
-                return call_of("is_", node.left, node.comparators[0])
+                return call_hook("is_", node.left, node.comparators[0])
             case ast.IsNot():
-                return call_of("not_", call_of("is_", node.left, node.comparators[0]))
+                return call_hook("not_", call_hook("is_", node.left, node.comparators[0]))
         return node
 
-    def _chain(self, node: ast.Compare, joined: str) -> ast.expr:
+    def _compare_chain(self, node: ast.Compare, join: str) -> ast.expr:
         """``a < b < c``: each operand is evaluated at most once, and only if needed."""
         self.generic_visit(node)
         parts: list[ast.expr] = [
-            ast.Tuple([ast.Constant(type(comparison).__name__), _thunk(operand)], ast.Load())
+            ast.Tuple([ast.Constant(type(comparison).__name__), thunk(operand)], ast.Load())
             for comparison, operand in zip(node.ops, node.comparators, strict=True)
         ]
-        return call_of("chain", of_flow(joined), node.left, *parts)
+        return call_hook("compare_chain", hook(join), node.left, *parts)
 
     def visit(self, node: ast.AST) -> Any:
         """The node rewritten."""
@@ -99,21 +96,19 @@ class Expressions(ast.NodeTransformer):
 
     def _inside(self, node: ast.AST) -> ast.AST:
         """An expression with variables of its own, which outlined functions before the statement cannot see."""
-        before, self.is_inside = self.is_inside, True
+        outside, self.is_inside = self.is_inside, True
         self.generic_visit(node)
-        self.is_inside = before
+        self.is_inside = outside
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         if self.is_inside or not _is_plain(node):
             return self._inside(node)
-        iterable = self.along(node.generators[0].iter)
-        outlined = comprehensions.of_list(node, self.calls.name(), call_of("listed"), of_flow("finished"))
-        return ast.Call(self.calls.hoisted(outlined), [iterable], [])
+        return self._call_outlined(node, comprehensions.LIST, [])
 
     def visit_List(self, node: ast.List) -> ast.AST:
         self.generic_visit(node)
-        return call_of("listed", *node.elts) if isinstance(node.ctx, ast.Load) and self.grows else node
+        return call_hook("new_list", *node.elts) if isinstance(node.ctx, ast.Load) and self.grows else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         folds = [] if self.is_inside else self._folds(node)
@@ -121,15 +116,15 @@ class Expressions(ast.NodeTransformer):
             is_resolved = may_be_builtin(node.func)
             self.generic_visit(node)
             if is_resolved:
-                node.func = call_of(CALLED, node.func)
+                node.func = call_hook(RESOLVE, node.func)
             return node
         plain = copy.deepcopy(node)
-        return call_of("folded", node.func, _thunk(plain), *(self._fold(node, fold) for fold in folds))
+        return call_hook("fold", node.func, thunk(plain), *(self._fold(node, fold) for fold in folds))
 
     def _folds(self, node: ast.Call) -> list[str]:
         """The functions of `FOLDS` that a call may refer to: a known one, or any of them for a parameter."""
-        name = self.calls.resolved(node.func)
-        is_parameter = isinstance(node.func, ast.Name) and node.func.id in self.calls.parameters
+        name = self.statements.builtin_name(node.func)
+        is_parameter = isinstance(node.func, ast.Name) and node.func.id in self.statements.parameters
         names = [*FOLDS] if is_parameter else [name] if name in FOLDS else []
         return [fold for fold in names if comprehensions.is_fold(node, fold) and _is_plain(node.args[0])]
 
@@ -137,15 +132,21 @@ class Expressions(ast.NodeTransformer):
         """The name of a fold, and a thunk that computes it by a loop."""
         inner, *others = copy.deepcopy(node.args)
         assert isinstance(inner, ast.ListComp | ast.GeneratorExp), "a fold"
-        arguments = [self.along(inner.generators[0].iter), *map(self.visit, others)]
-        outlined = comprehensions.of_fold(inner, self.calls.name(), fold, of_flow("UNSET"), of_flow("extreme"))
-        call = ast.Call(self.calls.hoisted(outlined), arguments, [])
-        return ast.Tuple([ast.Constant(fold), _thunk(call)], ast.Load())
+        call = self._call_outlined(inner, FOLDS[fold], others)
+        return ast.Tuple([ast.Constant(fold), thunk(call)], ast.Load())
 
-    def along(self, node: ast.expr) -> ast.expr:
+    def _call_outlined(
+        self, node: comprehensions.Comprehension, fold: comprehensions.Fold, others: list[ast.expr]
+    ) -> ast.expr:
+        """Outline a comprehension, and call it."""
+        arguments = [self.loop_iterable(node.generators[0].iter), *map(self.visit, others)]
+        outlined = comprehensions.outline(node, self.statements.new_name(), fold)
+        return ast.Call(self.statements.hoist(outlined), arguments, [])
+
+    def loop_iterable(self, node: ast.expr) -> ast.expr:
         """The iterable of a loop."""
         iterable: ast.expr = self.visit(node)
-        return Iterables().visit(iterable) if isinstance(iterable, ast.Call) else iterable
+        return IterableRewriter().visit(iterable) if isinstance(iterable, ast.Call) else iterable
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -153,7 +154,7 @@ def _is_plain(node: ast.expr) -> bool:
     return not any(isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for part in ast.walk(node))
 
 
-class Calls:
+class StatementRewriter:
     """Rewrites the statements of one function.
 
     `aliases`: names, possibly with attributes, that refer to functions of `FOLDS` under other names.
@@ -163,112 +164,105 @@ class Calls:
         self.count = 0
         self.aliases = dict(aliases)
         self.parameters: frozenset[str] = frozenset()
-        self.waiting: list[ast.stmt] = []
+        self.hoisted: list[ast.stmt] = []
         self.appended: set[str] = set()
         self.guarded: frozenset[str] = frozenset()
 
-    def name(self) -> str:
+    def new_name(self) -> str:
         """A new name for a function."""
         self.count += 1
         return f"{PART}{self.count}"
 
-    def hoisted(self, outlined: ast.FunctionDef) -> ast.expr:
+    def hoist(self, outlined: ast.FunctionDef) -> ast.expr:
         """Put an outlined function before the current statement; returns its name as an expression."""
-        self.inner(outlined)
-        self.waiting.append(outlined)
-        return ast.Name(outlined.name, ast.Load())
+        self.nested_function(outlined)
+        self.hoisted.append(outlined)
+        return load(outlined.name)
 
-    def resolved(self, node: ast.expr) -> str:
+    def builtin_name(self, node: ast.expr) -> str:
         """The name of the Python builtin that a callee refers to; its own text where that is unknown."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return ""
         text = ast.unparse(node)
         return self.aliases.get(text, text)
 
-    def inner(self, function: ast.FunctionDef) -> None:
+    def nested_function(self, function: ast.FunctionDef) -> None:
         """Rewrite a function nested in the function."""
-        without_jumps(function, of_flow("UNSET"))
+        eliminate_jumps(function)
         note_states(function.body)
         self.function(function)
 
     def function(self, tree: ast.FunctionDef) -> None:
         """Rewrite a function whose states have been computed."""
-        outside, self.appended = (self.appended, self.guarded, self.parameters), _grown_variables(tree)
-        self.guarded = getattr(tree, GUARDED, frozenset())
-        parameters = {parameter.arg for parameter in ast.walk(tree.args) if isinstance(parameter, ast.arg)}
+        outside = self.appended, self.guarded, self.parameters
+        self.appended, self.guarded = _grown_variables(tree), getattr(tree, GUARDED, frozenset())
+        parameters = ast_builder.parameters_of(tree)
         self.parameters |= parameters
         tree.body = self.scope(tree.body, parameters)
         self.appended, self.guarded, self.parameters = outside
 
-    def scope(self, nodes: Sequence[ast.stmt], known: set[str]) -> list[ast.stmt]:
+    def scope(self, nodes: Sequence[ast.stmt], known: frozenset[str]) -> list[ast.stmt]:
         """The body of a function in which the names `known` are bound already: other variables start unset."""
         rewritten, used = self.statements(nodes)
         fresh = sorted(used - known)
         unset: list[ast.stmt] = []
         if fresh:
-            targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in fresh]
-            unset = [ast.Assign(targets, of_flow("UNSET"))]
-        first = rewritten[:1] if rewritten and _is_text(rewritten[0]) else []
-        return [*first, *unset, *rewritten[len(first) :]]
+            unset = [ast.Assign([ast.Name(name, ast.Store()) for name in fresh], hook("UNSET"))]
+        has_docstring = bool(rewritten) and _is_docstring(rewritten[0])
+        return [*rewritten[:has_docstring], *unset, *rewritten[has_docstring:]]
 
     def statements(self, nodes: Sequence[ast.stmt]) -> tuple[list[ast.stmt], set[str]]:
         """Rewrite statements; also returns the state variables of the loops and branches among them."""
         rewritten: list[ast.stmt] = []
         used: set[str] = set()
         for node in nodes:
-            before, self.waiting = self.waiting, []
+            outside, self.hoisted = self.hoisted, []
             replacement = self.statement(node, used)
-            replacement = [*self.waiting, *replacement]
-            self.waiting = before
-            for statement in replacement:
-                ast.copy_location(statement, node)
-            rewritten += replacement
+            rewritten += ast_builder.located([*self.hoisted, *replacement], node)
+            self.hoisted = outside
         return rewritten, used
 
     def statement(self, node: ast.stmt, used: set[str]) -> list[ast.stmt]:
+        used.update(getattr(node, STATE, ()))
         match node:
             case ast.If(test=test):
-                state = getattr(node, STATE)
-                used.update(state)
-                yes, no = self._body(node.body, state), self._body(node.orelse, state)
-                return self._call("if_", node, [Expressions(self).test(test)], [yes, no], state)
+                bodies = [self._body(node.body, node), self._body(node.orelse, node)]
+                return self._call("if_", node, [ExpressionRewriter(self).test(test)], bodies)
             case ast.While(test=test):
-                state = getattr(node, STATE)
-                used.update(state)
                 stops = getattr(node, STOPS)
-                condition: ast.expr = test
-                if stops:
-                    condition = ast.BoolOp(ast.And(), [none_of(stops), test])
-                return self._call(
-                    "while_", node, [_thunk(Expressions(self).test(condition))], [self._body(node.body, state)], state
-                )
+                condition = ast.BoolOp(ast.And(), [none_of(stops), test]) if stops else test
+                arguments = [thunk(ExpressionRewriter(self).test(condition))]
+                return self._call("while_", node, arguments, [self._body(node.body, node)])
             case ast.For():
-                return self._for(node, used)
+                return self._for(node)
             case ast.With():
                 body, inside = self.statements(node.body)
                 used |= inside
-                return [ast.With([Expressions(self).visit(element) for element in node.items], body)]
+                return [ast.With([ExpressionRewriter(self).visit(element) for element in node.items], body)]
             case ast.Try():
                 return [self._try(node, used)]
             case ast.FunctionDef():
-                self.inner(node)
+                self.nested_function(node)
                 return [node]
-        expressions = Expressions(self)
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List()):
-                expressions.grows = name in self.appended
-            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                named = [element.id for element in names if isinstance(element, ast.Name)]
-                is_all = all(isinstance(element, ast.List) for element in values)
-                expressions.grows = is_all and len(named) == len(names) and self.appended.issuperset(named)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List()):
-                expressions.grows = name in self.appended
-        rewritten = expressions.visit(node)
+        rewritten = ExpressionRewriter(self, grows=self._has_growing_lists(node)).visit(node)
         match node:
             case ast.Assign(targets=[ast.Name(id=name) | ast.Tuple(elts=[ast.Name(id=name), *_])]):
                 if name.startswith(VALUE):
-                    rewritten.value = call_of("given_back", rewritten.value)
+                    rewritten.value = call_hook("return_value", rewritten.value)
         return [rewritten]
+
+    def _has_growing_lists(self, node: ast.stmt) -> bool:
+        """Whether a statement assigns lists to variables that may grow in loops."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List()):
+                return name in self.appended
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List()):
+                return name in self.appended
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                are_lists = all(isinstance(element, ast.List) for element in values)
+                named = [element.id for element in names if isinstance(element, ast.Name)]
+                return are_lists and len(named) == len(names) and self.appended.issuperset(named)
+        return False
 
     def _try(self, node: ast.Try, used: set[str]) -> ast.stmt:
         blocks = []
@@ -279,66 +273,48 @@ class Calls:
         body, orelse, last, *caught = blocks
         handlers = [
             ast.ExceptHandler(
-                handler.type and Expressions(self).visit(handler.type), handler.name, block or [ast.Pass()]
+                handler.type and ExpressionRewriter(self).visit(handler.type), handler.name, block or [ast.Pass()]
             )
             for handler, block in zip(node.handlers, caught, strict=True)
         ]
         return ast.Try(body, handlers, orelse, last)
 
-    def _for(self, node: ast.For, used: set[str]) -> list[ast.stmt]:
-        state, stops = getattr(node, STATE), getattr(node, STOPS)
-        used.update(state)
-        assignment = ast.Assign([node.target], ast.Name("_jk_given", ast.Load()))
-        body = self._body([ast.copy_location(assignment, node), *node.body], state, ["_jk_given"])
-        iterable = Expressions(self).along(node.iter)
-        condition: ast.expr = _thunk(Expressions(self).test(none_of(stops))) if stops else ast.Constant(None)
-        return self._call("for_", node, [iterable, condition], [body], state)
+    def _for(self, node: ast.For) -> list[ast.stmt]:
+        assignment = ast.copy_location(ast.Assign([node.target], load(ITEM)), node)
+        body = self._body([assignment, *node.body], node, [ITEM])
+        iterable, stops = ExpressionRewriter(self).loop_iterable(node.iter), getattr(node, STOPS)
+        condition = thunk(ExpressionRewriter(self).test(none_of(stops))) if stops else ast.Constant(None)
+        return self._call("for_", node, [iterable, condition], [body])
 
-    def _body(self, nodes: Sequence[ast.stmt], state: Sequence[str], parameters: Sequence[str] = ()) -> ast.FunctionDef:
-        """Outline statements as a function that shares the variables of a state."""
-        statements = self.scope(nodes, {*state, *parameters})
+    def _body(
+        self, nodes: Sequence[ast.stmt], flow: ast.If | ast.While | ast.For, parameters: Sequence[str] = ()
+    ) -> ast.FunctionDef:
+        """Outline statements as a function that shares the state variables of a loop or branch."""
+        state = getattr(flow, STATE)
+        statements = self.scope(nodes, frozenset((*state, *parameters)))
         shared: list[ast.stmt] = [ast.Nonlocal(list(state))] if state else []
-        return self._function([*shared, *statements] or [ast.Pass()], parameters)
-
-    def _function(self, body: list[ast.stmt], parameters: Sequence[str] = ()) -> ast.FunctionDef:
-        arguments = ast.arguments(
-            posonlyargs=[], args=[ast.arg(name) for name in parameters], kwonlyargs=[], kw_defaults=[], defaults=[]
-        )
-        return ast.FunctionDef(self.name(), arguments, body or [ast.Pass()], [])
+        return ast_builder.function(self.new_name(), parameters, [*shared, *statements])
 
     def _call(
-        self,
-        name: str,
-        node: ast.If | ast.While | ast.For,
-        arguments: list[ast.expr],
-        bodies: list[ast.FunctionDef],
-        state: Sequence[str],
+        self, name: str, flow: ast.If | ast.While | ast.For, arguments: list[ast.expr], bodies: list[ast.FunctionDef]
     ) -> list[ast.stmt]:
         """The outlined functions, and the hook call.
 
         Its state has names, and functions that read and set the variables.
         """
-        loaded = ast.Tuple([ast.Name(item, ast.Load()) for item in state], ast.Load())
-        reads = self._function([ast.Return(loaded)])
-        sets = self._function([ast.Pass()], ["_jk_values"])
+        state = getattr(flow, STATE)
+        get = ast_builder.function(self.new_name(), (), [ast.Return(ast_builder.loads(state))])
+        put = ast_builder.function(self.new_name(), ["_jk_values"], [])
         if state:
-            stored = ast.Tuple([ast.Name(item, ast.Store()) for item in state], ast.Store())
-            sets.body = [ast.Nonlocal(list(state)), ast.Assign([stored], ast.Name("_jk_values", ast.Load()))]
-        functions = [*bodies, reads, sets]
-        passed = [
-            *arguments,
-            *(ast.Name(item.name, ast.Load()) for item in bodies),
-            call_of(
-                "State",
-                ast.Tuple([ast.Constant(item) for item in state], ast.Load()),
-                ast.Name(reads.name, ast.Load()),
-                ast.Name(sets.name, ast.Load()),
-                ast.Constant(node.lineno),
-                ast.Tuple([ast.Constant(item) for item in state if item in self.guarded], ast.Load()),
-            ),
-        ]
-        where = node.iter if isinstance(node, ast.For) else node.test  # the source location of errors
-        return [*functions, ast.Expr(ast.copy_location(call_of(name, *passed), where))]
+            put.body = [ast.Nonlocal(list(state)), ast.Assign([ast_builder.stores(state)], load("_jk_values"))]
+        guarded = [variable for variable in state if variable in self.guarded]
+        state_object = call_hook(
+            "State", ast_builder.constants(state), load(get.name), load(put.name), ast.Constant(flow.lineno),
+            ast_builder.constants(guarded),
+        )  # fmt: skip
+        call = call_hook(name, *arguments, *(load(body.name) for body in bodies), state_object)
+        location = flow.iter if isinstance(flow, ast.For) else flow.test  # the source location of errors
+        return [*bodies, get, put, ast.Expr(ast.copy_location(call, location))]
 
 
 def _grown_variables(tree: ast.FunctionDef) -> set[str]:
@@ -354,5 +330,5 @@ def _grown_variables(tree: ast.FunctionDef) -> set[str]:
     return variables
 
 
-def _is_text(node: ast.stmt) -> bool:
+def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from jitkernels.codegen.function_ast import parse_unverified
 from jitkernels.compiler.capture.bytecode_calls import calls_variables
 from jitkernels.compiler.capture.rewrite.aliases import Aliases, local_aliases
-from jitkernels.compiler.capture.rewrite.call_sites import FLOW, PART, of_flow
+from jitkernels.compiler.capture.rewrite.ast_builder import FLOW, PART, function
 from jitkernels.compiler.capture.rewrite.desugar import Desugar
-from jitkernels.compiler.capture.rewrite.eliminate_jumps import without_jumps
+from jitkernels.compiler.capture.rewrite.eliminate_jumps import eliminate_jumps
 from jitkernels.compiler.capture.rewrite.liveness import note_states
-from jitkernels.compiler.capture.rewrite.outline_bodies import Calls
-from jitkernels.compiler.capture.rewrite.unbound_guards import guard
+from jitkernels.compiler.capture.rewrite.outline_bodies import StatementRewriter
+from jitkernels.compiler.capture.rewrite.unbound_guards import UnboundGuards
 from jitkernels.core.cached_property import cached_per_code
 from jitkernels.errors import BuildError
 
@@ -27,26 +27,26 @@ UNSUPPORTED_STATEMENTS = (
 """Statements that prevent the rewrite of their function, which is then traced as it runs."""
 
 
-def rewritten(code: types.CodeType, aliases: Aliases = (), *, resolves: bool = False) -> types.CodeType | None:
+def rewrite_code(code: types.CodeType, aliases: Aliases = (), *, resolves: bool = False) -> types.CodeType | None:
     """The code for a trace; None where there is nothing to rewrite, or the source cannot be read or rewritten.
 
-    `aliases`: names of the function with the Python builtins that they refer to, see `Calls`. `resolves`: whether
-    callees need resolution, even without control flow.
+    `aliases`: names of the function with the Python builtins that they refer to, see `StatementRewriter`. `resolves`:
+    whether callees need resolution, even without control flow.
     """
     if not (_has_control_flow(code) or resolves or calls_variables(code)):
         return None
-    return _rewritten(code, aliases)[0]
+    return _rewrite(code, aliases)[0]
 
 
 def rewrite_blocker(code: types.CodeType) -> str:
     """Why the loops and branches of a function are not rewritten; empty where they are."""
     if code.co_name.startswith(PART) or not _has_control_flow(code):
         return ""
-    return _rewritten(code, ())[1]
+    return _rewrite(code, ())[1]
 
 
 @cached_per_code
-def _rewritten(code: types.CodeType, aliases: Aliases) -> tuple[types.CodeType | None, str]:
+def _rewrite(code: types.CodeType, aliases: Aliases) -> tuple[types.CodeType | None, str]:
     """The code, or the reason why there is none."""
     if "__class__" in code.co_freevars or FLOW in (*code.co_names, *code.co_varnames):
         return None, ""
@@ -54,26 +54,26 @@ def _rewritten(code: types.CodeType, aliases: Aliases) -> tuple[types.CodeType |
     try:
         tree, lines_before = parse_unverified(code)
         ast.increment_lineno(tree, lines_before)
-        if not _is_text_of(tree, code):
+        if not _is_source_of(tree, code):
             where = f"{code.co_filename}:{code.co_firstlineno}"
             return None, f"{head}: its source is not the code that Python runs ({where})"
         Desugar().visit(tree)
-        unsupported = next((node for node in ast.walk(tree) if _is_refused(node)), None)
-        if isinstance(unsupported, ast.stmt | ast.expr):
-            is_walrus, where = (isinstance(unsupported, ast.NamedExpr), f"{code.co_filename}:{unsupported.lineno}")
-            word = ":=" if is_walrus else ast.unparse(unsupported).split()[0].rstrip(":")
+        statement = next((node for node in ast.walk(tree) if _is_unsupported(node)), None)
+        if isinstance(statement, ast.stmt | ast.expr):
+            where = f"{code.co_filename}:{statement.lineno}"
+            word = ":=" if isinstance(statement, ast.NamedExpr) else ast.unparse(statement).split()[0].rstrip(":")
             return None, f"{head}, because of `{word}`: move it into another function ({where})"
-        guard(tree, ast.Name(FLOW, ast.Load()))
-        without_jumps(tree, of_flow("UNSET"))
+        UnboundGuards().function(tree)
+        eliminate_jumps(tree)
         note_states(tree.body)
         known = dict(aliases)
-        Calls(known | local_aliases(tree, known)).function(tree)
+        StatementRewriter(known | local_aliases(tree, known)).function(tree)
     except (BuildError, RecursionError) as error:
         return None, f"{head}: {error}"
-    return _compiled(_bare(tree), code), ""
+    return _compile(_bare(tree), code), ""
 
 
-def _is_refused(node: ast.AST) -> bool:
+def _is_unsupported(node: ast.AST) -> bool:
     match node:
         case ast.Delete(targets=targets):
             return not all(isinstance(target, ast.Name) for target in targets)
@@ -104,11 +104,9 @@ def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
     return bare
 
 
-def _compiled(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
+def _compile(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
     """Compile a function with the free variables of `code`; the names `imported` become imports of the module."""
-    names = [ast.arg(name) for name in code.co_freevars]
-    arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
-    around = ast.copy_location(ast.FunctionDef("around", arguments, [tree], []), tree)
+    around = ast.copy_location(function("around", code.co_freevars, [tree]), tree)
     body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
     module = ast.fix_missing_locations(ast.Module(body, []))
     code_of_module = compile(module, code.co_filename, "exec", dont_inherit=True)
@@ -121,20 +119,22 @@ def _inside(code: types.CodeType, name: str) -> types.CodeType:
     )
 
 
-def _is_text_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
+def _is_source_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
     """Whether the source compiles to the running code: the file may have changed since."""
     plain = _bare(tree)
 
     def is_with(names: Iterable[str]) -> bool:
         """Whether it is the same if these names are imported: Python calls methods of modules differently."""
-        return _is_same_code(_compiled(plain, code, *names), code)
+        return _is_same_code(_compile(plain, code, *names), code)
 
     # Try the cheap cases first: parsing the whole file takes longest.
-    return is_with(()) or is_with(_imported("".join(linecache.getlines(code.co_filename)))) or is_with(code.co_names)
+    return (
+        is_with(()) or is_with(_imported_names("".join(linecache.getlines(code.co_filename)))) or is_with(code.co_names)
+    )
 
 
 @functools.lru_cache(maxsize=64)
-def _imported(text: str) -> tuple[str, ...]:
+def _imported_names(text: str) -> tuple[str, ...]:
     """The names that a file imports at module level."""
     names: dict[str, None] = {}
     try:
