@@ -68,7 +68,7 @@ _PROVIDERS = {
     "implement_by_numba": ("jitkernels.dispatch.numba_extension.implementing", "implementation_of"),
     "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
-    "trace_everyday_function": ("jitkernels.compiler.capture.kernels.kernel_call", "stand_in"),
+    "trace_everyday_function": ("jitkernels.compiler.capture.kernels.kernel_call", "operator_proxy"),
     "trace_kernel": ("jitkernels.compiler.capture.kernels.kernel_call", "call"),
     "watch_pick": ("jitkernels.tuning.online_tuning", "watch"),
 }

@@ -23,10 +23,10 @@ class KernelShapes:
     `values`: extents by symbol of the row. `at_end`: the caller's axis, counted from the end, -1 if it is the last.
     """
 
-    def __init__(self, form: Form, given: Mapping[str, Node], options: Mapping[str, Any]) -> None:
+    def __init__(self, form: Form, inputs: Mapping[str, Node], options: Mapping[str, Any]) -> None:
         self.form, self.row = form, type(form.attr)
-        self.at_end = self._axis(given, options)
-        nodes = {name: self._moved(argument, given[name]) for name, argument in self._present()}
+        self.at_end = self._axis(inputs, options)
+        nodes = {name: self._move_axis_last(argument, inputs[name]) for name, argument in self._present()}
         for argument in form.present:
             if argument.along is not None:
                 nodes[argument.name] = _match_dimensions(argument, nodes, form.present)
@@ -38,19 +38,19 @@ class KernelShapes:
         self.lead = form.lead if SHAPE in self.row.options else builder.broadcast_shapes(leads)
         trailing = next((nodes[a.name] for a in form.present if a.trailing is not None), None)
         self.trail = () if trailing is None or not behind else trailing.shape[trailing.ndim - behind :]
-        self.nodes = {a.name: self._spread(a, nodes[a.name]) for a in form.present}
-        self.values = self._symbols()
+        self.nodes = {a.name: self._broadcast(a, nodes[a.name]) for a in form.present}
+        self.values = self._match_symbols()
 
     def _present(self) -> list[tuple[str, Argument]]:
         return [(argument.name, argument) for argument in self.form.present]
 
-    def _axis(self, given: Mapping[str, Node], options: Mapping[str, Any]) -> int:
+    def _axis(self, inputs: Mapping[str, Node], options: Mapping[str, Any]) -> int:
         if self.form.behind is None:
             return -1
-        first = next(a.name for a in inputs_of(self.row) if a.name in given and any(e.spread for e in a.extents))
-        return from_end(self.row.__name__, first, given[first].ndim, options[AXIS])
+        first = next(a.name for a in inputs_of(self.row) if a.name in inputs and any(e.spread for e in a.extents))
+        return from_end(self.row.__name__, first, inputs[first].ndim, options[AXIS])
 
-    def _moved(self, argument: Argument, node: Node) -> Node:
+    def _move_axis_last(self, argument: Argument, node: Node) -> Node:
         """An input with the axis last; a number as an array of one element."""
         if argument.is_number and not node.ndim:
             return builder.expand_dims(node, [0])
@@ -59,7 +59,7 @@ class KernelShapes:
             return node
         return builder.transpose(node, [*(i for i in range(node.ndim) if i != axis), axis])
 
-    def _spread(self, argument: Argument, node: Node) -> Node:
+    def _broadcast(self, argument: Argument, node: Node) -> Node:
         """An input broadcast to the batch dimensions; a missing optional extent becomes 1."""
         fixed = fixed_of(argument, node) + behind_of(argument, len(self.form.trail))
         if argument.spreads:
@@ -68,7 +68,7 @@ class KernelShapes:
             node = builder.expand_dims(node, [node.ndim])
         return node
 
-    def _symbols(self) -> dict[str, Number]:
+    def _match_symbols(self) -> dict[str, Number]:
         """The value of each symbol. Raises UnknownError for shapes that do not fit."""
         attr, values = (self.form.attr, {name: getattr(self.form.attr, name) for name in integer_options_of(self.row)})
         sizes = {name: self._sizes(argument, self.nodes[name]) for name, argument in self._present()}
@@ -88,17 +88,13 @@ class KernelShapes:
 
     def _sizes(self, argument: Argument, node: Node) -> tuple[Number, ...]:
         """The extents of an input as its row declares them."""
-        before, behind = self.split_of(argument, node)
+        before = len(self.lead) if argument.spreads else 0
+        behind = node.ndim - behind_of(argument, len(self.form.trail))
         return (
             *((symbolic_dims.product(node.shape[:before]),) if argument.spreads else ()),
             *node.shape[before:behind],
             *((symbolic_dims.product(node.shape[behind:]),) if argument.trailing is not None else ()),
         )
-
-    def split_of(self, argument: Argument, node: Node) -> tuple[int, int]:
-        """Where the leading dimensions end, and where the trailing ones begin."""
-        before = len(self.lead) if argument.spreads else 0
-        return before, node.ndim - behind_of(argument, len(self.form.trail))
 
     def result_shape(self, argument: Argument) -> tuple[Number, ...]:
         """The shape of a result, whose axis is at the end."""
@@ -136,7 +132,7 @@ def _match_dimensions(argument: Argument, nodes: Mapping[str, Node], present: Se
     own = tuple(_extent_of_symbol(extent.symbols[0], argument, nodes, present) for extent in argument.fixed[1:])
     node = builder.broadcast_to(node, builder.broadcast_shapes([node.shape, own]))
     lead = node.shape[: -len(own)]
-    if len(lead) > 1 and not all(same(one, 1) for one in lead):
+    if len(lead) > 1 and not all(same(extent, 1) for extent in lead):
         node = builder.broadcast_to(node, (*other.shape[:-1], own[-1]))
         lead = node.shape[: -len(own)]
     return builder.reshape(node, (symbolic_dims.product(lead), *node.shape[-len(own) :]))
