@@ -180,19 +180,42 @@ NEGATIVE: dict[str, Callable[[int, Any], Any]] = {
     "repeat": lambda n, x: np.repeat(x, n), "indices": lambda n, x: np.indices((n, 2)),
     "reshape": lambda n, x: x.reshape(n, 4), "linspace": lambda n, x: np.linspace(0.0, 1.0, n),
     "broadcast": lambda n, x: np.broadcast_to(x, (n, 4)), "ones": lambda n, x: np.ones((2, n)),
+    "empty": lambda n, x: np.empty((n, 2)).shape, "full_of_element": lambda n, x: np.full((3, n), x[0, 0]),
+    "zeros_like": lambda n, x: np.zeros_like(x, shape=(n, 2)), "ones_like": lambda n, x: np.ones_like(x, shape=n),
+    "full_like": lambda n, x: np.full_like(x, 3.0, shape=(2, n)),
+    "empty_like": lambda n, x: np.empty_like(x, shape=(n,)).shape, "tri_columns": lambda n, x: np.tri(3, n),
+    "logspace": lambda n, x: np.logspace(0.0, 1.0, n), "geomspace": lambda n, x: np.geomspace(1.0, 2.0, n),
+    "fromfunction": lambda n, x: np.fromfunction(lambda i: i * 2, (n,)), "tile_rows": lambda n, x: np.tile(x, (n, 2)),
+    "repeat_axis": lambda n, x: np.repeat(x, n, axis=1), "reshape_function": lambda n, x: np.reshape(x, (4, n)),
+    "reshape_both": lambda n, x: x.reshape(n, n), "broadcast_new_axis": lambda n, x: np.broadcast_to(x, (n, 1, 4)),
+    "broadcast_element": lambda n, x: np.broadcast_to(x[0, 0], n),
+    "broadcast_last": lambda n, x: np.broadcast_to(x[:, :1], (1, n)),
+    "broadcast_constant": lambda n, x: np.broadcast_to(2.0, (n, 3)),
+    "broadcast_used": lambda n, x: np.broadcast_to(x, (n, 4)) * 2.0,
+    "broadcast_less": lambda n, x: np.broadcast_to(x, (n - 4, 4)).sum(), "resize": lambda n, x: np.resize(x, (n, 2)),
+    "vander": lambda n, x: np.vander(x[0], n), "pad": lambda n, x: np.pad(x, n), "hanning": lambda n, x: np.hanning(n),
+    "bincount": lambda n, x: np.bincount(np.array([1, 2]), minlength=n), "diag": lambda n, x: np.diag(x[0], n),
+    "array_split": lambda n, x: np.array_split(x[0], n)[0], "ndindex": lambda n, x: len(list(np.ndindex(n, 2))),
+    "unravel_index": lambda n, x: np.unravel_index(0, (n, 4)), "roll": lambda n, x: np.roll(x, n),
+    "sliding_window": lambda n, x: np.lib.stride_tricks.sliding_window_view(x[0], n),
 }  # fmt: skip
+"""NumPy functions that take a shape, an extent, or a number of elements."""
 
 
 @pytest.mark.parametrize("name", NEGATIVE)
 def test_negative_extents(name: str) -> None:
-    """NumPy's error, or its empty array, and what was written before."""
+    """NumPy's error in NumPy's words, or its empty array, and what was written before; in later calls too."""
 
     def function(n: int, x: Any) -> Any:
         x /= 2.0
         return NEGATIVE[name](n, x)
 
     compiled = jk.jit(function)
-    for n in (5, -2, 3, -5, 5, 2):
+    for n in (5, -2, 3, -5, -5, 5, 2):
+        expected = outcome(function, (n, np.ones((1, 4))))
+        assert_same(outcome(compiled, (n, np.ones((1, 4)))), expected)
+    compiled = jk.jit(function)
+    for n in (-3, -3, -4, -4, 5):  # where no call before had a shape
         expected = outcome(function, (n, np.ones((1, 4))))
         assert_same(outcome(compiled, (n, np.ones((1, 4)))), expected)
 

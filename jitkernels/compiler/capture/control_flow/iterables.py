@@ -198,6 +198,8 @@ def index_tuples(
 
 def _ndindex(*shape: Any) -> Any:
     sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    if any(type(size) is Whole and size < 0 for size in sizes):
+        return np.ndindex(*shape)  # raises
     return index_tuples(sizes, lambda index: index) or np.ndindex(*shape)
 
 

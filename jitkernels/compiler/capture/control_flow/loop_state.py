@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
-from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.symint import Whole
@@ -181,10 +180,3 @@ def as_number(tracer: Tracer, node: Node, kind: Kind) -> Traced:
     result = fresh(tracer, node, is_scalar=True)
     result.is_weak = kind in PYTHON_NUMBERS
     return result
-
-
-def merged_interval(tracer: Tracer, values: Sequence[Any]) -> Any:
-    """The interval of a number that has one of some values; None where it is unknown."""
-    all_intervals = [intervals.interval(tracer, value) for value in values if value is not UNSET]
-    known = [value for value in all_intervals if value is not None]
-    return intervals.hull(known) if known and len(known) == len(all_intervals) else None

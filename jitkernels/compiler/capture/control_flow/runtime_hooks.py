@@ -276,18 +276,12 @@ def or_test(first: Any, compute_second: Callable[[], Any]) -> Any:
 
 def and_(first: Any, compute_second: Callable[[], Any]) -> Any:
     """``first and second()``."""
-    tracer = current()
-    if tracer is None or is_decided(first):
-        return first and compute_second()
-    return select_value(tracer, first, compute_second, lambda: first)
+    return select(first, compute_second, lambda: first)
 
 
 def or_(first: Any, compute_second: Callable[[], Any]) -> Any:
     """``first or second()``."""
-    tracer = current()
-    if tracer is None or is_decided(first):
-        return first or compute_second()
-    return select_value(tracer, first, lambda: first, compute_second)
+    return select(first, lambda: first, compute_second)
 
 
 def not_(value: Any) -> Any:

@@ -7,7 +7,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
-class Row(View):
+class DynamicRow(View):
     """The slice of a view at in-bounds indices (`numbers`) along consecutive dimensions from `axis` on."""
 
     __slots__ = ("axis", "numbers")

@@ -9,7 +9,7 @@ from typing import Any
 from jitkernels.compiler.capture.array_proxy import Traced, result
 from jitkernels.compiler.capture.functionalization import View
 from jitkernels.compiler.capture.ints import intervals
-from jitkernels.compiler.capture.ints.dynamic_row_view import Row
+from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -91,7 +91,7 @@ def checked_indices(tracer: Tracer, value: Any, numbers: Node, extent: Number) -
 def _base_and_indices(tracer: Tracer, view: View, indices: list[Node]) -> tuple[View, list[Node]]:
     """The base array of a view, and the indices there."""
     while (parent := view.parent) is not None:
-        if isinstance(view, Row):
+        if isinstance(view, DynamicRow):
             indices = [*indices[: view.axis], *view.numbers, *indices[view.axis :]]
             view = parent
             continue

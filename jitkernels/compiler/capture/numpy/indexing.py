@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
-from jitkernels.compiler.capture.ints.dynamic_row_view import Row
+from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.capture.ints.slice_bounds import slice_extents
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, kind_of, operand
@@ -54,7 +54,7 @@ def getitem(array: Traced, key: Any) -> Any:
         return array.region(index_key.map, index_key.shape)
     base, axis, indices = _gathered(array, index_key)
     if array.tracer.depth and not indices[0].ndim:
-        return Traced(array.tracer, Row(base.view, axis, indices))
+        return Traced(array.tracer, DynamicRow(base.view, axis, indices))
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     created = Node("gather", (node, *indices), node.dtype, shape, _options(array.tracer, axis))

@@ -195,6 +195,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     operand_array = of_array(array)
     wanted = extents_of(shape)
+    if any(not symbolic_dims.is_moving(extent) and extent < 0 for extent in wanted):
+        raise ValueError("all elements of broadcast shape must be non-negative")
     builder.broadcast_to(operand_array.node, wanted)
     missing = len(wanted) - operand_array.ndim
     index_map = tuple(
