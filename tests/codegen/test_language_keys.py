@@ -191,7 +191,7 @@ SEGMENT = "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n"
 
 def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one text: vectors of another width, another level, another list of passes."""
-    made = [module_text.fused("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
+    made = [module_text.module_source("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
     ran = []
 
     def run(names: Any, *_: Any) -> None:
@@ -200,7 +200,7 @@ def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(llvm_backend, "_run", run)
     for names in (llvm_passes.INLINING_PASSES, ("sroa",)):
         monkeypatch.setattr(llvm_passes, "INLINING_PASSES", names)
-        made.append(module_text.fused("one", SEGMENT, 64, (), 3))
+        made.append(module_text.module_source("one", SEGMENT, 64, (), 3))
         made[-1].object_code("jk_one")
         assert ran.pop() == names, "those run that the text tells of"
         assert f"; {' '.join(names)}, vectors" in made[-1].text

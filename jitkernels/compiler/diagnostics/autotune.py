@@ -21,7 +21,7 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
 from jitkernels.compiler.lowering.build_segment import NestRequest
-from jitkernels.compiler.lowering.compiled_program import CompiledProgram, aligned
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, aligned_memory
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import cpu_target
@@ -254,7 +254,7 @@ def copy_with_strides(leaf: Any) -> Any:
     spans = [(extent - 1) * step for extent, step in zip(leaf.shape, leaf.strides, strict=True)]
     first = -sum(min(span, 0) for span in spans)
     size = first + sum(max(span, 0) for span in spans) + leaf.itemsize if leaf.size else 0
-    new: Any = np.ndarray(leaf.shape, leaf.dtype, aligned(size), first if leaf.size else 0, leaf.strides)
+    new: Any = np.ndarray(leaf.shape, leaf.dtype, aligned_memory(size), first if leaf.size else 0, leaf.strides)
     new[...] = leaf
     new.flags.writeable = leaf.flags.writeable
     return new

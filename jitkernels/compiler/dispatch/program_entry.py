@@ -11,7 +11,7 @@ from jitkernels.compiler.ir import access_map, builder, call_abi, dim_bounds, re
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.symbolic_dims import Guard
-from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment, nothing
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment, empty_segment
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
@@ -51,7 +51,7 @@ def caller(
     tuple; Python numbers where `kinds` names their types. The segment's context slots start at `word`. `own`: the
     inputs that are constants of the code, whose addresses are in the context.
     """
-    steps = program.steps or [nothing()]
+    steps = program.steps or [empty_segment()]
     if len(steps) != 1 or not isinstance(steps[0], Segment) or _writes_before_checks(program):
         return None
     input_ids = {id(node) for node in program.graph.inputs}
@@ -80,7 +80,7 @@ def caller(
         word, is_tuple, reach, rebuilt, segment.polls, _flags_raised(program),
     )  # fmt: skip
     # O0: the entry's run time hardly depends on optimization, its compile time does, as it has many branches.
-    source = module_text.fused("call", caller.text(), 64, vectorcall.externals(), level=0)
+    source = module_text.module_source("call", caller.text(), 64, vectorcall.externals(), level=0)
     most = NEVER if segment.calls_python else max((entry_point.LONG - more) // times, -NEVER)
     return Entry(source, segment.source, most)
 

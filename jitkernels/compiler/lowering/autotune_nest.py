@@ -116,7 +116,7 @@ class FusedNest:
         return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
-def measured(request: NestRequest) -> NestSchedule | None:
+def measured_schedule(request: NestRequest) -> NestSchedule | None:
     """The variant of a nest that measured best for the traced sizes; None where nothing was measured."""
     if select.tuning_mode() == "off":
         return None

@@ -27,7 +27,7 @@ def measured_variant(request: "NestRequest") -> "NestSchedule | None":
         return None
     from jitkernels.compiler.lowering import autotune_nest
 
-    return autotune_nest.measured(request)
+    return autotune_nest.measured_schedule(request)
 
 
 def choose_variant(

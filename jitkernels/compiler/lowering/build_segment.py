@@ -13,7 +13,7 @@ from jitkernels.compiler.codegen.control_flow.region_emitter import FlowEmitter
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
 from jitkernels.compiler.codegen.core import module_text, parallel_region, swap_buffers
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
-from jitkernels.compiler.codegen.core.fma_contraction import FUSED, rounded, with_differences
+from jitkernels.compiler.codegen.core.fma_contraction import FUSED, uncontract_differences, uncontract_products
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.module_text import RequiredCode
@@ -105,7 +105,7 @@ class SegmentBuilder:
             self._unit(unit, number)
             calls_by_unit[id(unit)] = self.calls[before:]
             number += len(unit)
-        return self._made([step for unit in units for step in unit if not isinstance(step, UnfusedStep)])
+        return self._finish([step for unit in units for step in unit if not isinstance(step, UnfusedStep)])
 
     def _unit(self, unit: Unit, first: int) -> None:
         """Emit one unit; `first`: the index of its first step."""
@@ -153,7 +153,7 @@ class SegmentBuilder:
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
         function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
         emitter = FlowEmitter(self.arrays, function, flow, name)
-        self.flows.append(rounded(self.library, emitter.text(), all_products=True))
+        self.flows.append(uncontract_products(self.library, emitter.text(), all_products=True))
         if emitter.swaps:
             self._add_helper(swap_buffers.TEXT)
         if emitter.countdown or emitter.shares:
@@ -172,7 +172,7 @@ class SegmentBuilder:
         """The class that builds the nests that a loop or branch calls."""
         return RegionNestBuilder
 
-    def _made(self, nests: Sequence[Step]) -> Segment:
+    def _finish(self, nests: Sequence[Step]) -> Segment:
         shared = [call.work for call in self.calls if not call.bails_out]
         parallel = self.shares or any(isinstance(value, Extent) or value > WORK for value in shared)
         parts = module_text.SegmentParts(
@@ -186,7 +186,7 @@ class SegmentBuilder:
         if self.emitted is not None:
             self.emitted.append(parts)
         flow_count = sum(isinstance(value, Flow) for value in nests)
-        source = module_text.fused(
+        source = module_text.module_source(
             "fused", text, 64, externals, is_whole=flow_count > 0, unrolls=flow_count <= MOST_UNROLLED
         )
         work = sum((call.work for call in self.calls), 0)
@@ -248,10 +248,10 @@ class SegmentBuilder:
     def _nest(self, nest: Nest, name: str, product: MatMulStep | None) -> None:
         """The code of a loop nest and its call; the nest may be the epilogue of the `product` before it."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
-        touched = parallel_region.touched(emitter)
+        accesses = parallel_region.accesses_of(emitter)
         own = emitter.text()
         is_rounded = self.has_flows and not _sums(nest)
-        own = (rounded if is_rounded else with_differences)(self.library, own)
+        own = (uncontract_products if is_rounded else uncontract_differences)(self.library, own)
         checks = tuple(
             self.arrays[store.target].word for store in nest.stores if store.target in self.program.graph.checks
         )
@@ -264,12 +264,12 @@ class SegmentBuilder:
                 return
             self._product(product, f"{name}.before")
         loop = emitter.range_loop
-        self.texts.append(module_text.inlined(own) if self._is_inlined(nest) else own)
+        self.texts.append(module_text.mark_inlined(own) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
         in_run = self.emitted is None and not checks and clock is None and type(emitter) is NestEmitter
-        near = touched if in_run else None
+        near = accesses if in_run else None
         self.calls.append(
             SegmentCall(
                 name,
@@ -278,7 +278,7 @@ class SegmentBuilder:
                 unit,
                 checks,
                 clock=clock,
-                touched=near,
+                accesses=near,
                 serpentine_words=emitter.serpentine_words,
             )
         )

@@ -117,10 +117,10 @@ class CompiledProgram:
         """New arrays between the steps, in one arena."""
         begins, total = self.arena.offsets(value)
         try:
-            memory = aligned(total)
+            memory = aligned_memory(total)
         except MemoryError:
             workspace_allocator.release()
-            memory = aligned(total)
+            memory = aligned_memory(total)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
             node: self.empty(node, value, memory, at[self.words[node]]) for node in self.made if self.words[node] in at
@@ -174,7 +174,9 @@ class CompiledProgram:
         value, segment, frame = dim_bounds.Values(values), self.steps[0], self._frame(values)
         own = set(self.made)
         out = [
-            self.empty(node, value, aligned(value(symbolic_dims.product(node.shape)) * np.dtype(node.dtype).itemsize))
+            self.empty(
+                node, value, aligned_memory(value(symbolic_dims.product(node.shape)) * np.dtype(node.dtype).itemsize)
+            )
             if node in own
             else None
             for node in self.graph.outputs
@@ -241,13 +243,15 @@ class CompiledProgram:
 
 
 @functools.cache
-def nothing() -> Segment:
+def empty_segment() -> Segment:
     """The segment of a program whose results are arguments and constants."""
-    source = module_text.fused("nothing", "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n", 64, ())
+    source = module_text.module_source(
+        "empty_segment", "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n", 64, ()
+    )
     return Segment([], source, 0)
 
 
-def aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+def aligned_memory(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     """`size` bytes of memory aligned to a cache line."""
     memory = np.empty(size + LINE, np.uint8)
     first = -memory.ctypes.data % LINE

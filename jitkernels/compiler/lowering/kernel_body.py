@@ -46,7 +46,7 @@ def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: NestSc
         lines += [f"  %b{i} = mul i64 {first}, {factor}", f"  %e{i} = mul i64 {last}, {factor}"]
         first, last = f"%b{i}", f"%e{i}"
     # Inlining the nest lets LLVM promote the frame to registers.
-    texts = [module_text.inlined(text) for text in (*parts.texts, *parts.flows)]
+    texts = [module_text.mark_inlined(text) for text in (*parts.texts, *parts.flows)]
     run = f"  %status = call i64 @{call.name}(ptr %frame, i64 {first}, i64 {last})"
     return module_text.unit_text(parts.library, [*texts, "\n".join([*lines, run, "  ret i64 %status", "}"])])
 

@@ -100,7 +100,7 @@ def _allocate_arena(
     """
     units = lifetimes.units_of(steps)
     uses = [lifetimes.use_of(unit, arrays) for unit in units]
-    stays = [lifetimes.stays(unit, program.graph) for unit in units]
+    stays = [lifetimes.is_pinned(unit, program.graph) for unit in units]
     inside = lifetimes.flow_local_lifetimes(units)
     order = order_units(uses, stays, lifetimes.lifetimes(range(len(units)), uses, between, inside))
     units, uses = [units[number] for number in order], [uses[number] for number in order]
@@ -186,7 +186,7 @@ class _BufferAssignment:
                 self._flow(step)
             elif isinstance(step, KernelCall | NumpyCall):
                 for node in step.items:
-                    self._made(node)
+                    self._allocate(node)
             elif isinstance(step, Nest):
                 for store in step.stores:
                     if store.target not in self.arrays:
@@ -196,7 +196,7 @@ class _BufferAssignment:
                 self._alias(step.node, self.program.words[base], builder.contiguous(step.node.shape))
                 self.program.reshaped[step.node] = base
             elif isinstance(step, MatMulStep):
-                self._made(step.node)
+                self._allocate(step.node)
             else:
                 self._new(step.node, builder.contiguous(step.node.shape))
         for node in self.graph.outputs:
@@ -211,7 +211,7 @@ class _BufferAssignment:
     def _alias(self, node: Node, word: int, strides: Sequence[Number]) -> None:
         self.arrays[node] = Array(word, tuple(strides), node.dtype)
 
-    def _made(self, node: Node) -> None:
+    def _allocate(self, node: Node) -> None:
         """Assign an array of a kernel's result, which the program allocates."""
         self._new(node, builder.contiguous(node.shape))
         self.known_strides[node] = self.arrays[node].strides

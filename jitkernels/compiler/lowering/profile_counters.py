@@ -83,7 +83,7 @@ class Profile:
 @functools.cache
 def seconds_of_tick() -> float:
     """The duration of a tick of the cycle counter, measured against `perf_counter`."""
-    source = module_text.fused("clock", cycle_counter.text(cycle_counter.TICKS), 64, ())
+    source = module_text.module_source("clock", cycle_counter.text(cycle_counter.TICKS), 64, ())
     code = loader.placed_of(source)
     ticks: Any = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address)
     ticks(None)

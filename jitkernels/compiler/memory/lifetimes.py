@@ -73,7 +73,7 @@ def use_of(unit: Unit, arrays: Mapping[Node, Array]) -> Use:
     return Use(frozenset(reads), frozenset(writes), any(isinstance(step, UnfusedStep) for step in unit))
 
 
-def stays(unit: Unit, graph: Graph) -> bool:
+def is_pinned(unit: Unit, graph: Graph) -> bool:
     """Return whether a unit must not be reordered, as it has effects other than its outputs."""
     checks = set(graph.checks)
     return any(

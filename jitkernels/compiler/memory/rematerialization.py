@@ -50,14 +50,14 @@ class Rematerializer:
     uses: Sequence[Use]
     work: Sequence[int]
     stays: Sequence[bool]
-    given: frozenset[int]
+    argument_words: frozenset[int]
     """Words of arguments."""
     buffers: Sequence[Buffer]
 
     def __post_init__(self) -> None:
         self.size = {buffer.word: buffer.now for buffer in self.buffers}
         self.may_repeat = [
-            not (stays or use.reads & use.writes or self.given & use.writes)
+            not (stays or use.reads & use.writes or self.argument_words & use.writes)
             for stays, use in zip(self.stays, self.uses, strict=True)
         ]
         self.touched = [use.reads | use.writes for use in self.uses]

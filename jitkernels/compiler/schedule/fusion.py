@@ -25,7 +25,7 @@ from jitkernels.compiler.schedule import fusion_region, matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions
 from jitkernels.compiler.schedule.loop_nest import Nest, Store
-from jitkernels.compiler.schedule.partial_stores import copied, has_partial_stores, partial_stores_of
+from jitkernels.compiler.schedule.partial_stores import broadcast_copy, has_partial_stores, partial_stores_of
 from jitkernels.compiler.schedule.reduction_epilogue import ReductionEpilogues
 from jitkernels.compiler.schedule.update_in_place import (
     OutputPart,
@@ -147,7 +147,7 @@ def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[St
     results: list[Step] = []
     for target, value in graph.writes:
         if memory_of(value, shared) is not target:
-            region = FusionRegion(copied(value, target.shape), kept)
+            region = FusionRegion(broadcast_copy(value, target.shape), kept)
             rows, columns, order = split(region)
             results.append(Nest(rows, columns, [Store(region, order, target)]))
     return results

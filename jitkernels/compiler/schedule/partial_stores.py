@@ -38,27 +38,27 @@ def partial_stores_of(node: Node) -> list[tuple[Node, IndexMap | None]]:
     results: list[tuple[Node, IndexMap | None]] = []
     if node.operation == "reshape":
         (source,) = node.inputs
-        return [(copied(source, source.shape), merged_region(node))]
+        return [(broadcast_copy(source, source.shape), merged_region(node))]
     if node.operation == "update":
         base, value = node.inputs
-        results.append((copied(base, node.shape), None))
-        results.append((copied(value, node.options["extents"]), node.options["map"]))
+        results.append((broadcast_copy(base, node.shape), None))
+        results.append((broadcast_copy(value, node.options["extents"]), node.options["map"]))
         return results
     if node.operation == "scatter":
         base, value, *indices = node.inputs
         axis = node.options["axis"]
         options = {"axis": axis, "extents": base.shape[axis : axis + len(indices)], "adds": access_map.adds(node)}
         placed = Node("placed", (value, *indices), value.dtype, value.shape, options)
-        return [(copied(base, node.shape), None), (placed, BY_NUMBERS)]
+        return [(broadcast_copy(base, node.shape), None), (placed, BY_NUMBERS)]
     axis, start = node.options["axis"], 0
     for operand in node.inputs:
         region = tuple((start if i == axis else 0, ((i, 1),)) for i in range(operand.ndim))
-        results.append((copied(operand, operand.shape), region))
+        results.append((broadcast_copy(operand, operand.shape), region))
         start = start + operand.shape[axis]
     return results
 
 
-def copied(node: Node, shape: Iterable[Number]) -> Node:
+def broadcast_copy(node: Node, shape: Iterable[Number]) -> Node:
     """All of a node, broadcast, as an output of its own."""
     target_shape = tuple(shape)
     missing = len(target_shape) - node.ndim

@@ -130,10 +130,10 @@ class BatchedValues:
             return None
         dims: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
         for start, steps in node.options["map"]:
-            found = linear(start, self.symbol)
-            if found is None or any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
+            affine = linear(start, self.symbol)
+            if affine is None or any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
                 return None
-            first, factor = found
+            first, factor = affine
             iteration_dim = ((0, factor * self.block.step),) if factor else ()
             dims.append(
                 (first + factor * self.block.begin, (*iteration_dim, *((loop + 1, step) for loop, step in steps)))

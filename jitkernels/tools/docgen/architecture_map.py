@@ -78,7 +78,7 @@ CALL_PATHS = {
             ),
             Station("compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits one loop nest as LLVM IR"),
             Station(
-                "compiler.lowering.build_segment:SegmentBuilder._made", "decides on threads, and makes the segment"
+                "compiler.lowering.build_segment:SegmentBuilder._finish", "decides on threads, and makes the segment"
             ),
             Station("compiler.codegen.core.module_text:segment_text", "joins nests, calls and threads in one function"),
             Station(
@@ -208,7 +208,7 @@ CALL_PATHS = {
             ),
             Station("compiler.lowering.autotune_program:choose_variant", "the config of the whole program"),
             Station("compiler.lowering.backends:measured_variant", "the variant of each nest"),
-            Station("compiler.lowering.autotune_nest:measured", "the same, read from the record"),
+            Station("compiler.lowering.autotune_nest:measured_schedule", "the same, read from the record"),
         ),
     ),
 }

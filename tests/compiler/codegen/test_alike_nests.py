@@ -32,8 +32,8 @@ def test_nests_that_are_alike(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
         called.extend(text for text in found if ".shared(" in text and ".places = " in text)
         return found
 
-    originally = outline_identical_nests.shared
-    monkeypatch.setattr(outline_identical_nests, "shared", shared)
+    originally = outline_identical_nests.outline_congruent
+    monkeypatch.setattr(outline_identical_nests, "outline_congruent", shared)
     monkeypatch.setattr(module_text, "MANY", threads)  # other code for each number of threads
     before = jk.get_num_threads()
     jk.set_num_threads(threads)

@@ -97,7 +97,7 @@ def test_nothing_outside_is_touched(side: guard_pages.Side, dtype: str, monkeypa
 def test_which_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices that the first cache does not hold; code for others is what it was."""
     seen: list[str] = []
-    plain = aligned_loads.read
+    plain = aligned_loads.load_lines
 
     def noted(*args: Any) -> str:
         seen.append("lines")
@@ -114,7 +114,7 @@ def test_which_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_vector_is_read_to_its_end_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows of any number beside constants, with NaN or a page behind them."""
     seen: list[str] = []
-    plain = aligned_loads.following
+    plain = aligned_loads.next_element
 
     def noted(*args: Any) -> str:
         seen.append("held")

@@ -30,13 +30,13 @@ def monotonic_counter(loop: Node) -> tuple[int, bool] | None:
         if comparison.operation not in UP:
             continue
         for operand_index, other, sign in ((0, 1, 1), (1, 0, -1)):
-            end, scope = resolved(comparison.inputs[other], around)
+            end, scope = resolve_parameter(comparison.inputs[other], around)
             if not (end in invariants or end.operation == "constant" or _is_fixed(end)):
                 continue
-            carried_value, scope = resolved(comparison.inputs[operand_index], around)
+            carried_value, scope = resolve_parameter(comparison.inputs[operand_index], around)
             up = sign * UP[comparison.operation]
             if carried_value.operation == "multiply" and up > 0:  # of an int with itself
-                factors = [resolved(operand, scope)[0] for operand in carried_value.inputs]
+                factors = [resolve_parameter(operand, scope)[0] for operand in carried_value.inputs]
                 carried_value = factors[0] if factors[0] is factors[1] else carried_value
             position = carried_positions.get(carried_value)
             if (
@@ -52,7 +52,7 @@ def _is_fixed(node: Node) -> bool:
     return node.operation == "extent" and not is_moving(node.options["extent"])
 
 
-def resolved(node: Node, around: Around) -> tuple[Node, Around]:
+def resolve_parameter(node: Node, around: Around) -> tuple[Node, Around]:
     """Follow a region parameter to the node that defines it in an enclosing region, and that node's scope."""
     while node in around:
         node, around = around[node]
@@ -61,17 +61,17 @@ def resolved(node: Node, around: Around) -> tuple[Node, Around]:
 
 def _conjuncts(node: Node, around: Around) -> Iterator[tuple[Node, Around]]:
     """Yield every condition that must hold for `node` to be true."""
-    node, around = resolved(node, around)
+    node, around = resolve_parameter(node, around)
     if node.operation != "item" or node.inputs[0].operation != "branch":
         yield node, around
         return
     branch, index = node.inputs[0], node.options["index"]
     if early_exits.is_constant(branch.options["no"].outputs[index], value=False):  # ``one and other``
         yield from _conjuncts(branch.inputs[0], around)
-        yield from _conjuncts(branch.options["yes"].outputs[index], inside(branch, "yes", around))
+        yield from _conjuncts(branch.options["yes"].outputs[index], branch_scope(branch, "yes", around))
 
 
-def inside(branch: Node, name: str, around: Around) -> Around:
+def branch_scope(branch: Node, name: str, around: Around) -> Around:
     """Map the parameters of one side of a branch to the operands that the branch captures."""
     region = branch.options[name]
     return {parameter: (outer, around) for parameter, outer in zip(region.inputs, branch.inputs[1:], strict=True)}
@@ -79,9 +79,9 @@ def inside(branch: Node, name: str, around: Around) -> Around:
 
 def _steps_by_sign(loop: Node, node: Node, start: Node, around: Around, sign: int) -> bool:
     """Return whether an iteration adds a constant of a sign to `start`, unless it is the last iteration."""
-    node, around = resolved(node, around)
+    node, around = resolve_parameter(node, around)
     if node.operation in ("add", "subtract"):
-        base, increment = (resolved(part, around)[0] for part in node.inputs)
+        base, increment = (resolve_parameter(part, around)[0] for part in node.inputs)
         if base is not start or increment.operation != "constant":
             return False
         step = increment.options["value"] * (1 if node.operation == "add" else -1)
@@ -91,6 +91,6 @@ def _steps_by_sign(loop: Node, node: Node, start: Node, around: Around, sign: in
     branch, index = node.inputs[0], node.options["index"]
     return all(
         (not around and early_exits.leaves_loop(loop, branch, name))
-        or _steps_by_sign(loop, branch.options[name].outputs[index], start, inside(branch, name, around), sign)
+        or _steps_by_sign(loop, branch.options[name].outputs[index], start, branch_scope(branch, name, around), sign)
         for name in ("yes", "no")
     )

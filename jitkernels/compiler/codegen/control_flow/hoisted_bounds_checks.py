@@ -7,7 +7,7 @@ are in bounds, so are all between them, and a version of the loop without checks
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from jitkernels.compiler.codegen.control_flow.bounded_while import Around, inside, resolved
+from jitkernels.compiler.codegen.control_flow.bounded_while import Around, branch_scope, resolve_parameter
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.regions import walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import is_moving
@@ -57,7 +57,7 @@ def _bounded(graph: Graph, around: Around) -> Iterator[tuple[Node, Around]]:
             yield node, around
         elif node.operation == "branch":
             for name in ("yes", "no"):
-                yield from _bounded(node.options[name], inside(node, name, around))
+                yield from _bounded(node.options[name], branch_scope(node, name, around))
 
 
 class _Sum:
@@ -70,7 +70,7 @@ class _Sum:
 
     def add(self, node: Node, around: Around, sign: int) -> bool:
         """Add `sign` times `node` to the sum; return False if `node` is not affine in the induction variable."""
-        node, around = resolved(node, around)
+        node, around = resolve_parameter(node, around)
         if node is self.count:
             self.sign += sign
             return True

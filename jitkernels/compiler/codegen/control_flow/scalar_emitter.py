@@ -7,9 +7,9 @@ from typing import Any
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.control_flow.region_evaluator import RegionEvaluator, StridedPointer
-from jitkernels.compiler.codegen.core.casts import converted
+from jitkernels.compiler.codegen.core.casts import emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type, memory_type
-from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import Array
@@ -82,10 +82,10 @@ class ScalarEmitter(RegionEvaluator):
         return self._cast(Register(self.function.extent(node.options["extent"]), "int64"), node.dtype)
 
     def _cast(self, value: Register, dtype: str) -> Register:
-        return converted(self.function, self.block, value, dtype)
+        return emit_cast(self.function, self.block, value, dtype)
 
     def _applied(self, node: Node, operands: list[Register]) -> Register:
-        return applied(self.function, self.block, node.operation, operands, node.dtype)
+        return emit_elementwise(self.function, self.block, node.operation, operands, node.dtype)
 
     def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
         name = "udiv" if node.operation == "floor_divide" else "urem"

@@ -40,7 +40,7 @@ class RotatingVector:
     width: int
 
 
-def shift(function: FunctionBuilder, block: Block, address: str, dtype: str) -> Misalignment:
+def misalignment_of(function: FunctionBuilder, block: Block, address: str, dtype: str) -> Misalignment:
     """Return the misalignment of a run that begins at `address`."""
     size, width = NUMBERS[dtype].size, LINE // NUMBERS[dtype].size
     new, lane = function.new, f"i{8 * size}"
@@ -61,7 +61,9 @@ def shift(function: FunctionBuilder, block: Block, address: str, dtype: str) -> 
     )
 
 
-def read(function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointer: str, shift: Misalignment) -> str:
+def load_lines(
+    function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointer: str, shift: Misalignment
+) -> str:
     """Load `lanes` lanes, whole cache lines of them, from an address with the given misalignment."""
     kind, width = memory_type(dtype), LINE // NUMBERS[dtype].size
     vector, count, new = f"<{width} x {kind}>", lanes // width, function.new
@@ -81,7 +83,7 @@ def read(function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointe
         new(block, f"call {vector} @{picked}({vector} {low}, {numbers} {shift.picks}, {vector} {high})")
         for low, high in pairwise(lines)
     ]
-    return concatenated(function, block, parts, width, kind)
+    return concatenate_vectors(function, block, parts, width, kind)
 
 
 def load_rotating(
@@ -96,7 +98,7 @@ def load_rotating(
     block.lines.append(f"  store <{width} x {kind}> {loaded}, ptr {held.slot}")
 
 
-def following(function: FunctionBuilder, block: Block, dtype: str, held: RotatingVector) -> str:
+def next_element(function: FunctionBuilder, block: Block, dtype: str, held: RotatingVector) -> str:
     """Return the next element of a `Held` vector, and rotate the vector by one lane."""
     vector, new = memory_type(dtype, held.width), function.new
     vector_value = new(block, f"load {vector}, ptr {held.slot}")
@@ -106,7 +108,7 @@ def following(function: FunctionBuilder, block: Block, dtype: str, held: Rotatin
     return new(block, f"extractelement {vector} {vector_value}, i64 0")
 
 
-def concatenated(function: FunctionBuilder, block: Block, parts: list[str], width: int, kind: str) -> str:
+def concatenate_vectors(function: FunctionBuilder, block: Block, parts: list[str], width: int, kind: str) -> str:
     """Concatenate a power of two of vectors of `width` lanes each."""
     while len(parts) > 1:
         parts = [

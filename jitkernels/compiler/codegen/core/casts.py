@@ -8,7 +8,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, 
 from jitkernels.microkernels.maths import float_to_int
 
 
-def converted(function: FunctionBuilder, block: Block, value: Register, dtype: str) -> Register:
+def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: str) -> Register:
     """Cast a value to `dtype`. Floats outside of an integer dtype's range give what the processor makes of them."""
     if value.dtype == dtype:
         return value
@@ -28,13 +28,13 @@ def converted(function: FunctionBuilder, block: Block, value: Register, dtype: s
         if value.dtype == "float64" and dtype == "float16":
             return _by(float_to_int.half, function, block, value)
         if value.dtype == "float16" and dtype == "float64":
-            return converted(function, block, converted(function, block, value, "float32"), dtype)
+            return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
         return step("fpext" if source.size < target.size else "fptrunc", value, dtype)
     if source.kind == "float":
         if value.dtype == "float16":
             if dtype == "uint32":  # NumPy casts these with scalar code, and other floats with vector code
-                return converted(function, block, converted(function, block, value, "int64"), dtype)
-            return converted(function, block, converted(function, block, value, "float32"), dtype)
+                return emit_cast(function, block, emit_cast(function, block, value, "int64"), dtype)
+            return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
         if dtype in ("uint32", "uint64"):
             return _by(float_to_int.uint32 if dtype == "uint32" else float_to_int.uint64, function, block, value)
         # Casts to narrow integers keep the low bits of a wide one, as C compilers do on these machines.
@@ -42,11 +42,11 @@ def converted(function: FunctionBuilder, block: Block, value: Register, dtype: s
         result = step("fptosi", value, wide)
         kind = llvm_type(wide, lanes)
         result = Register(function.new(block, f"freeze {kind} {result.text}"), wide, lanes)
-        return converted(function, block, result, dtype)
+        return emit_cast(function, block, result, dtype)
     signed = source.is_signed and source.kind == "int"
     if target.kind == "float":
         if dtype == "float16":
-            return converted(function, block, converted(function, block, value, "float32"), dtype)
+            return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
         return step("sitofp" if signed else "uitofp", value, dtype)
     if source.llvm == target.llvm:
         return Register(value.text, dtype, lanes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
+from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
 from jitkernels.microkernels.maths import invariant_division
 
@@ -50,9 +50,9 @@ def multiply_by_reciprocal(
     reciprocal: _InvariantDivisor | None = home.find(key)
     if reciprocal is None:
         reciprocal = home.known[key] = _reciprocal(function, home, divisor)
-    widened = converted(function, block, number, WORKED_ON.get(dtype, dtype))
+    widened = emit_cast(function, block, number, WORKED_ON.get(dtype, dtype))
     quotient = Register(_quotient(function, block, home, widened, reciprocal), widened.dtype, lanes)
-    floored = converted(function, block, quotient, dtype).text
+    floored = emit_cast(function, block, quotient, dtype).text
     code = KNOWN[operation][0 if NUMBERS[dtype].is_signed else 1]
     symbol, result = function.library.called(code, (dtype,) * 3, lanes)
     kind = llvm_type(dtype, lanes)
@@ -66,7 +66,7 @@ def multiply_by_reciprocal(
 def _reciprocal(function: FunctionBuilder, home: Block, divisor: Register) -> _InvariantDivisor:
     """Compute the multiplier and the shifts of a divisor in block `home`; those of 1 for a divisor of 0."""
     is_byte, dtype = divisor.dtype in WORKED_ON, WORKED_ON.get(divisor.dtype, divisor.dtype)
-    divisor = converted(function, home, divisor, dtype)
+    divisor = emit_cast(function, home, divisor, dtype)
     bits = 8 * NUMBERS[dtype].size
     new = partial(function.new, home)
 

@@ -28,7 +28,7 @@ LARGEST = 64
 """Exponents of powers of two that lead to neither overflow nor subnormal numbers."""
 
 
-def rounded(library: Library, text: str, *, all_products: bool = False) -> str:
+def uncontract_products(library: Library, text: str, *, all_products: bool = False) -> str:
     """Return `text` with calls of products that are not contracted; all of them, or those that are not exact."""
     return "\n".join(
         line
@@ -38,7 +38,7 @@ def rounded(library: Library, text: str, *, all_products: bool = False) -> str:
     )
 
 
-def with_differences(library: Library, text: str) -> str:
+def uncontract_differences(library: Library, text: str) -> str:
     """Return `text` with uncontracted differences of two products."""
     products = set(RESULT.findall(text))
 

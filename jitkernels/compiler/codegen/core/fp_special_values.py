@@ -133,8 +133,8 @@ class GuardEmitter:
                 *self.any_of("%some", "%odd"),
                 "  br i1 %some, label %special, label %usual, !prof !4",
                 "usual:",
-                f"  %found = {self.call}",
-                f"  ret {self.result} %found",
+                f"  %value = {self.call}",
+                f"  ret {self.result} %value",
                 "special:",
                 *stores,
                 f"  call void {special}(i64 {count}, ptr %r.at, {self.pointers})",
@@ -255,8 +255,8 @@ class GuardEmitter:
             lines.append(f"  %invalid = or {mask} %invalid.all, {over}")
             invalid = "%invalid"
         word = "%before"
-        for kind, found in ("invalid", invalid), ("divide", pole), ("over", over):
-            lines += self.any_of(f"%is.{kind}", found)
+        for kind, mask in ("invalid", invalid), ("divide", pole), ("over", over):
+            lines += self.any_of(f"%is.{kind}", mask)
             lines += [
                 f"  %flag.{kind} = select i1 %is.{kind}, i32 {fp_status.bits()[kind]}, i32 0",
                 f"  %word.{kind} = or i32 {word}, %flag.{kind}",

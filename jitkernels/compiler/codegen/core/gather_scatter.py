@@ -10,7 +10,7 @@ from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.core.load_store import Memory
-from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import Array
@@ -26,24 +26,24 @@ class Index(NamedTuple):
     stride: Number
 
 
-def gathered(
+def emit_gather(
     memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index]
 ) -> tuple[Block, Register]:
     """Gather the elements of an array at an access map plus indices; return the block that computes them too."""
     offsets, lane_indices = _split(memory, indices)
     if not lane_indices:
-        return memory.loaded(block, array, access_map, offsets)
+        return memory.load(block, array, access_map, offsets)
     home, pointer, step = memory.address(block, array, access_map, offsets)
     for index in lane_indices:
         if len(index.block.path()) > len(home.path()):
             home = index.block
     lanes = lane_indices[0].register.lanes
     total = _total(memory, home, lane_indices, step)
-    text = memory.gathered(home, lanes, array.dtype, pointer, total, memory.mask(block))
+    text = memory.gather_lanes(home, lanes, array.dtype, pointer, total, memory.mask(block))
     return home, memory.from_memory(home, text, array.dtype, lanes)
 
 
-def scattered(
+def emit_scatter(
     memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter a value to an access map plus indices; of lanes that hit one element, the last one wins."""
@@ -51,13 +51,13 @@ def scattered(
     _, pointer, step = memory.address(block, array, access_map, offsets)
     lanes = memory.lanes(block)
     if lanes == 1 or not (lane_indices or same(step, 0)):
-        memory.written(block, array, pointer, step, value)
+        memory.store_at(block, array, pointer, step, value)
         return
     total = _total(memory, block, lane_indices, step) if lane_indices else "zeroinitializer"
-    memory.scattered(block, array.dtype, pointer, total, value, lanes)
+    memory.scatter_lanes(block, array.dtype, pointer, total, value, lanes)
 
 
-def scatter_added(
+def emit_scatter_add(
     memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter-add a value at an access map plus indices, one lane after another where lanes may collide."""
@@ -68,7 +68,7 @@ def scatter_added(
 
     def add_element(address: str, own: Register) -> None:
         text = function.new(block, f"load {kind}, ptr {address}, align {size}")
-        total = applied(function, block, "add", [Register(text, array.dtype), own], array.dtype)
+        total = emit_elementwise(function, block, "add", [Register(text, array.dtype), own], array.dtype)
         block.lines.append(f"  store {kind} {total.text}, ptr {address}, align {size}")
 
     if lanes == 1:
@@ -76,9 +76,9 @@ def scatter_added(
         return
     values = broadcast(function, block, value, lanes)
     if not (lane_indices or same(step, 0)):  # lanes do not collide
-        before = memory.read(block, block, array, pointer, step)
-        total = applied(function, block, "add", [before, values], array.dtype)
-        memory.written(block, array, pointer, step, total)
+        before = memory.load_at(block, block, array, pointer, step)
+        total = emit_elementwise(function, block, "add", [before, values], array.dtype)
+        memory.store_at(block, array, pointer, step, total)
         return
     distances = _total(memory, block, lane_indices, step) if lane_indices else splat("0", "i64", lanes)
     vector, offset_vector, mask = llvm_type(array.dtype, lanes), f"<{lanes} x i64>", memory.mask(block)

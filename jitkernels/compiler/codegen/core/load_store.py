@@ -101,20 +101,20 @@ class Memory:
         text: str = block.known[key]
         return text
 
-    def loaded(
+    def load(
         self, block: Block, array: Array, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
         """Load an element, or one per lane; return the block that computes the value too."""
         home, pointer, lane_stride = self.address(block, array, access_map, offsets)
-        return home, self.read(home, block, array, pointer, lane_stride)
+        return home, self.load_at(home, block, array, pointer, lane_stride)
 
-    def read(self, home: Block, block: Block, array: Array, pointer: str, stride: Number) -> Register:
+    def load_at(self, home: Block, block: Block, array: Array, pointer: str, stride: Number) -> Register:
         """Load from an address, with a lane stride, in block `home`; the mask is that of `block`."""
         function, size = self.function, NUMBERS[array.dtype].size
         if same(stride, 0):
             held = block.find(("held", array.word))
             if held is not None:
-                text = aligned_loads.following(function, home, array.dtype, held)
+                text = aligned_loads.next_element(function, home, array.dtype, held)
             else:
                 text = function.new(home, f"load {memory_type(array.dtype)}, ptr {pointer}, align {size}")
             return self.from_memory(home, text, array.dtype, 1)
@@ -122,7 +122,7 @@ class Memory:
         vector = memory_type(array.dtype, lanes)
         shift = block.find(("shift", array.word))
         if same(stride, 1) and not mask and shift is not None:
-            text = aligned_loads.read(function, home, lanes, array.dtype, pointer, shift)
+            text = aligned_loads.load_lines(function, home, lanes, array.dtype, pointer, shift)
         elif same(stride, 1) and not mask:
             text = function.new(home, f"load {vector}, ptr {pointer}, align {size}")
         elif same(stride, 1):
@@ -136,7 +136,7 @@ class Memory:
                 text = function.new(home, f"select <{lanes} x i1> {mask}, {vector} {text}, {vector} {off}")
         else:
             distances = self.lane_distances(stride, lanes)
-            text = self.gathered(home, lanes, array.dtype, pointer, distances, mask)
+            text = self.gather_lanes(home, lanes, array.dtype, pointer, distances, mask)
         return self.from_memory(home, text, array.dtype, lanes)
 
     def _reversed_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
@@ -177,7 +177,7 @@ class Memory:
             at = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first * stride}")
             active = self._expanded_mask(block, mask, lanes, range(first, min(first + most, lanes)), 1)
             parts.append(self._shuffled_strided(block, min(most, lanes), dtype, at, stride, active))
-        return aligned_loads.concatenated(self.function, block, parts, min(most, lanes), kind)
+        return aligned_loads.concatenate_vectors(self.function, block, parts, min(most, lanes), kind)
 
     def _expanded_mask(self, block: Block, mask: str, lanes: int, positions: range, stride: int) -> str:
         """Expand a lane mask to memory positions of which each `stride`-th is a lane; "" if all are active."""
@@ -210,7 +210,7 @@ class Memory:
             result = function.shuffle(block, kind, lanes, first, second, numbers)
         return result
 
-    def gathered(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str, mask: str) -> str:
+    def gather_lanes(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str, mask: str) -> str:
         """Gather elements at distances from an address."""
         function = self.function
         vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
@@ -256,9 +256,9 @@ class Memory:
     def store(self, block: Block, array: Array, access_map: IndexMap, value: Register) -> None:
         """Store a value at an access map, or the active lanes."""
         _, pointer, lane_stride = self.address(block, array, access_map)
-        self.written(block, array, pointer, lane_stride, value)
+        self.store_at(block, array, pointer, lane_stride, value)
 
-    def written(self, block: Block, array: Array, pointer: str, stride: Number, value: Register) -> None:
+    def store_at(self, block: Block, array: Array, pointer: str, stride: Number, value: Register) -> None:
         """Store to an address with a lane stride."""
         function, size = self.function, NUMBERS[array.dtype].size
         lanes = 1 if same(stride, 0) else self.lanes(block)
@@ -295,7 +295,7 @@ class Memory:
         elif is_near(stride) and 1 < stride <= lanes:
             self._strided_store(block, lanes, array.dtype, text, pointer, int(stride))
         else:
-            self.scattered(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
+            self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
 
     def _masked_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
         """Store the active lanes of a vector."""
@@ -319,7 +319,9 @@ class Memory:
             mask = self._expanded_mask(block, self.mask(block), lanes, positions, stride) or f"<{on}>"
             self._masked_store(block, width, dtype, part, at, mask)
 
-    def scattered(self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int) -> None:
+    def scatter_lanes(
+        self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int
+    ) -> None:
         """Scatter the active lanes at distances from an address."""
         text = broadcast(self.function, block, value, lanes).text
         if dtype == "bool":

@@ -83,7 +83,7 @@ class Fused:
         )
 
 
-def fused(
+def module_source(
     name: str,
     text: str,
     vector_bytes: int,
@@ -146,12 +146,14 @@ def segment_text(
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, (*nests, *flows))) > MANY:
-        shown = [text.replace("define internal ", "define ") for text in outline_identical_nests.shared(nests)]
+        shown = [
+            text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
+        ]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
         return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
     texts = [*sharing, *nests, *own]
     if len(calls) == 1 and (calls[0].extent is None or not parallel):
-        texts = [inlined(text) for text in texts]
+        texts = [mark_inlined(text) for text in texts]
     return unit_text(library, texts)
 
 
@@ -194,7 +196,7 @@ def _require_built(function: FunctionBuilder, check: External, sizes: Sequence[N
     _return_unless_zero(function, function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})"))
 
 
-def inlined(text: str) -> str:
+def mark_inlined(text: str) -> str:
     """Mark a function's text for inlining."""
     return text.replace(" noinline ", " alwaysinline ", 1)
 

@@ -14,7 +14,7 @@ _FUNCTIONS = re.compile(r"\n(?=define )")
 _LABEL = re.compile(r"^\S+:$", re.MULTILINE)
 
 
-def shared(texts: Sequence[str]) -> list[str]:
+def outline_congruent(texts: Sequence[str]) -> list[str]:
     """Return the texts of the nests, with duplicates replaced by thunks that call the outlined function."""
     groups: dict[str, list[int]] = {}
     texts = [function for text in texts for function in _FUNCTIONS.split(text)]
@@ -51,8 +51,8 @@ def _thunk(text: str, name: str) -> str:
         [
             f"@{head[1]}.places = private constant [{len(words)} x i64] [{listed}]",
             f"{head[0].rstrip()}",
-            f"  %found = tail call i64 @{name}({head[2]}, ptr @{head[1]}.places)",
-            "  ret i64 %found",
+            f"  %status = tail call i64 @{name}({head[2]}, ptr @{head[1]}.places)",
+            "  ret i64 %status",
             "}",
         ]
     )

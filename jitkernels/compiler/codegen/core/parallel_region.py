@@ -29,7 +29,7 @@ Overlap = Callable[[int, int], bool]
 
 
 @record
-class Touched:
+class Accesses:
     """The arrays that a call reads and writes."""
 
     reads: Mapping[int, Number | None]
@@ -41,7 +41,7 @@ class SegmentCall:
     """One loop nest of a segment: its function, its parallel extent (None if it must run whole), and its work.
 
     `unit`: the grain of the extent. `checks`: the frame words of bools that the nest computes; a true one bails out.
-    `bails_out`: its status may be a bailout. `clock`: its profile counters. `touched`: its reads and writes, if it may
+    `bails_out`: its status may be a bailout. `clock`: its profile counters. `accesses`: its reads and writes, if it may
     join a parallel region. `serpentine_words`: the frame words of the arrays that it traverses in serpentine order.
     """
 
@@ -52,7 +52,7 @@ class SegmentCall:
     checks: tuple[int, ...] = ()
     bails_out: bool = False
     clock: Clock | None = None
-    touched: Touched | None = None
+    accesses: Accesses | None = None
     serpentine_words: frozenset[int] = frozenset()
 
     @property
@@ -68,7 +68,7 @@ class Phase:
     waits: bool
 
 
-def touched(emitter: NestEmitter) -> Touched:
+def accesses_of(emitter: NestEmitter) -> Accesses:
     """Collect the arrays that a loop nest reads and writes."""
     reads: Steps = {}
     writes: Steps = {}
@@ -80,7 +80,7 @@ def touched(emitter: NestEmitter) -> Touched:
                 _note(emitter, reads, emitter.values.arrays[node], access_map)
             elif node.operation == "gather":
                 reads[emitter.values.indexed(node).word] = None
-    return Touched(reads, writes)
+    return Accesses(reads, writes)
 
 
 def _note(emitter: NestEmitter, accesses: Steps, array: Array, access_map: IndexMap) -> None:
@@ -124,7 +124,7 @@ def phases_of(calls: Sequence[SegmentCall], overlap: Overlap) -> list[Phase]:
 
 def _depends(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether one call writes what the other reads or writes."""
-    a, b = earlier.touched, later.touched
+    a, b = earlier.accesses, later.accesses
     assert a is not None, "part of a run"
     assert b is not None, "part of a run"
     return any(
@@ -137,7 +137,7 @@ def _depends(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool
 
 def _is_iteration_local(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether different iterations of two loops of the same trip count are independent."""
-    a, b = earlier.touched, later.touched
+    a, b = earlier.accesses, later.accesses
     assert a is not None, "part of a run"
     assert b is not None, "part of a run"
     for earlier_steps, later_steps in ((a.writes, b.reads), (a.writes, b.writes), (a.reads, b.writes)):
@@ -152,7 +152,7 @@ def _is_iteration_local(earlier: SegmentCall, later: SegmentCall, overlap: Overl
 
 def runs_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentCall | list[Phase]]:
     """Yield calls by themselves, and the phases of those that form one parallel region."""
-    for is_part, several in itertools.groupby(calls, lambda one: one.touched is not None):
+    for is_part, several in itertools.groupby(calls, lambda one: one.accesses is not None):
         run = [*several]
         phases = phases_of(run, overlap) if is_part and _is_worth_it(run) else []
         if not phases:

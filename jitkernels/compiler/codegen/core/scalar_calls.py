@@ -1,12 +1,14 @@
 """Elementwise operations: calls of library functions in as many lanes as the operands have."""
 
-from jitkernels.compiler.codegen.core.casts import converted
+from jitkernels.compiler.codegen.core.casts import emit_cast
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_guarded
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
 from jitkernels.compiler.ir.ops import OPERATIONS
 
 
-def applied(function: FunctionBuilder, block: Block, operation: str, registers: list[Register], dtype: str) -> Register:
+def emit_elementwise(
+    function: FunctionBuilder, block: Block, operation: str, registers: list[Register], dtype: str
+) -> Register:
     """Emit an elementwise operation. Half-precision operands are computed in single precision, as NumPy does."""
     scalar = OPERATIONS[operation].scalar
     assert scalar is not None, "elementwise"
@@ -15,7 +17,7 @@ def applied(function: FunctionBuilder, block: Block, operation: str, registers: 
     assert code is not None, "graphs are verified"
     if "float16" in kinds and not scalar.halves:
         registers = [
-            converted(function, block, register, "float32") if register.dtype == "float16" else register
+            emit_cast(function, block, register, "float32") if register.dtype == "float16" else register
             for register in registers
         ]
         kinds = tuple(register.dtype for register in registers)
@@ -25,4 +27,4 @@ def applied(function: FunctionBuilder, block: Block, operation: str, registers: 
         symbol = function.library.guarded(operation, code, kinds, lanes)
     passed = ", ".join(f"{llvm_type(register.dtype, lanes)} {register.text}" for register in registers)
     text = function.new(block, f"call {llvm_type(result, lanes)} {symbol}({passed})")
-    return converted(function, block, Register(text, result, lanes), dtype)
+    return emit_cast(function, block, Register(text, result, lanes), dtype)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from jitkernels.codegen.python.types import NUMBERS, constant
-from jitkernels.compiler.codegen.core.casts import broadcast, converted, splat
+from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, suffix
 from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
-from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 
 LAST = {"int8": (1 << 8) - 1, "int16": (1 << 16) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
@@ -99,7 +99,7 @@ class Accumulator:
 
     def accumulate_element(self, block: Block, value: Register, mask: str, index: str) -> None:
         """Accumulate an element in every active lane."""
-        value = converted(self.values.function, block, value, self.inner)
+        value = emit_cast(self.values.function, block, value, self.inner)
         is_extreme = self.kind in EXTREMES and NUMBERS[self.inner].kind == "float"
         if mask or not is_extreme or self.lanes * NUMBERS[self.inner].size < 128:
             self._accumulate(block, value, mask, index)
@@ -150,7 +150,7 @@ class Accumulator:
         """Store the only element of every active lane, and the identity in the others."""
         self.is_row = True
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
-        value = converted(function, block, value, self.inner)
+        value = emit_cast(function, block, value, self.inner)
         on = f"select <{self.lanes} x i1> {mask}"
         text = function.new(block, f"{on}, {kind} {value.text}, {kind} {self._first()}")
         self._store(block, self.part, text)
@@ -168,7 +168,7 @@ class Accumulator:
             function.library.declare(name, kind, [kind, kind])
             text = function.new(block, f"call {flags} {kind} @{name}({kind} {left.text}, {kind} {right.text})")
             return Register(text, left.dtype, left.lanes)
-        return applied(self.values.function, block, COMBINING[self.kind], [left, right], self.inner)
+        return emit_elementwise(self.values.function, block, COMBINING[self.kind], [left, right], self.inner)
 
     def _precedes(self, block: Block, value: str, old: str) -> str:
         """Return whether a value precedes an old one, wherever they are; NaN precedes all numbers.
@@ -252,7 +252,7 @@ class Accumulator:
         kind, number, bit = (llvm_type(one, lanes) for one in (self.inner, "int64", "bool"))
         if self.index_dtype != other.index_dtype:
             none = function.new(block, f"icmp eq {llvm_type(self.index_dtype, lanes)} {index}, {self._last(lanes)}")
-            number_ = converted(function, block, Register(index, self.index_dtype, lanes), "int64")
+            number_ = emit_cast(function, block, Register(index, self.index_dtype, lanes), "int64")
             start = broadcast(function, block, Register(self.first, "int64"), lanes).text
             index = function.new(block, f"add nsw {number} {number_.text}, {start}")
             index = function.new(block, f"select {bit} {none}, {number} {other._last()}, {number} {index}")
@@ -341,7 +341,7 @@ class Accumulator:
             text = function.new(block, f"select {bit} {none}, {kind} {zero}, {kind} {index}")
             return Register(text, "int64", self.lanes)
         text = self._whole(block)
-        return converted(function, block, Register(text, self.inner, self.lanes), self.dtype)
+        return emit_cast(function, block, Register(text, self.inner, self.lanes), self.dtype)
 
     def _first(self, lanes: int = 0) -> str:
         """The identity, in all lanes."""

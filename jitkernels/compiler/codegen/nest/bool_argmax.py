@@ -5,7 +5,7 @@ An index per lane would take eight times as long, as an index is eight times as 
 
 from dataclasses import dataclass
 
-from jitkernels.compiler.codegen.core.casts import converted, splat
+from jitkernels.compiler.codegen.core.casts import emit_cast, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.nest.accumulators import LAST, Accumulator
 
@@ -31,7 +31,7 @@ class BoolArgmax(Accumulator):
         inside = Block(block, -1)
         first = new(inside, f"extractelement <{self.lanes} x {kind}> {index}, i64 0")
         lane = Register(self._lowest(inside, matches, 1), "int32")
-        first_index = new(inside, f"add {kind} {first}, {converted(function, inside, lane, self.index_dtype).text}")
+        first_index = new(inside, f"add {kind} {first}, {emit_cast(function, inside, lane, self.index_dtype).text}")
         self._note_first(inside, first_index)
         match_label, after = function.label(), function.label()
         block.lines += [f"  br i1 {has_match}, label %{match_label}, label %{after}, !prof !8", f"{match_label}:"]
@@ -62,7 +62,7 @@ class BoolArgmax(Accumulator):
         function = self.values.function
         index, kind = self._noted(block), llvm_type(self.index_dtype)
         none = function.new(block, f"icmp eq {kind} {index}, {self._last(1)}")
-        widened = converted(function, block, Register(index, self.index_dtype), other.index_dtype).text
+        widened = emit_cast(function, block, Register(index, self.index_dtype), other.index_dtype).text
         kind = llvm_type(other.index_dtype)
         absolute = function.new(block, f"add {kind} {widened}, {self.first}")
         other._note_first(block, function.new(block, f"select i1 {none}, {kind} {other._last(1)}, {kind} {absolute}"))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jitkernels.compiler.codegen.core.casts import broadcast, converted
+from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.nest.accumulators import LAST, Accumulator
 
@@ -20,7 +20,7 @@ class NarrowArgmax(Accumulator):
         function = self.values.function
         offset = function.new(block, f"sub nsw i64 {index}, {self.first}")
         number = function.new(block, f"lshr i64 {offset}, {self.lanes.bit_length() - 1}")
-        narrow = converted(function, block, Register(number, "int64"), self.index_dtype)
+        narrow = emit_cast(function, block, Register(number, "int64"), self.index_dtype)
         return broadcast(function, block, narrow, self.lanes).text
 
     def combine_into(self, block: Block, other: Accumulator) -> None:

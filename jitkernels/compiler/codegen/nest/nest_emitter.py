@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.aligned_loads import LINE
-from jitkernels.compiler.codegen.core.casts import broadcast, converted
+from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combine_parts
@@ -289,7 +289,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         number = Register(loop_block.index, "int64")
         if dtype != "int64":
             text = function.new(block, f"sub nsw i64 {loop_block.index}, {accumulator.first}")
-            number = converted(function, block, Register(text, "int64"), dtype)
+            number = emit_cast(function, block, Register(text, "int64"), dtype)
         if lanes == 1:
             return number.text
         text = broadcast(function, block, number, lanes).text

@@ -55,13 +55,13 @@ class RowGroup(ValueEmitter):
     def mask(self, block: Block) -> str:
         return block.mask
 
-    def loaded(
+    def load(
         self, block: Block, array: Array, index_map: IndexMap, moves: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
         loops = {*self.coefficients(array.strides, index_map)[1]}
         if not loops & {self.row_loop, self.lane_loop}:
-            return super().loaded(block, array, index_map, moves)
-        return self._of_rows(loops, lambda one: self.alone.loaded(one, array, index_map)[1])
+            return super().load(block, array, index_map, moves)
+        return self._of_rows(loops, lambda one: self.alone.load(one, array, index_map)[1])
 
     def _iota(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         loops = {loop for loop, _ in index_map[node.options["axis"]][1]}

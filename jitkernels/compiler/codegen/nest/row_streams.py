@@ -86,7 +86,9 @@ class Runs(LoopWriter):
             address_bits = new(block, f"or i64 {address_bits}, {address}")
             remainder = new(block, f"and i64 {self.function.extent(run.step)}, {LINE // NUMBERS[array.dtype].size - 1}")
             is_multiple = new(block, f"and i1 {is_multiple}, {new(block, f'icmp eq i64 {remainder}, 0')}")
-            aligned.known["shift", array.word] = aligned_loads.shift(self.function, aligned, address, array.dtype)
+            aligned.known["shift", array.word] = aligned_loads.misalignment_of(
+                self.function, aligned, address, array.dtype
+            )
         is_misaligned = new(block, f"icmp ne i64 {new(block, f'and i64 {address_bits}, {LINE - 1}')}, 0")
         body(aligned)
         body(unaligned)

@@ -7,11 +7,11 @@ addition. Where the scanned loop is the lane loop, inputs are computed in lanes,
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
-from jitkernels.compiler.codegen.core.casts import broadcast, converted
+from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.core.load_store import Memory
 from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
-from jitkernels.compiler.codegen.core.scalar_calls import applied
+from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.ir.builder import IndexMap
 
 FLOATS = {"sum": "fadd", "prod": "fmul"}
@@ -23,7 +23,7 @@ def loop_of(access_map: IndexMap, axis: int) -> int | None:
     return steps[0][0] if steps else None
 
 
-def scanned(
+def emit_scan(
     memory: Memory, block: Block, loop: int, kind: str, key: Any, value: tuple[Block, Register]
 ) -> tuple[Block, Register]:
     """Return the block that computes a scan, and its value. `key`: identifies the running value within one loop."""
@@ -66,10 +66,10 @@ def _variable(memory: Memory, home: Block, key: Any, dtype: str, kind: str, lane
 def _joined(memory: Memory, block: Block, kind: str, left_value: Register, right_value: Register) -> Register:
     if NUMBERS[left_value.dtype].kind != "float" or kind not in FLOATS:
         operands = [left_value, right_value]
-        result: Register = applied(memory.function, block, COMBINING[kind], operands, left_value.dtype)
+        result: Register = emit_elementwise(memory.function, block, COMBINING[kind], operands, left_value.dtype)
         return result
     wide = "float32" if left_value.dtype == "float16" else left_value.dtype
-    left, right = (converted(memory.function, block, each, wide) for each in (left_value, right_value))
+    left, right = (emit_cast(memory.function, block, each, wide) for each in (left_value, right_value))
     number = llvm_type(wide, left_value.lanes)
     text = memory.function.new(block, f"{FLOATS[kind]} {number} {left.text}, {right.text}")
-    return converted(memory.function, block, Register(text, wide, left_value.lanes), left_value.dtype)
+    return emit_cast(memory.function, block, Register(text, wide, left_value.lanes), left_value.dtype)

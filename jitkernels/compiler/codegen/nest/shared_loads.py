@@ -85,7 +85,7 @@ class SharedLoads(LoopWriter):
         span = max(run.reads) - begin
         kind, tail_type = memory_type(dtype, lanes), memory_type(dtype, span)
         home, pointer, _ = self.values.address(block, run.array, run.reads[begin][0][1])
-        first = self.values.read(home, block, run.array, pointer, 1).text
+        first = self.values.load_at(home, block, run.array, pointer, 1).text
         tail_address = new(home, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {lanes}")
         tail = new(home, f"load {tail_type}, ptr {tail_address}, align {size}")
         if span == 1:

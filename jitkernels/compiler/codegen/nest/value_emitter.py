@@ -6,13 +6,13 @@ from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import divide_by_invariant
-from jitkernels.compiler.codegen.core.casts import broadcast, converted
+from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.divide_by_row_sum import divides_sums, has_fma, quotient
-from jitkernels.compiler.codegen.core.gather_scatter import Index, gathered, scatter_added, scattered
+from jitkernels.compiler.codegen.core.gather_scatter import Index, emit_gather, emit_scatter, emit_scatter_add
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register
 from jitkernels.compiler.codegen.core.load_store import Memory
-from jitkernels.compiler.codegen.core.scalar_calls import applied
-from jitkernels.compiler.codegen.nest.scan import loop_of, scanned
+from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
+from jitkernels.compiler.codegen.nest.scan import emit_scan, loop_of
 from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
@@ -96,14 +96,14 @@ class ValueEmitter(Memory):
             return
         array = self.scratch_of_value.get(key) or self.arrays.get(node)
         if array is not None:
-            home, register = self.loaded(block, array, index_map)
+            home, register = self.load(block, array, index_map)
         elif node.operation == "constant":
             kind = NUMBERS[node.dtype]
             home, register = self.function.block, Register(constant(kind, node.options["value"]), node.dtype)
         elif node.operation == "extent":
             home = self.function.block
             text = self.function.extent(node.options["extent"])
-            register = converted(self.function, home, Register(text, "int64"), node.dtype)
+            register = emit_cast(self.function, home, Register(text, "int64"), node.dtype)
         elif node.operation == "iota":
             home, register = self._iota(block, node, index_map)
         elif node.operation == "scan":
@@ -129,13 +129,15 @@ class ValueEmitter(Memory):
         loop = loop_of(index_map, node.options["axis"])
         if loop is None:
             return result
-        return scanned(self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, index_map)), result)
+        return emit_scan(
+            self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, index_map)), result
+        )
 
     def _gather(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         array, axis = self.indexed(node), node.options["axis"]
         source = node.inputs[0]
         numbers = self._numbers(block, node, index_map, array, source.shape[axis:])
-        return gathered(self, block, array, self.inside(node, 0, index_map), numbers)
+        return emit_gather(self, block, array, self.inside(node, 0, index_map), numbers)
 
     def _numbers(
         self, block: Block, node: Node, index_map: IndexMap, array: Array, extents: Sequence[Number]
@@ -155,7 +157,7 @@ class ValueEmitter(Memory):
             self.store(block, array, where, value)
             return
         numbers = self._numbers(block, node, index_map, array, node.options["extents"])
-        store = scatter_added if access_map.adds(node) else scattered
+        store = emit_scatter_add if access_map.adds(node) else emit_scatter
         store(self, block, array, where, numbers, value)
 
     def _computed(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
@@ -180,8 +182,8 @@ class ValueEmitter(Memory):
             )
         registers = [broadcast(self.function, inner, register, lanes) for inner, register in operands]
         if node.operation == "cast":
-            return home, converted(self.function, home, registers[0], node.dtype)
-        return home, applied(self.function, home, node.operation, registers, node.dtype)
+            return home, emit_cast(self.function, home, registers[0], node.dtype)
+        return home, emit_elementwise(self.function, home, node.operation, registers, node.dtype)
 
     def _iota(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         start, steps = index_map[node.options["axis"]]
@@ -204,4 +206,4 @@ class ValueEmitter(Memory):
                 home, f"add nsw <{lanes} x i64> {splat_start.text}, {self.lane_distances(stride, lanes)}"
             )
             register = Register(text, "int64", lanes)
-        return home, converted(function, home, register, node.dtype)
+        return home, emit_cast(function, home, register, node.dtype)

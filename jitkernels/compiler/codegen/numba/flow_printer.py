@@ -16,7 +16,7 @@ from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.codegen.numba.number_printer import NumberPrinter
 from jitkernels.compiler.codegen.numba.python_call import INDENT, append_nested, calling_text, python_function
-from jitkernels.compiler.codegen.numba.python_expressions import enclosed, symbol
+from jitkernels.compiler.codegen.numba.python_expressions import parenthesize, symbol
 from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, targets_of
@@ -96,14 +96,14 @@ class FlowPrinter(NumberPrinter):
                 self._break(f"not ({counter.text} {sign} {operands[1].text})")
             (continues,) = self._region(options["condition"], inputs)
             if continues.text != "True":
-                self._break(f"not {enclosed(continues.text)}")
+                self._break(f"not {parenthesize(continues.text)}")
         body = options["body"]
         for one, value in zip(body.inputs, inputs, strict=True):
             if "symbol" in one.options:
                 self.block.lines.append(f"{symbol(one.options['symbol'])} = {value.text}")
         self._assign(carried, self._region(body, inputs))
         if counts and not limits:
-            self.block.lines.append(f"{counter.text} = {counter.text} + {enclosed(operands[2].text)}")
+            self.block.lines.append(f"{counter.text} = {counter.text} + {parenthesize(operands[2].text)}")
         append_nested(before.lines, head, inside.lines)
         self.block = before
         return carried

@@ -182,7 +182,9 @@ class NestPrinter(Loops):
         text, _ = printed.element(target.output, own, more)
         if access_map.adds(node):
             dtype = target.output.dtype
-            value = printed.spelling.applied("add", [printed.read(target.output, text), value], [dtype, dtype], dtype)
+            value = printed.spelling.elementwise(
+                "add", [printed.read(target.output, text), value], [dtype, dtype], dtype
+            )
         block.lines.append(f"{text} = {printed.written(target.output, value)}")
 
     def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:

@@ -10,7 +10,7 @@ from jitkernels.compiler.codegen.control_flow.scalar_emitter import overflow_bit
 from jitkernels.compiler.codegen.control_flow.signal_polls import FULL, REFUSED
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register
 from jitkernels.compiler.codegen.numba.python_call import INDENT
-from jitkernels.compiler.codegen.numba.python_expressions import constant_text, enclosed, extent_text
+from jitkernels.compiler.codegen.numba.python_expressions import constant_text, extent_text, parenthesize
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
@@ -90,11 +90,11 @@ class NumberPrinter(RegionEvaluator):
 
     def _applied(self, node: Node, operands: list[Register]) -> Register:
         texts, kinds = [one.text for one in operands], [one.dtype for one in operands]
-        return self._named(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype)
+        return self._named(self.spelling.elementwise(node.operation, texts, kinds, node.dtype), node.dtype)
 
     def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
         sign = "//" if node.operation == "floor_divide" else "%"
-        return self._named(f"{enclosed(left.text)} {sign} {enclosed(right.text)}", node.dtype)
+        return self._named(f"{parenthesize(left.text)} {sign} {parenthesize(right.text)}", node.dtype)
 
     def _loaded(self, element: str, dtype: str) -> Register:
         return self._named(f"{element} != 0" if dtype == "bool" else element, dtype)
@@ -106,7 +106,9 @@ class NumberPrinter(RegionEvaluator):
     def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
         parts = []
         for index, stride in zip(indices, array.strides, strict=True):
-            parts.append(index.text if same(stride, 1) else f"{enclosed(index.text)} * {enclosed(self.extent(stride))}")
+            parts.append(
+                index.text if same(stride, 1) else f"{parenthesize(index.text)} * {parenthesize(self.extent(stride))}"
+            )
         return f"{array.pointer}[{' + '.join(parts) or '0'}]"
 
     def _bail_out_if(self, condition: Register, label: str = "refused") -> None:
@@ -119,8 +121,8 @@ class NumberPrinter(RegionEvaluator):
     def _bounded(self, node: Node, index: Register) -> Register:
         extent, text = self.extent(node.options["extent"]), index.text
         if node.options["counts_back"]:
-            text = self.variable(f"{text} if {text} >= 0 else {text} + {enclosed(extent)}")
-        is_outside = Register(f"{text} < 0 or {text} >= {enclosed(extent)}", "bool")
+            text = self.variable(f"{text} if {text} >= 0 else {text} + {parenthesize(extent)}")
+        is_outside = Register(f"{text} < 0 or {text} >= {parenthesize(extent)}", "bool")
         self._bail_out_if(is_outside, "full" if "grows" in node.options else "refused")
         return Register(text, "int64")
 

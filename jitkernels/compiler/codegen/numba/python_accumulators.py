@@ -114,7 +114,7 @@ class PrintedReduction:
             return spelling.call(
                 f"{self.kind}imum_{self.inner}_reduced", [one, other], [self.inner] * 2, self.inner, code
             )
-        return spelling.applied(COMBINING[self.kind], [one, other], [self.inner] * 2, self.inner)
+        return spelling.elementwise(COMBINING[self.kind], [one, other], [self.inner] * 2, self.inner)
 
     def _instruction(self, spelling: Spelling, instruction: str, name: str, one: str, other: str) -> str:
         kind = llvm_type(self.inner)

@@ -34,15 +34,15 @@ def _atom(atom: Atom) -> str:
     if not atom.operation:
         return symbol(atom.text)
     if atom.operation == "scaled":
-        return f"int({enclosed(extent_text(atom.left))} * {atom.right!r})"
+        return f"int({parenthesize(extent_text(atom.left))} * {atom.right!r})"
     left, right = extent_text(atom.left), extent_text(atom.right)
     if atom.operation in ("min", "max"):
         return f"{atom.operation}({left}, {right})"
     sign = "//" if atom.operation == "floordiv" else "%"
-    return f"({enclosed(left)} {sign} {enclosed(right)})"
+    return f"({parenthesize(left)} {sign} {parenthesize(right)})"
 
 
-def enclosed(text: str) -> str:
+def parenthesize(text: str) -> str:
     """An operand: in parentheses unless it is a name, a number, a call or an element."""
     if not WEAK.search(text) or _is_one_group(text):
         return text
@@ -86,7 +86,7 @@ def index_text(first: Number, steps: Mapping[int, Number], names: Mapping[int, s
     parts = []
     for loop, step in steps.items():
         text = extent_text(step)
-        parts.append(names[loop] if text == "1" else f"{names[loop]} * {enclosed(text)}")
+        parts.append(names[loop] if text == "1" else f"{names[loop]} * {parenthesize(text)}")
     parts += more
     start = extent_text(first)
     if start != "0" or not parts:

@@ -12,7 +12,7 @@ from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, ident
 from jitkernels.compiler.codegen.nest.loop_order import Loops
 from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
 from jitkernels.compiler.codegen.nest.scan import loop_of
-from jitkernels.compiler.codegen.numba.python_expressions import constant_text, enclosed, extent_text, index_text
+from jitkernels.compiler.codegen.numba.python_expressions import constant_text, extent_text, index_text, parenthesize
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
@@ -184,7 +184,7 @@ class ValuePrinter:
         texts, kinds = [one.text for one in operands], [one.dtype for one in operands]
         if node.operation == "cast":
             return PrintedValue(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
-        return PrintedValue(self.spelling.applied(node.operation, texts, kinds, node.dtype), node.dtype, home)
+        return PrintedValue(self.spelling.elementwise(node.operation, texts, kinds, node.dtype), node.dtype, home)
 
     def _iota(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         start, steps = index_map[node.options["axis"]]
@@ -205,9 +205,9 @@ class ValuePrinter:
         for i, one in enumerate(node.inputs[1:]):
             value = self._known(block, one, self.loops.inside(node, i + 1, index_map))
             text = value.text if value.text.isidentifier() else self._variable(value.home, value.text)
-            wrapped = f"({text} if {text} >= 0 else {text} + {enclosed(self.extent(extents[i]))})"
+            wrapped = f"({text} if {text} >= 0 else {text} + {parenthesize(self.extent(extents[i]))})"
             stride = self.extent(strides[i])
-            terms.append(wrapped if stride == "1" else f"{wrapped} * {enclosed(stride)}")
+            terms.append(wrapped if stride == "1" else f"{wrapped} * {parenthesize(stride)}")
             home = self.deepest(block, [value, PrintedValue("", "", home)])
         return terms, home
 
@@ -242,9 +242,9 @@ class ValuePrinter:
             block.of(set()).known[key] = name
         element = self.spelling.cast(operand.text, dtype, wide)
         if wide in ("float32", "float64") and kind in SCANS_OF_FLOATS:
-            text = f"{name} {'+' if kind == 'sum' else '*'} {enclosed(element)}"
+            text = f"{name} {'+' if kind == 'sum' else '*'} {parenthesize(element)}"
         else:
-            text = self.spelling.applied(COMBINING[kind], [name, element], [wide, wide], wide)
+            text = self.spelling.elementwise(COMBINING[kind], [name, element], [wide, wide], wide)
         if wide != dtype:  # each step is rounded to half precision
             text = self.spelling.cast(self.spelling.cast(text, wide, dtype), dtype, wide)
         home.lines.append(f"{name} = {text}")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.casts import converted
+from jitkernels.compiler.codegen.core.casts import emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder, Register, llvm_type
-from jitkernels.compiler.codegen.core.scalar_calls import applied
-from jitkernels.compiler.codegen.numba.python_expressions import enclosed
+from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
+from jitkernels.compiler.codegen.numba.python_expressions import parenthesize
 
 FLOATS = ("float32", "float64")
 COMPARISONS = {
@@ -46,21 +46,21 @@ class Spelling:
     functions: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
-    def applied(self, operation: str, operands: Sequence[str], kinds: Sequence[str], dtype: str) -> str:
+    def elementwise(self, operation: str, operands: Sequence[str], kinds: Sequence[str], dtype: str) -> str:
         """An elementwise operation as an expression of the texts of its operands."""
         sign = OPERATORS.get(kinds[0], {}).get(operation) if len({*kinds}) == 1 and len(kinds) == 2 else None
         if sign is not None and dtype in (kinds[0], "bool"):
-            return f"{enclosed(operands[0])} {sign} {enclosed(operands[1])}"
+            return f"{parenthesize(operands[0])} {sign} {parenthesize(operands[1])}"
         if operation == "negative" and kinds[0] in FLOATS:
-            return f"-{enclosed(operands[0])}"
+            return f"-{parenthesize(operands[0])}"
         if operation == "logical_not" and kinds[0] == "bool":
-            return f"not {enclosed(operands[0])}"
+            return f"not {parenthesize(operands[0])}"
         if operation == "positive" and kinds[0] == dtype:
             return operands[0]
         name = function_name(operation, kinds, dtype)
 
         def code(function: FunctionBuilder, registers: list[Register]) -> Register:
-            return applied(function, function.block, operation, registers, dtype)
+            return emit_elementwise(function, function.block, operation, registers, dtype)
 
         return self.call(name, operands, kinds, dtype, code)
 
@@ -74,7 +74,7 @@ class Spelling:
             [operand],
             [kind],
             dtype,
-            lambda function, operands: converted(function, function.block, operands[0], dtype),
+            lambda function, operands: emit_cast(function, function.block, operands[0], dtype),
         )
 
     def call(
