@@ -9,7 +9,7 @@ from jitkernels.attrs.broadcast_ops import StrideScalAttr, VBroadcastAttr
 from jitkernels.attrs.schema.registry import Variant, implementation, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.compiler.api import traced_kernel
-from jitkernels.microkernels.chunking import BLOCK, PIECE
+from jitkernels.microkernels.chunking import BLOCK, PIECE, grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 LANES = 16
@@ -65,13 +65,8 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
     )
 
 
-def rows_of(attr: VBroadcastAttr) -> int:
-    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK // max(attr.w, 1)).bit_length() - 1)
-
-
 def broadcasts(attr: VBroadcastAttr) -> Sequence[Variant]:
-    return widths_and_threads(attr.h // rows_of(attr)) if attr.w <= SHORT else traced_kernel.variants(attr)
+    return widths_and_threads(attr.h // grain(attr.w, BLOCK)) if attr.w <= SHORT else traced_kernel.variants(attr)
 
 
 @implements(VBroadcastAttr, variants=broadcasts)
@@ -106,7 +101,7 @@ def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("h"),
-        block=rows_of(attr) if variant.get("parallel") else 1,
+        block=grain(attr.w, BLOCK) if variant.get("parallel") else 1,
         workspace=MOST * LANES * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         flags=(),

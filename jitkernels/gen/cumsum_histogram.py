@@ -9,6 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.reduction.prefix_sum import elements_of, running_sums
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -24,13 +25,8 @@ def check_ends(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any) -> i
     return 0 if (low[0] < high[0]) & (high[0] - low[0] <= LARGEST) else 1
 
 
-def _rows(attr: CumsumAttr) -> int:
-    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
-
-
 def cumsum_variants(attr: CumsumAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _rows(attr))
+    return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
 @implements(CumsumAttr, variants=cumsum_variants)
@@ -69,7 +65,7 @@ def cumsum(attr: CumsumAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_rows(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         workspace=(run + 8) * size,
         workspace_dtype=attr.dtype,
         flags=(),

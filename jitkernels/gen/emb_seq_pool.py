@@ -8,6 +8,7 @@ from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_nest
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
@@ -26,18 +27,13 @@ def check(table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int
 
 
 def variants(attr: EmbSeqPoolAttr) -> list[Variant]:
-    return widths_and_threads(attr.idx_w // _block(attr))
-
-
-def _block(attr: EmbSeqPoolAttr) -> int:
-    """Sequences per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.idx_h * attr.table_w, 1)).bit_length() - 1)
+    return widths_and_threads(attr.idx_w // grain(attr.idx_h * attr.table_w, BLOCK_ELEMENTS))
 
 
 @implements(EmbSeqPoolAttr, variants=variants)
 def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
     if attr.dtype == "bfloat16":
-        return pool_nest(attr, check, _block(attr), variant)
+        return pool_nest(attr, check, grain(attr.idx_h * attr.table_w, BLOCK_ELEMENTS), variant)
     number: Any = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
@@ -104,7 +100,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("idx_w"),
-        block=_block(attr) if variant.get("parallel") else 1,
+        block=grain(attr.idx_h * attr.table_w, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it

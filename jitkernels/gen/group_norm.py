@@ -1,14 +1,15 @@
 """Generated GROUP_NORM, written by hand: the moments of a group as those of a LAYER_NORM row, then its channels."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
@@ -28,108 +29,109 @@ BLOCK_ELEMENTS = 8192
 """Least number of elements per thread."""
 
 
-def check_plain(x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any) -> int:
+class Arrays(NamedTuple):
+    """The arrays; scale and bias may be None."""
+
+    x: Any
+    scale: Any
+    bias: Any
+    y: Any
+
+
+class Group(NamedTuple):
+    """The channels of a group, of `inner` elements each, and which of FIRST and LAST it is."""
+
+    channels: int
+    inner: int
+    sides: int
+
+
+class Extents(NamedTuple):
+    """The extents of a row."""
+
+    channels: int
+    inner: int
+    groups: int
+
+
+def check(channels: int, groups: int) -> int:
     """Return channels % groups: one object serves all numbers of groups, invalid ones as well."""
     return channels % groups
 
 
-def check_affine(
-    x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any
-) -> int:
-    """Return the same with scale and bias."""
-    return channels % groups
+def _block(attr: GroupNormAttr) -> int:
+    return grain(attr.channels * attr.inner, BLOCK_ELEMENTS)
 
 
 def variants(attr: GroupNormAttr) -> list[Variant]:
     return streams(widths_and_threads(attr.rows // _block(attr)), attr.signature().outputs[0])
 
 
-def _block(attr: GroupNormAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.channels * attr.inner, 1)).bit_length() - 1)
+def normalising_of(dtype: str, width: int, stream: bool) -> Any:
+    """Return the function that normalizes a group."""
+    number: Any = np.dtype(dtype).type
+    ahead, lanes = AHEAD // number(0).itemsize, cpu_target.target().masked_lanes(dtype, width)
+    measures = moments(dtype, width, careful_moments(dtype))
+    # Without streaming, the names are bound to a small function, as the object includes it all the same.
+    plain_past, arrays_past, numbers_past = (
+        streaming_results(dtype, width, affine) if stream else visible for affine in ("", ARRAYS, NUMBERS)
+    )
+
+    @inlined()
+    def normalise(arrays: Arrays, group: Group, eps: Any, line: Any) -> None:
+        xs, ys, scale, bias = arrays.x, arrays.y, arrays.scale, arrays.bias
+        channels, inner, sides = group.channels, group.inner, group.sides
+        n = channels * inner
+        unit, mean, _, factor = measures(xs, n, eps)
+        following = n if n <= ahead else 0
+        if stream and scale is None:
+            plain_past(xs, offset(xs, following), ys, n, line, sides, unit, mean, factor)
+        elif stream and inner == 1:
+            arrays_past(xs, offset(xs, following), scale, bias, ys, n, line, sides, unit, mean, factor)
+        elif stream:
+            for channel in range(channels):
+                at = channel * inner
+                own_sides = (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == channels - 1 else 0)
+                numbers_past(
+                    offset(xs, at), offset(xs, at + following), scale[channel], bias[channel], offset(ys, at), inner,
+                    line, own_sides, unit, mean, factor,
+                )  # fmt: skip
+        elif scale is None:
+            for i in vectors(0, n, lanes):
+                ys[i] = times(distance(xs[i], unit, mean), factor)
+        elif inner == 1:
+            for i in vectors(0, channels, lanes):
+                ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
+        else:
+            for channel in range(channels):
+                own, shift = scale[channel], bias[channel]
+                for i in vectors(channel * inner, (channel + 1) * inner, lanes):
+                    ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), own, shift)
+
+    return normalise
 
 
 @implements(GroupNormAttr, variants=variants)
 def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
-    ahead = AHEAD // number(0).itemsize
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
-    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
-    measures = moments(attr.dtype, width, careful_moments(attr.dtype))
-    # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    plain_past, arrays_past, numbers_past = (
-        streaming_results(attr.dtype, width, affine) if stream else visible for affine in ("", ARRAYS, NUMBERS)
-    )
+    normalise = normalising_of(attr.dtype, width, stream)
 
-    @inlined()
-    def plain_group(xs: Any, ys: Any, n: int, eps: Any, line: Any, sides: int) -> None:
-        unit, mean, _, factor = measures(xs, n, eps)
-        if stream:
-            plain_past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
-        else:
-            for i in vectors(0, n, lanes):
-                ys[i] = times(distance(xs[i], unit, mean), factor)
-
-    @inlined()
-    def affine_group(
-        xs: Any, scale: Any, bias: Any, ys: Any, group_channels: int, inner: int, eps: Any, line: Any, sides: int
-    ) -> None:
-        n = group_channels * inner
-        unit, mean, _, factor = measures(xs, n, eps)
-        if stream and inner == 1:
-            arrays_past(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
-        elif stream:
-            for channel in range(group_channels):
-                at = channel * inner
-                numbers_past(
-                    offset(xs, at),
-                    offset(xs, at + (n if n <= ahead else 0)),
-                    scale[channel],
-                    bias[channel],
-                    offset(ys, at),
-                    inner,
-                    line,
-                    (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == group_channels - 1 else 0),
-                    unit,
-                    mean,
-                    factor,
-                )
-        elif inner == 1:
-            for i in vectors(0, group_channels, lanes):
-                ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
-        else:
-            for channel in range(group_channels):
-                own, shift = scale[channel], bias[channel]
-                for i in vectors(channel * inner, (channel + 1) * inner, lanes):
-                    ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), own, shift)
-
-    def plain(
-        x: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any, line: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        n = channels // groups * inner
-        for group in range(begin * groups, end * groups):
-            if n > 0:
-                sides = (FIRST if group == begin * groups else 0) + (LAST if group == end * groups - 1 else 0)
-                plain_group(offset(x, group * n), offset(y, group * n), n, number(eps[0]), line, sides)
-        if stream:
-            visible()
-
-    def affine(
-        x: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int, groups: int, eps: Any,
-        line: Any, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        group_channels = channels // groups
-        n = group_channels * inner
+    def body(arrays: Arrays, extents: Extents, eps: Any, workspace: Any, part: Range) -> None:
+        groups, inner = extents.groups, extents.inner
+        channels = extents.channels // groups
+        n = channels * inner
         if n > 0:
-            for row in range(begin, end):
-                for group in range(groups):
-                    at, first = (row * groups + group) * n, group * group_channels
-                    sides = (FIRST if at == begin * groups * n else 0) + (LAST if at == (end * groups - 1) * n else 0)
-                    affine_group(
-                        offset(x, at), offset(scale, first), offset(bias, first), offset(y, at), group_channels, inner,
-                        number(eps[0]), line, sides,
+            for row in range(part.begin, part.end):
+                for number_in_row in range(groups):
+                    at, first = (row * groups + number_in_row) * n, number_in_row * channels
+                    sides = FIRST if at == part.begin * groups * n else 0
+                    sides += LAST if at == (part.end * groups - 1) * n else 0
+                    own = Arrays(
+                        offset(arrays.x, at), offset(arrays.scale, first), offset(arrays.bias, first),
+                        offset(arrays.y, at),
                     )  # fmt: skip
+                    normalise(own, Group(channels, inner, sides), number(eps[0]), workspace)
         if stream:
             visible()
 
@@ -137,13 +139,14 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
     return LoopNest(
         f"group_norm_{attr.dtype}",
         signature.c_arguments,
-        affine if attr.affine else plain,
+        body,
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
-        check=check_affine if attr.affine else check_plain,
+        check=check,
         flags=(),
         workspace=LINE,
         workspace_dtype=attr.dtype,
         reads_first=True,
+        names=signature.names,
         **variant,
     )

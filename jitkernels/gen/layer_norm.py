@@ -3,7 +3,7 @@
 The compiled reference takes two to three times as long, as it computes in the next wider type, which float64 lacks.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
@@ -32,101 +33,88 @@ SHORT_BYTES = 96
 """Rows of up to so many bytes use vectors of 32 bytes, whose horizontal sums are shorter."""
 
 
+class Arrays(NamedTuple):
+    """The arrays; scale and bias, mean and var may be None."""
+
+    x: Any
+    scale: Any
+    bias: Any
+    y: Any
+    mean: Any
+    var: Any
+
+
+class Rows(NamedTuple):
+    """Rows of n elements."""
+
+    n: int
+    begin: int
+    end: int
+
+
 def variants(attr: LayerNormAttr) -> list[Variant]:
-    return streams(widths_and_threads(attr.rows // _block(attr)), attr.signature().outputs[0])
+    return streams(widths_and_threads(attr.rows // grain(attr.n, BLOCK_ELEMENTS)), attr.signature().outputs[0])
 
 
-def _block(attr: LayerNormAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n, 1)).bit_length() - 1)
+def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool) -> Any:
+    """Return the loop over rows in vectors of so many bytes."""
+    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
+    ahead = AHEAD // np.dtype(attr.dtype).itemsize
+    with_care, infinite = careful_moments(attr.dtype), mean_of_infinite(attr.dtype)
+    measures = moments(attr.dtype, width, with_care)
+    # Without streaming, the name is bound to a small function, as the object includes it all the same.
+    past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
+
+    # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
+    @inlined()
+    def normalise(arrays: Arrays, rows: Rows, eps: Any, line: Any) -> None:
+        n, scale, bias = rows.n, arrays.scale, arrays.bias
+        for row in range(rows.begin, rows.end):
+            xs, ys = offset(arrays.x, row * n), offset(arrays.y, row * n)
+            unit, mean, variance, factor = measures(xs, n, eps)
+            if arrays.mean is not None:
+                arrays.mean[row] = mean / unit if mean == mean else infinite(arrays.x, row * n, n)
+                arrays.var[row] = variance / unit / unit
+            sides = (FIRST if row == rows.begin else 0) + (LAST if row == rows.end - 1 else 0)
+            if stream and scale is not None:
+                past(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
+            elif stream:
+                past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
+            elif scale is not None:
+                for i in vectors(0, n, lanes):
+                    ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
+            else:
+                for i in vectors(0, n, lanes):
+                    ys[i] = times(distance(xs[i], unit, mean), factor)
+        if stream:
+            visible()
+
+    return normalise
 
 
 @implements(LayerNormAttr, variants=variants)
 def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
-    number = np.dtype(attr.dtype).type
-    is_affine, stats = attr.affine, attr.stats
-    ahead = AHEAD // number(0).itemsize
-    infinite = mean_of_infinite(attr.dtype)
-    with_care = careful_moments(attr.dtype)
-
-    def rows_in_vectors(width: int) -> Any:
-        """The loop over rows in vectors of so many bytes."""
-        lanes = cpu_target.target().masked_lanes(attr.dtype, width)
-        measures = moments(attr.dtype, width, with_care)
-        # Without streaming, the name is bound to a small function, as the object includes it all the same.
-        past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
-
-        # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
-        @inlined()
-        def normalised(
-            x: Any, scale: Any, bias: Any, y: Any, means: Any, variances: Any, n: int, eps: Any, line: Any,
-            begin: int, end: int,
-        ) -> None:  # fmt: skip
-            for row in range(begin, end):
-                xs, ys = offset(x, row * n), offset(y, row * n)
-                unit, mean, variance, factor = measures(xs, n, eps)
-                if stats:
-                    means[row] = mean / unit if mean == mean else infinite(x, row * n, n)
-                    variances[row] = variance / unit / unit
-                sides = (FIRST if row == begin else 0) + (LAST if row == end - 1 else 0)
-                if stream and is_affine:
-                    following = offset(xs, n if n <= ahead else 0)
-                    past(xs, following, scale, bias, ys, n, line, sides, unit, mean, factor)
-                elif stream:
-                    past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
-                elif is_affine:
-                    for i in vectors(0, n, lanes):
-                        ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
-                else:
-                    for i in vectors(0, n, lanes):
-                        ys[i] = times(distance(xs[i], unit, mean), factor)
-            if stream:
-                visible()
-
-        return normalised
-
+    number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
-    wide, narrow = rows_in_vectors(width), rows_in_vectors(min(width, 32))
+    wide, narrow = rows_in_vectors(attr, width, stream), rows_in_vectors(attr, min(width, 32), stream)
     is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 
-    @inlined()
-    def done(
-        x: Any, scale: Any, bias: Any, y: Any, means: Any, variances: Any, n: int, eps: Any, line: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        if not stream and (is_narrow or n <= short):
-            narrow(x, scale, bias, y, means, variances, n, number(eps[0]), line, begin, end)
+    def body(arrays: Arrays, rows: Rows, eps: Any, workspace: Any) -> None:
+        if not stream and (is_narrow or rows.n <= short):
+            narrow(arrays, rows, number(eps[0]), workspace)
         else:
-            wide(x, scale, bias, y, means, variances, n, number(eps[0]), line, begin, end)
-
-    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, line: Any, begin: int, end: int) -> None:
-        done(x, x, x, y, y, y, n, eps, line, begin, end)
-
-    def affine(
-        x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, line: Any, begin: int, end: int
-    ) -> None:
-        done(x, scale, bias, y, y, y, n, eps, line, begin, end)
-
-    def plain_stats(
-        x: Any, y: Any, mean: Any, var: Any, rows: int, n: int, eps: Any, line: Any, begin: int, end: int
-    ) -> None:
-        done(x, x, x, y, mean, var, n, eps, line, begin, end)
-
-    def affine_stats(
-        x: Any, scale: Any, bias: Any, y: Any, mean: Any, var: Any, rows: int, n: int, eps: Any, line: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        done(x, scale, bias, y, mean, var, n, eps, line, begin, end)
+            wide(arrays, rows, number(eps[0]), workspace)
 
     signature = attr.signature()
     return LoopNest(
         f"layer_norm_{attr.dtype}",
         signature.c_arguments,
-        ((plain, plain_stats), (affine, affine_stats))[is_affine][stats],
+        body,
         extent=signature.index("rows"),
-        block=_block(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         workspace=LINE,
         workspace_dtype=attr.dtype,
         reads_first=True,
+        names=signature.names,
         **variant,
     )

@@ -1,13 +1,13 @@
 """Generated MATMUL_INT8: register tiles of VPDPBUSD where the processor has it, else autovectorized loops."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined
+from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
@@ -54,47 +54,52 @@ def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool =
         flags=(),  # without contraction: products with scales are rounded as written
         workspace=4 * TOGETHER,
         workspace_dtype="int32",
+        names=signature.names,
     )
 
 
+class Arrays(NamedTuple):
+    """The arrays; the scales may be None."""
+
+    a: Any
+    b: Any
+    a_scale: Any
+    b_scale: Any
+    c: Any
+
+
 def _loops(attr: MatMulInt8Attr) -> Any:
-    trans_b, scaled = attr.trans_b, attr.scaled
+    trans_b = attr.trans_b
     number = np.dtype(attr.dtype).type
     zero = np.int32(0)
 
     @inlined()
-    def sums(a: Any, b: Any, row: int, n: int, k: int, j: int, width: int, totals: Any) -> None:
+    def sums(a: Any, b: Any, n: int, k: int, j: int, width: int, totals: Any) -> None:
         """Compute the sums of some columns of a row."""
         if trans_b:
             for i in range(width):
                 total = zero
                 for p in range(k):
-                    total += np.int32(a[row * k + p]) * np.int32(b[(j + i) * k + p])
+                    total += np.int32(a[p]) * np.int32(b[(j + i) * k + p])
                 totals[i] = total
         else:
             for i in range(width):
                 totals[i] = zero
             for p in range(k):
-                factor = np.int32(a[row * k + p])
+                factor = np.int32(a[p])
                 for i in range(width):
                     totals[i] += factor * np.int32(b[p * n + j + i])
 
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, totals: Any, begin: int, end: int) -> None:
+    def body(arrays: Arrays, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
             for j in range(0, n, TOGETHER):
                 width = min(TOGETHER, n - j)
-                sums(a, b, row, n, k, j, width, totals)
+                sums(offset(arrays.a, row * k), arrays.b, n, k, j, width, workspace)
                 for i in range(width):
-                    c[row * n + j + i] = totals[i]
+                    at = row * n + j + i
+                    if arrays.a_scale is None:
+                        arrays.c[at] = workspace[i]
+                    else:
+                        arrays.c[at] = number(workspace[i]) * (arrays.a_scale[row] * arrays.b_scale[j + i])
 
-    def with_scales(
-        a: Any, b: Any, a_scale: Any, b_scale: Any, c: Any, m: int, n: int, k: int, totals: Any, begin: int, end: int
-    ) -> None:  # fmt: skip
-        for row in range(begin, end):
-            for j in range(0, n, TOGETHER):
-                width = min(TOGETHER, n - j)
-                sums(a, b, row, n, k, j, width, totals)
-                for i in range(width):
-                    c[row * n + j + i] = number(totals[i]) * (a_scale[row] * b_scale[j + i])
-
-    return with_scales if scaled else plain
+    return body

@@ -3,15 +3,16 @@
 The compiled reference is two loop nests, as it materializes factors that serve all rows.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus
 from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_nest
@@ -40,13 +41,27 @@ stores wait for loads from further away.
 """
 
 
+class Arrays(NamedTuple):
+    """The arrays; scale and bias may be None."""
+
+    x: Any
+    mean: Any
+    var: Any
+    scale: Any
+    bias: Any
+    y: Any
+
+
+def _block(attr: BatchNormAttr) -> int:
+    return grain(attr.channels * attr.inner, BLOCK_ELEMENTS)
+
+
 def variants(attr: BatchNormAttr) -> list[Variant]:
     return streams(widths_and_threads(attr.rows // _block(attr)), attr.signature().outputs[0])
 
 
-def _block(attr: BatchNormAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.channels * attr.inner, 1)).bit_length() - 1)
+def _rms_norm_block(attr: RmsNormAttr) -> int:
+    return grain(attr.n * attr.remain, BLOCK_ELEMENTS)
 
 
 def rms_norm_variants(attr: RmsNormAttr) -> list[Variant]:
@@ -55,109 +70,106 @@ def rms_norm_variants(attr: RmsNormAttr) -> list[Variant]:
     return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
 
 
-def _rms_norm_block(attr: RmsNormAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n * attr.remain, 1)).bit_length() - 1)
-
-
 @implements(RmsNormAttr, variants=rms_norm_variants, dtypes=("bfloat16",))
 def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
     return rms_norm_nest(attr, algorithm, _rms_norm_block(attr), parallel)
 
 
-@implements(BatchNormAttr, variants=variants)
-def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
-    number: Any = np.dtype(attr.dtype).type
-    zero, one = number(0), number(1)
-    width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
-    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
-    is_affine = attr.affine
-    size = np.dtype(attr.dtype).itemsize
+def factors_of(dtype: str) -> Any:
+    """Return the function that gives the factor of a channel."""
+    one = np.dtype(dtype).type(1)
+
+    @inlined()
+    def factor_of(arrays: Arrays, channel: int, eps: Any) -> Any:
+        scale = one if arrays.scale is None else arrays.scale[channel]
+        return scale / np.sqrt(arrays.var[channel] + eps)
+
+    return factor_of
+
+
+def strips_of(dtype: str, width: int, stream: bool) -> Any:
+    """Return the function for rows of channels, strip by strip."""
+    size, both = np.dtype(dtype).itemsize, FIRST + LAST
     together, line = (STRIP_PAST if stream else STRIP) // size, LINE // size
+    lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    channels_past, plain_channels_past, affine_past, plain_past = (
-        streaming_results(attr.dtype, width, kind) if stream else visible
-        for kind in (CHANNELS, PLAIN_CHANNELS, NUMBERS, "")
+    channels_past, plain_channels_past = (
+        streaming_results(dtype, width, kind) if stream else visible for kind in (CHANNELS, PLAIN_CHANNELS)
     )
-    before_line = lines_before(attr.dtype) if stream else visible
+    before_line = lines_before(dtype) if stream else visible
 
     @inlined()
-    def factor_of(var: Any, scale: Any, eps: Any) -> Any:
-        return scale / np.sqrt(var + eps) if is_affine else one / np.sqrt(var + eps)
-
-    @inlined()
-    def scaled(x: Any, mean: Any, factor: Any, bias: Any) -> Any:
-        return times_plus(x - mean, factor, bias) if is_affine else (x - mean) * factor
-
-    @inlined()
-    def alone(
-        x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, eps: Any, factors: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        first, last, both = 0, together, FIRST + LAST
-        if stream and before_line(y, channels) > 0:  # the next strip begins at a cache line boundary
-            last += before_line(y, channels) - line
+    def normalise(arrays: Arrays, channels: int, eps: Any, factors: Any, part: Range) -> None:
+        first, last = 0, together
+        if stream and before_line(arrays.y, channels) > 0:  # the next strip begins at a cache line boundary
+            last += before_line(arrays.y, channels) - line
         while first < channels:
             count = min(last, channels) - first
+            means, bias = offset(arrays.mean, first), offset(arrays.bias, first)
             for j in vectors(0, count, lanes):
-                factors[j] = factor_of(var[first + j], scale[first + j], eps)
-            for row in range(begin, end):
-                xs, ys = offset(x, row * channels + first), offset(y, row * channels + first)
+                factors[j] = factor_of(arrays, first + j, eps)
+            for row in range(part.begin, part.end):
+                xs, ys = offset(arrays.x, row * channels + first), offset(arrays.y, row * channels + first)
                 following = offset(xs, channels)
                 if stream and last >= channels:
                     asked_for(offset(ys, count))
-                if stream and is_affine:
-                    channels_past(
-                        xs, following, offset(mean, first), factors, offset(bias, first), ys, count, factors, both
-                    )
+                if stream and bias is not None:
+                    channels_past(xs, following, means, factors, bias, ys, count, factors, both)
                 elif stream:
-                    plain_channels_past(xs, following, offset(mean, first), factors, ys, count, factors, both)
+                    plain_channels_past(xs, following, means, factors, ys, count, factors, both)
+                elif bias is not None:
+                    for j in vectors(0, count, lanes):
+                        ys[j] = times_plus(xs[j] - means[j], factors[j], bias[j])
                 else:
                     for j in vectors(0, count, lanes):
-                        ys[j] = scaled(xs[j], mean[first + j], factors[j], bias[first + j])
+                        ys[j] = (xs[j] - means[j]) * factors[j]
             first, last = last, last + together
 
+    return normalise
+
+
+def planes_of(dtype: str, width: int, stream: bool) -> Any:
+    """Return the function for channels of several elements."""
+    one, factor_of = np.dtype(dtype).type(1), factors_of(dtype)
+    lanes = cpu_target.target().masked_lanes(dtype, width)
+    affine_past, plain_past = (streaming_results(dtype, width, kind) if stream else visible for kind in (NUMBERS, ""))
+
     @inlined()
-    def in_planes(
-        x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, channels: int, inner: int, eps: Any,
-        line: Any, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        for row in range(begin, end):
+    def normalise(arrays: Arrays, channels: int, inner: int, eps: Any, line: Any, part: Range) -> None:
+        for row in range(part.begin, part.end):
             for channel in range(channels):
                 at = (row * channels + channel) * inner
-                xs, ys, middle = offset(x, at), offset(y, at), mean[channel]
-                factor = factor_of(var[channel], scale[channel], eps)
-                shift = bias[channel] if is_affine else zero
-                sides = (FIRST if at == begin * channels * inner else 0) + (
-                    LAST if at == (end * channels - 1) * inner else 0
-                )
-                if stream and is_affine:
+                xs, ys, middle = offset(arrays.x, at), offset(arrays.y, at), arrays.mean[channel]
+                factor = factor_of(arrays, channel, eps)
+                sides = FIRST if at == part.begin * channels * inner else 0
+                sides += LAST if at == (part.end * channels - 1) * inner else 0
+                if stream and arrays.bias is not None:
+                    shift = arrays.bias[channel]
                     affine_past(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)
                 elif stream:
                     plain_past(xs, xs, ys, inner, line, sides, one, middle, factor)
+                elif arrays.bias is not None:
+                    shift = arrays.bias[channel]
+                    for k in vectors(0, inner, lanes):
+                        ys[k] = times_plus(xs[k] - middle, factor, shift)
                 else:
                     for k in vectors(0, inner, lanes):
-                        ys[k] = scaled(xs[k], middle, factor, shift)
+                        ys[k] = (xs[k] - middle) * factor
 
-    def affine(
-        x: Any, mean: Any, var: Any, scale: Any, bias: Any, y: Any, rows: int, channels: int, inner: int,
-        eps: Any, factors: Any, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        if inner == 1:
-            alone(x, mean, var, scale, bias, y, channels, number(eps[0]), factors, begin, end)
-        else:
-            in_planes(x, mean, var, scale, bias, y, channels, inner, number(eps[0]), factors, begin, end)
-        if stream:
-            visible()
+    return normalise
 
-    def plain(
-        x: Any, mean: Any, var: Any, y: Any, rows: int, channels: int, inner: int, eps: Any, factors: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
+
+@implements(BatchNormAttr, variants=variants)
+def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+    number: Any = np.dtype(attr.dtype).type
+    width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
+    in_strips, in_planes = strips_of(attr.dtype, width, stream), planes_of(attr.dtype, width, stream)
+
+    def body(arrays: Arrays, channels: int, inner: int, eps: Any, workspace: Any, part: Range) -> None:
         if inner == 1:
-            alone(x, mean, var, var, mean, y, channels, number(eps[0]), factors, begin, end)
+            in_strips(arrays, channels, number(eps[0]), workspace, part)
         else:
-            in_planes(x, mean, var, var, mean, y, channels, inner, number(eps[0]), factors, begin, end)
+            in_planes(arrays, channels, inner, number(eps[0]), workspace, part)
         if stream:
             visible()
 
@@ -165,12 +177,13 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
     return LoopNest(
         f"batch_norm_{attr.dtype}",
         signature.c_arguments,
-        affine if is_affine else plain,
+        body,
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=STRIP,
         workspace_dtype=attr.dtype,
         flags=(),
         reads_first=True,
+        names=signature.names,
         **variant,
     )

@@ -13,6 +13,7 @@ from jitkernels.attrs.quantize import QuantizeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK = 512
@@ -23,13 +24,8 @@ WORK = 1 << 15
 """Least number of elements per thread."""
 
 
-def _rows(attr: QuantizeAttr) -> int:
-    """Return the rows of so much work, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
-
-
 def variants(attr: QuantizeAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _rows(attr))
+    return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
 @implements(QuantizeAttr, variants=variants)
@@ -104,7 +100,7 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         shifted if attr.shifted else plain,
         extent=signature.index("rows"),
-        block=_rows(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,
     )

@@ -18,6 +18,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.compiler.api import traced_kernel
 from jitkernels.core import cpu_target, dtypes
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.reduction.column_reduction import extremes_nest, sums_nest
 from jitkernels.microkernels.reduction.one_pass_variance import row_squares
 from jitkernels.microkernels.reduction.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
@@ -44,11 +45,6 @@ IN_ORDER = "rows"
 """Name of that algorithm."""
 
 
-def _rows(attr: ReductionAttr) -> int:
-    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (WORK // max(attr.n * attr.remain, 1)).bit_length() - 1)
-
-
 def _is_long(attr: HArgMaxAttr) -> bool:
     return attr.remain == 1 and attr.n > SHORT
 
@@ -60,9 +56,12 @@ def _has_few_columns(attr: HArgMaxAttr) -> bool:
 
 def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
     if _is_long(attr):
-        return widths_and_threads(attr.rows // _rows(attr))
+        return widths_and_threads(attr.rows // grain(attr.n * attr.remain, WORK))
     if _has_few_columns(attr):
-        return [{"parallel": parallel} for parallel in ((False, True) if attr.rows // _rows(attr) >= 4 else (False,))]
+        return [
+            {"parallel": parallel}
+            for parallel in ((False, True) if attr.rows // grain(attr.n * attr.remain, WORK) >= 4 else (False,))
+        ]
     return traced_kernel.variants(attr)
 
 
@@ -121,7 +120,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_rows(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,
     )
@@ -132,7 +131,7 @@ def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
     x = attr.signature().arrays[0]
     if attr.remain * x.numpy.itemsize < SHORTEST or attr.n <= SEVERAL or x.nbytes < BEYOND:
         return traced_kernel.variants(attr)
-    shares = (False, True) if attr.rows // _rows(attr) >= 4 else (False,)
+    shares = (False, True) if attr.rows // grain(attr.n * attr.remain, WORK) >= 4 else (False,)
     return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]
 
 
@@ -140,7 +139,7 @@ def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest
     if variant.get("algorithm") != IN_ORDER:
         return _of_reference(attr, **variant)
     parallel = bool(variant.get("parallel"))
-    return make(attr, block=_rows(attr) if parallel else 1, parallel=parallel, **options)
+    return make(attr, block=grain(attr.n * attr.remain, WORK) if parallel else 1, parallel=parallel, **options)
 
 
 @implements(HMaxAttr, variants=of_columns)
@@ -208,7 +207,7 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_rows(attr) if parallel else 1,
+        block=grain(attr.n * attr.remain, WORK) if parallel else 1,
         workspace=2 * lanes * 8,
         workspace_dtype="int64",
         flags=(),
@@ -221,7 +220,11 @@ def _goes_once(attr: HVarAttr) -> bool:
 
 
 def variance_variants(attr: HVarAttr) -> Sequence[Variant]:
-    return widths_and_threads(attr.rows // _rows(attr)) if _goes_once(attr) else traced_kernel.variants(attr)
+    return (
+        widths_and_threads(attr.rows // grain(attr.n * attr.remain, WORK))
+        if _goes_once(attr)
+        else traced_kernel.variants(attr)
+    )
 
 
 @implements(HVarAttr, variants=variance_variants)
@@ -241,7 +244,7 @@ def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_rows(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,
     )

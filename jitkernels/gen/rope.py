@@ -9,6 +9,7 @@ from jitkernels.attrs.rope import RopeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 16384
@@ -16,12 +17,7 @@ BLOCK_ELEMENTS = 16384
 
 
 def variants(attr: RopeAttr) -> list[Variant]:
-    return widths_and_threads(attr.positions // _block(attr))
-
-
-def _block(attr: RopeAttr) -> int:
-    """Positions per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(2 * attr.rows * attr.half, 1)).bit_length() - 1)
+    return widths_and_threads(attr.positions // grain(2 * attr.rows * attr.half, BLOCK_ELEMENTS))
 
 
 @inlined("contract")
@@ -51,7 +47,7 @@ def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("positions"),
-        block=_block(attr) if variant.get("parallel") else 1,
+        block=grain(2 * attr.rows * attr.half, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         flags=("contract",),
         reads_first=True,
         **variant,

@@ -6,6 +6,7 @@ from jitkernels.attrs.row_similarity import DotAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms, row_product
 from jitkernels.microkernels.narrow_int import narrowed
 
@@ -14,13 +15,8 @@ BLOCK_ELEMENTS = 32768
 
 
 def variants(attr: DotAttr) -> list[Variant]:
-    shares = (False, True) if attr.rows // _block(attr) >= 4 else (False,)
+    shares = (False, True) if attr.rows // grain(attr.n, BLOCK_ELEMENTS) >= 4 else (False,)
     return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in algorithms()]
-
-
-def _block(attr: DotAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n, 1)).bit_length() - 1)
 
 
 @implements(DotAttr, variants=variants, dtypes=("bfloat16",))
@@ -37,6 +33,6 @@ def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> Loop
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_block(attr) if parallel else 1,
+        block=grain(attr.n, BLOCK_ELEMENTS) if parallel else 1,
         parallel=parallel,
     )

@@ -12,6 +12,7 @@ from jitkernels.attrs.softmax import CrossEntropyAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.microkernels.maths.log import log_float32, log_float64
@@ -32,12 +33,7 @@ def check(logits: Any, labels: Any, loss: Any, rows: int, n: int) -> int:
 
 
 def variants(attr: CrossEntropyAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _block(attr))
-
-
-def _block(attr: CrossEntropyAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n, 1)).bit_length() - 1)
+    return widths_and_threads(attr.rows // grain(attr.n, BLOCK_ELEMENTS))
 
 
 @implements(CrossEntropyAttr, variants=variants)
@@ -81,7 +77,7 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_block(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         check=check,
         flags=(),
         **variant,

@@ -11,6 +11,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.stride_asum import StrideASumAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.blocked_summation import ADDS, part_length
 from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
 from jitkernels.microkernels.tuning_space import widths_and_threads
@@ -20,12 +21,7 @@ BLOCK_ELEMENTS = 16384
 
 
 def variants(attr: StrideASumAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _block(attr))
-
-
-def _block(attr: StrideASumAttr) -> int:
-    """Rows per block, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (BLOCK_ELEMENTS // max(attr.n // attr.stride, 1)).bit_length() - 1)
+    return widths_and_threads(attr.rows // grain(attr.n // attr.stride, BLOCK_ELEMENTS))
 
 
 def _sum_of_lone_elements(dtype: str) -> Any:
@@ -97,7 +93,7 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_block(attr) if variant.get("parallel") else 1,
+        block=grain(attr.n // attr.stride, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         flags=(),
         **variant,
     )
