@@ -4,7 +4,8 @@ Short rows are sorted in registers. Longer ones take a radix sort between two bu
 data, and skips digits that all keys have in common.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import apart, inlined, offset
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import given_back, is_nothing, taken
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import SHORT, in_order
@@ -34,31 +36,83 @@ WORK = 1 << 15
 """Least number of elements per thread."""
 
 
-def _rows(attr: SortAttr | TopkAttr) -> int:
-    """Return the least rows per thread, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (WORK // max(attr.n, 1)).bit_length() - 1)
+class Word(NamedTuple):
+    """The types of keys of a dtype. top: flips signs, so that keys are in the order of unsigned words."""
+
+    integer: Any
+    unsigned: Any
+    bits: int
+    top: Any
+
+    @property
+    def digits(self) -> int:
+        return self.bits // 8
+
+
+WORDS = {
+    "float32": Word(np.int32, np.uint32, 32, np.uint32(1 << 31)),
+    "float64": Word(np.int64, np.uint64, 64, np.uint64(1 << 63)),
+}
 
 
 def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // _rows(attr))
+    return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
-def _unsigned(dtype: str) -> Any:
-    return {"float32": np.uint32, "float64": np.uint64}[dtype]
+def radix_passes(word: Word, key_of_entry: Any) -> Any:
+    """Return the function that orders entries by their keys, digit by digit, with the counts of each digit.
+
+    ``key_of_entry(x, entry, packs)`` is the key of an entry. Returns whether the result is in the buffer.
+    """
+    unsigned, mask = word.unsigned, word.unsigned(DIGIT - 1)
+    eight = unsigned(8)
+
+    @inlined()
+    def bucket_of(x: Any, entry: Any, packs: bool, shift: Any) -> int:
+        return int((key_of_entry(x, entry, packs) >> shift) & mask)
+
+    @inlined()
+    def scatter(x: Any, m: int, own: Any, entries: Any, to: Any, packs: bool, shift: Any) -> None:
+        for j in range(m):
+            entry = entries[j]
+            bucket = bucket_of(x, entry, packs, shift)
+            to[own[bucket]] = entry
+            own[bucket] += 1
+
+    @inlined()
+    def order(x: Any, m: int, counts: Any, entries: Any, buffer: Any, packs: bool) -> int:
+        in_buffer, shift = 0, unsigned(0)
+        for digit in range(word.digits):
+            own = offset(counts, DIGIT * digit)
+            if own[bucket_of(x, entries[0] if in_buffer == 0 else buffer[0], packs, shift)] != m:
+                total = 0
+                for i in range(DIGIT):
+                    bucket_size = own[i]
+                    own[i] = total
+                    total += bucket_size
+                if in_buffer == 0:
+                    scatter(x, m, own, entries, buffer, packs, shift)
+                else:
+                    scatter(x, m, own, buffer, entries, packs, shift)
+                in_buffer = 1 - in_buffer
+            shift += eight
+        return in_buffer
+
+    @inlined()
+    def count(key: Any, counts: Any) -> None:
+        """Count the digits of a key."""
+        rest = key
+        for digit in range(word.digits):
+            counts[DIGIT * digit + int(rest & mask)] += 1
+            rest = rest >> eight
+
+    return order, count
 
 
-@implements(SortAttr, variants=variants)
-def sort(attr: SortAttr, **variant: Any) -> LoopNest:
-    dtype = attr.dtype
-    unsigned = _unsigned(dtype)
-    size = np.dtype(dtype).itemsize
-    digits, bits = size, 8 * size
-    lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // size
-    key_of, float_of = KEY[dtype], FLOAT_OF[dtype]
-    memory, words = taken(f"int{bits}_t"), taken("int64_t")
-    top, eight, mask = unsigned(1 << bits - 1), unsigned(8), unsigned(DIGIT - 1)
-    sort_keys = in_order(bits, lanes)
-    no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
+def sorting_of(dtype: str, lanes: int) -> Any:
+    """Return the functions that sort a short row by merging, and a long one by radix."""
+    word, key_of, float_of = WORDS[dtype], KEY[dtype], FLOAT_OF[dtype]
+    sort_keys = in_order(word.bits, lanes)
 
     @inlined()
     def sort_short(x: Any, y: Any, n: int, keys: Any) -> None:
@@ -69,53 +123,38 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
             y[j] = float_of(keys[j])
 
     @inlined()
-    def bucket_of(key: Any, shift: Any) -> int:
-        return int(((key.view(unsigned) ^ top) >> shift) & mask)
+    def key_of_entry(x: Any, key: Any, packs: bool) -> Any:
+        return key.view(word.unsigned) ^ word.top
+
+    order, count = radix_passes(word, key_of_entry)
 
     @apart()
     def sort_long(x: Any, y: Any, n: int, counts: Any, keys: Any, buffer: Any) -> None:
-        for i in range(digits * DIGIT):
+        for i in range(word.digits * DIGIT):
             counts[i] = 0
         for j in range(n):
             key = key_of(x[j])
             keys[j] = key
-            rest = key.view(unsigned) ^ top
-            for digit in range(digits):
-                bucket = DIGIT * digit + int(rest & mask)
-                counts[bucket] += 1
-                rest = rest >> eight
-        in_buffer, shift = 0, unsigned(0)
-        for digit in range(digits):
-            own = offset(counts, DIGIT * digit)
-            first = keys[0] if in_buffer == 0 else buffer[0]
-            if own[bucket_of(first, shift)] != n:
-                total = 0
-                for i in range(DIGIT):
-                    bucket_size = own[i]
-                    own[i] = total
-                    total += bucket_size
-                if in_buffer == 0:
-                    for j in range(n):
-                        key = keys[j]
-                        bucket = bucket_of(key, shift)
-                        buffer[own[bucket]] = key
-                        own[bucket] += 1
-                else:
-                    for j in range(n):
-                        key = buffer[j]
-                        bucket = bucket_of(key, shift)
-                        keys[own[bucket]] = key
-                        own[bucket] += 1
-                in_buffer = 1 - in_buffer
-            shift += eight
-        if in_buffer == 0:
+            count(key_of_entry(x, key, False), counts)
+        if order(x, n, counts, keys, buffer, False) == 0:
             for j in range(n):
                 y[j] = float_of(keys[j])
         else:
             for j in range(n):
                 y[j] = float_of(buffer[j])
 
-    def body(x: Any, y: Any, rows: int, n: int, workspace: Any, begin: int, end: int) -> Any:
+    return sort_short, sort_long
+
+
+@implements(SortAttr, variants=variants)
+def sort(attr: SortAttr, **variant: Any) -> LoopNest:
+    dtype, word = attr.dtype, WORDS[attr.dtype]
+    size, digits = word.bits // 8, word.digits
+    sort_short, sort_long = sorting_of(dtype, variant.get("vector_bytes", cpu_target.target().vector_bytes) // size)
+    memory, words = taken(f"int{word.bits}_t"), taken("int64_t")
+    no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
+
+    def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> Any:
         if n <= SHORT:
             for row in range(begin, end):
                 sort_short(offset(x, row * n), offset(y, row * n), n, workspace)
@@ -131,43 +170,51 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
         given_back(counts)
         return 0
 
+    return _nest(attr, body, variant, workspace=SHORT * size, workspace_dtype=INTEGER[dtype])
+
+
+def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> LoopNest:
     signature = attr.signature()
     return LoopNest(
-        f"sort_{dtype}",
+        f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=_rows(attr) if variant.get("parallel") else 1,
-        workspace=SHORT * size,
-        workspace_dtype=INTEGER[dtype],
+        block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
         reads_first=True,
+        names=signature.names,
+        **options,
         **variant,
     )
 
 
-@implements(TopkAttr, variants=variants)
-def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
-    dtype = attr.dtype
-    integer, unsigned = np.dtype(INTEGER[dtype]).type, _unsigned(dtype)
-    size = np.dtype(dtype).itemsize
-    digits, bits = size, 8 * size
-    lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // 8
-    rank_of, memory, sort_words = RANK[dtype], taken("int64_t"), in_order(64, lanes)
-    is_narrow = bits == 32
-    least, eight, mask = integer(np.iinfo(integer).min), unsigned(8), unsigned(DIGIT - 1)
-    top = unsigned((1 << bits - 1) - 1)
-    number, sign = np.int64(SHORT - 1), np.int64(-1 << 63)
-    no_memory = np.int64(error_status.no_memory_for(f"topk_{dtype}"))
+class Results(NamedTuple):
+    """A row, its k largest elements and their indices."""
 
-    def check(x: Any, values: Any, indices: Any, rows: int, n: int, k: int) -> int:
-        """Return how far k exceeds n: one object serves all k, too large ones as well."""
-        return max(k - n, 0)
+    x: Any
+    values: Any
+    indices: Any
+
+
+def few_of(dtype: str) -> Any:
+    """Return the function that finds few elements by insertion."""
+    rank_of, least = RANK[dtype], WORDS[dtype].integer(np.iinfo(WORDS[dtype].integer).min)
 
     @inlined()
-    def find_few(x: Any, values: Any, indices: Any, n: int, k: int, ranks: Any) -> None:
+    def insert(ranks: Any, indices: Any, rank: int, j: int, index: int) -> None:
+        """Insert a rank in front of smaller ones, of which the last is at `index`."""
+        while index > 0 and ranks[max(index - 1, 0)] < rank:
+            ranks[index] = ranks[index - 1]
+            indices[index] = indices[index - 1]
+            index -= 1
+        ranks[index] = rank
+        indices[index] = j
+
+    @inlined()
+    def find_few(row: Results, n: int, k: int, ranks: Any) -> None:
         """Keep the largest so far, in order; skip runs of which none is larger than the last of them."""
-        count, start = 0, 0
+        x, indices, count, start = row.x, row.indices, 0, 0
         while start < n:
             stop = min(start + RUN, n)
             run_maximum = least
@@ -177,17 +224,27 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
                 for j in range(start, stop):
                     rank = int(rank_of(x[j]))
                     if count < k or rank > ranks[k - 1]:
-                        index = min(count, k - 1)
-                        while index > 0 and ranks[max(index - 1, 0)] < rank:
-                            ranks[index] = ranks[index - 1]
-                            indices[index] = indices[index - 1]
-                            index -= 1
-                        ranks[index] = rank
-                        indices[index] = j
+                        insert(ranks, indices, rank, j, min(count, k - 1))
                         count = min(count + 1, k)
             start = stop
         for i in range(k):
-            values[i] = x[indices[i]]
+            row.values[i] = x[indices[i]]
+
+    return find_few
+
+
+class Entries(NamedTuple):
+    """How candidates are stored: the key of an entry, and the word of a rank and its index."""
+
+    key_of: Any
+    packed: Any
+    first_of: Any
+
+
+def entries_of(dtype: str) -> Entries:
+    """Return the functions of entries. Where both have 32 bits, the sort key lies beside each index."""
+    word, rank_of = WORDS[dtype], RANK[dtype]
+    unsigned, top, is_narrow = word.unsigned, word.unsigned((1 << word.bits - 1) - 1), word.bits == 32
 
     @inlined()
     def packed(rank: int, j: int) -> Any:
@@ -195,7 +252,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         return (np.int64(unsigned(rank) ^ top) << np.int64(32)) | j
 
     @inlined()
-    def key_at(x: Any, entry: int, packs: bool) -> Any:
+    def key_of(x: Any, entry: int, packs: bool) -> Any:
         """Return the sort key: the largest rank is 0."""
         if is_narrow and packs:
             return unsigned(entry >> np.int64(32))
@@ -203,11 +260,50 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
 
     @inlined()
     def first_of(rank: int) -> int:
-        return int((unsigned(rank) ^ top) >> unsigned(bits - TOP_DIGIT))
+        """Return the leading bits of the sort key of a rank."""
+        return int((unsigned(rank) ^ top) >> unsigned(word.bits - TOP_DIGIT))
+
+    return Entries(key_of, packed, first_of)
+
+
+def selecting_of(dtype: str, entries: Entries) -> Any:
+    """Return the function that collects the elements whose leading bits are among the largest."""
+    rank_of = RANK[dtype]
 
     @inlined()
-    def are_sorted(x: Any, values: Any, indices: Any, m: int, k: int, words: Any, candidates: Any, packs: bool) -> Any:
-        """Return whether few could be sorted as words: 64-bit ranks lose their last bits to the index."""
+    def select(x: Any, n: int, k: int, counts: Any, candidates: Any, packs: bool) -> int:
+        """Collect candidates; return how many."""
+        if n <= ALL:
+            for j in range(n):
+                candidates[j] = entries.packed(int(rank_of(x[j])), j) if packs else j
+            return n
+        for i in range(1 << TOP_DIGIT):
+            counts[i] = 0
+        for j in range(n):
+            counts[entries.first_of(int(rank_of(x[j])))] += 1
+        limit, total = 0, counts[0]
+        while total < k:
+            limit += 1
+            total += counts[limit]
+        m = 0
+        for j in range(n):
+            rank = int(rank_of(x[j]))
+            candidates[m] = entries.packed(rank, j) if packs else j
+            m += 1 if entries.first_of(rank) <= limit else 0
+        return m
+
+    return select
+
+
+def words_sorting(dtype: str, lanes: int) -> Any:
+    """Return the function that sorts few candidates as words."""
+    rank_of, sort_words = RANK[dtype], in_order(64, lanes)
+    number, sign = np.int64(SHORT - 1), np.int64(-1 << 63)
+
+    @inlined()
+    def are_sorted(row: Results, m: int, k: int, words: Any, candidates: Any, packs: bool) -> Any:
+        """Return whether they could be sorted as words: 64-bit ranks lose their last bits to the index."""
+        x, values = row.x, row.values
         if packs:
             for i in range(m):
                 words[i] = candidates[i] ^ sign
@@ -218,7 +314,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         for i in range(k):
             entry = words[i]
             index = entry & INDEX if packs else candidates[entry & number]
-            indices[i] = index
+            row.indices[i] = index
             values[i] = x[index]
         if packs:
             return True
@@ -229,108 +325,62 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
             wrong += 1 if rank_of(values[k - 1]) < rank_of(x[candidates[words[k] & number]]) else 0
         return wrong == 0
 
-    @inlined()
-    def select(x: Any, n: int, k: int, counts: Any, candidates: Any, packs: bool) -> int:
-        """Collect the indices of elements whose leading bits are among the largest; return how many."""
-        if n <= ALL:
-            for j in range(n):
-                candidates[j] = packed(int(rank_of(x[j])), j) if packs else j
-            return n
-        for i in range(1 << TOP_DIGIT):
-            counts[i] = 0
-        for j in range(n):
-            counts[first_of(int(rank_of(x[j])))] += 1
-        limit, total = 0, counts[0]
-        while total < k:
-            limit += 1
-            total += counts[limit]
-        m = 0
-        for j in range(n):
-            rank = int(rank_of(x[j]))
-            candidates[m] = packed(rank, j) if packs else j
-            m += 1 if first_of(rank) <= limit else 0
-        return m
+    return are_sorted
+
+
+def many_of(dtype: str, lanes: int) -> Any:
+    """Return the function that finds many elements: it selects candidates, and sorts them, many by radix."""
+    word, is_narrow, entries = WORDS[dtype], WORDS[dtype].bits == 32, entries_of(dtype)
+    select, are_sorted = selecting_of(dtype, entries), words_sorting(dtype, lanes)
+    order, count = radix_passes(word, entries.key_of)
 
     @apart()
-    def find_many(x: Any, values: Any, indices: Any, n: int, k: int, counts: Any, candidates: Any, buffer: Any) -> None:
-        """Find the indices of elements whose leading bits are among the largest, and sort them, many by radix.
-
-        Where both have 32 bits, the sort key lies beside each index.
-        """
-        packs = is_narrow and n <= INDEX
+    def find_many(row: Results, n: int, k: int, counts: Any, candidates: Any, buffer: Any) -> None:
+        x, packs = row.x, is_narrow and n <= INDEX
         m = select(x, n, k, counts, candidates, packs)
-        if m <= SHORT and are_sorted(x, values, indices, m, k, counts, candidates, packs):
+        if m <= SHORT and are_sorted(row, m, k, counts, candidates, packs):
             return
-        for i in range(digits * DIGIT):
+        for i in range(word.digits * DIGIT):
             counts[i] = 0
         for j in range(m):
-            rest = key_at(x, candidates[j], packs)
-            for digit in range(digits):
-                counts[DIGIT * digit + int(rest & mask)] += 1
-                rest = rest >> eight
-        in_buffer, shift = 0, unsigned(0)
-        for digit in range(digits):
-            own = offset(counts, DIGIT * digit)
-            if own[int((key_at(x, candidates[0] if in_buffer == 0 else buffer[0], packs) >> shift) & mask)] != m:
-                total = 0
-                for i in range(DIGIT):
-                    bucket_size = own[i]
-                    own[i] = total
-                    total += bucket_size
-                if in_buffer == 0:
-                    for j in range(m):
-                        entry = candidates[j]
-                        bucket = int((key_at(x, entry, packs) >> shift) & mask)
-                        buffer[own[bucket]] = entry
-                        own[bucket] += 1
-                else:
-                    for j in range(m):
-                        entry = buffer[j]
-                        bucket = int((key_at(x, entry, packs) >> shift) & mask)
-                        candidates[own[bucket]] = entry
-                        own[bucket] += 1
-                in_buffer = 1 - in_buffer
-            shift += eight
+            count(entries.key_of(x, candidates[j], packs), counts)
+        in_buffer = order(x, m, counts, candidates, buffer, packs)
         for i in range(k):
             entry = candidates[i] if in_buffer == 0 else buffer[i]
             index = entry & INDEX if packs else entry
-            indices[i] = index
-            values[i] = x[index]
+            row.indices[i] = index
+            row.values[i] = x[index]
 
-    def body(x: Any, values: Any, indices: Any, rows: int, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
+    return find_many
+
+
+def check_count(n: int, k: int) -> int:
+    """Return how far k exceeds n: one object serves all k, too large ones as well."""
+    return max(k - n, 0)
+
+
+@implements(TopkAttr, variants=variants)
+def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
+    lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // 8
+    find_few, find_many, memory = few_of(attr.dtype), many_of(attr.dtype, lanes), taken("int64_t")
+    no_memory = np.int64(error_status.no_memory_for(f"topk_{attr.dtype}"))
+
+    @inlined()
+    def row_of(results: Results, row: int, n: int, k: int) -> Any:
+        return Results(offset(results.x, row * n), offset(results.values, row * k), offset(results.indices, row * k))
+
+    def body(results: Results, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
         if k <= FEW:
             if k > 0:
                 for row in range(begin, end):
-                    find_few(offset(x, row * n), offset(values, row * k), offset(indices, row * k), n, k, workspace)
+                    find_few(row_of(results, row, n, k), n, k, workspace)
             return 0
         candidates = memory(16 * n)
         if is_nothing(candidates):
             return no_memory
         for row in range(begin, end):
-            find_many(
-                offset(x, row * n),
-                offset(values, row * k),
-                offset(indices, row * k),
-                n,
-                k,
-                workspace,
-                candidates,
-                offset(candidates, n),
-            )
+            find_many(row_of(results, row, n, k), n, k, workspace, candidates, offset(candidates, n))
         given_back(candidates)
         return 0
 
-    signature = attr.signature()
-    return LoopNest(
-        f"topk_{dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=_rows(attr) if variant.get("parallel") else 1,
-        check=check,
-        workspace=8 * SHORT,
-        workspace_dtype="int64",
-        flags=(),
-        reads_first=True,
-        **variant,
-    )
+    return _nest(attr, body, variant, check=check_count, workspace=8 * SHORT, workspace_dtype="int64")
