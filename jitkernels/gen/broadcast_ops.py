@@ -29,7 +29,7 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
     """Short strides: products with a table of factors, mostly 1. Long strides: copies, with few elements scaled."""
     one = np.dtype(attr.dtype).type(1)
 
-    def body(a: Any, x: Any, y: Any, n: int, stride: int, workspace: Any, begin: int, end: int) -> None:
+    def body(a: Any, x: Any, y: Any, stride: int, workspace: Any, begin: int, end: int) -> None:
         factor = a[0]
         if stride <= MOST:
             shortest = stride * LANES
@@ -56,6 +56,7 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("n"),
+        names=signature.names,
         block=BLOCK,
         workspace=MOST * LANES * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,

@@ -23,7 +23,7 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
     one_vector = best_predecessors(attr.dtype, lanes, together, masked=True)
     last = best_predecessors(attr.dtype, lanes, 1, masked=True)
 
-    def body(x: Any, w: Any, alpha: Any, track: Any, seq_len: int, tag: int, begin: int, end: int) -> None:
+    def body(x: Any, w: Any, alpha: Any, track: Any, seq_len: int, tag: int, begin: int) -> None:
         if begin > 0:
             return
         for i in range(tag if seq_len > 0 else 0):
@@ -51,6 +51,7 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("seq_len"),
+        names=signature.names,
         flags=(),
         vector_bytes=vector_bytes,
     )

@@ -20,7 +20,7 @@ AHEAD = 64
 LARGEST = float(np.finfo(np.float64).max)
 
 
-def check_ends(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any) -> int:
+def check_ends(low: Any, high: Any) -> int:
     """Return 1 unless high exceeds low, by a finite difference: one object serves all limits, invalid ones as well."""
     return 0 if (low[0] < high[0]) & (high[0] - low[0] <= LARGEST) else 1
 
@@ -87,10 +87,8 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
         """Return the bin edge i, as np.linspace does."""
         return number(high) if i == bins else number(np.float64(i) * step + low)
 
-    def body(
-        x: Any, counts: Any, n: int, bins: int, low_at: Any, high_at: Any, bin_indices: Any, begin: int, end: int
-    ) -> None:
-        low, high = low_at[0], high_at[0]
+    @inlined()
+    def count_bins(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any, bin_indices: Any) -> None:
         step = (high - low) / np.float64(bins)
         scale = np.float64(bins) / (high - low)
         first, last = number(low), number(high)
@@ -113,12 +111,16 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
                 counts[bin_index >> 1] += bin_index & 1
             start = stop
 
+    def body(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any, workspace: Any) -> None:
+        count_bins(x, counts, n, bins, low[0], high[0], workspace)
+
     signature = attr.signature()
     return LoopNest(
         f"histogram_{attr.dtype}",
         signature.c_arguments,
         body,
         extent=signature.index("n"),
+        names=signature.names,
         block=1 << 62,
         check=check_ends,
         workspace=8 * AHEAD,

@@ -56,11 +56,10 @@ def variants(attr: LayerNormAttr) -> list[Variant]:
     return streams(widths_and_threads(attr.rows // grain(attr.n, BLOCK_ELEMENTS)), attr.signature().outputs[0])
 
 
-def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool) -> Any:
+def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: Any, infinite: Any) -> Any:
     """Return the loop over rows in vectors of so many bytes."""
     lanes = cpu_target.target().masked_lanes(attr.dtype, width)
     ahead = AHEAD // np.dtype(attr.dtype).itemsize
-    with_care, infinite = careful_moments(attr.dtype), mean_of_infinite(attr.dtype)
     measures = moments(attr.dtype, width, with_care)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
     past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
@@ -96,7 +95,8 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool) -> Any:
 def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
-    wide, narrow = rows_in_vectors(attr, width, stream), rows_in_vectors(attr, min(width, 32), stream)
+    cold = careful_moments(attr.dtype), mean_of_infinite(attr.dtype)  # one function each for both
+    wide, narrow = (rows_in_vectors(attr, size, stream, *cold) for size in (width, min(width, 32)))
     is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 
     def body(arrays: Arrays, rows: Rows, eps: Any, workspace: Any) -> None:

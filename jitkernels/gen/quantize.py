@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.attrs.quantize import QuantizeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -28,8 +28,8 @@ def variants(attr: QuantizeAttr) -> list[Variant]:
     return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
-@implements(QuantizeAttr, variants=variants)
-def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
+def rows_of(attr: QuantizeAttr) -> Any:
+    """Return the function that quantizes a row: by products, and by quotients where a product is uncertain."""
     number, whole = np.dtype(attr.dtype).type, np.dtype(attr.q_dtype).type
     ends = np.iinfo(attr.q_dtype)
     low, high = number(ends.min), number(ends.max)
@@ -86,21 +86,26 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
             if not is_sure:
                 divides = (divided(offset(x, first), offset(q, first), count, scale, start) > MANY) | (not is_plain)
 
-    def shifted(x: Any, scale: Any, zeros: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
-        for row in range(begin, end):
-            of_row(offset(x, row * n), offset(q, row * n), n, scale[row], number(zeros[row]))
+    return of_row
 
-    def plain(x: Any, scale: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
-        for row in range(begin, end):
-            of_row(offset(x, row * n), offset(q, row * n), n, scale[row], zero)
+
+@implements(QuantizeAttr, variants=variants)
+def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
+    number, quantize_row = np.dtype(attr.dtype).type, rows_of(attr)
+
+    def body(x: Any, scale: Any, zero: Any, q: Any, n: int, part: Range) -> None:
+        for row in range(part.begin, part.end):
+            start = number(0 if zero is None else zero[row])
+            quantize_row(offset(x, row * n), offset(q, row * n), n, scale[row], start)
 
     signature = attr.signature()
     return LoopNest(
         f"quantize_{attr.dtype}_{attr.q_dtype}",
         signature.c_arguments,
-        shifted if attr.shifted else plain,
+        body,
         extent=signature.index("rows"),
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
+        names=signature.names,
         **variant,
     )

@@ -94,7 +94,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
                 index, maximum = j, value
         return index
 
-    def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             own = offset(x, row * n)
             if n < step:
@@ -120,6 +120,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
+        names=signature.names,
         block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,
@@ -175,7 +176,7 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
     def number(bits: Any) -> Any:
         return np.int32(bits).view(np.float32) if is_short else bits.view(np.float64)
 
-    def body(x: Any, y: Any, rows: int, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
         together = max(lanes // max(remain, 1), 1)
         steps = 0
         if n * remain >= lanes and n < 1 << 31:
@@ -207,6 +208,7 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
+        names=signature.names,
         block=grain(attr.n * attr.remain, WORK) if parallel else 1,
         workspace=2 * lanes * 8,
         workspace_dtype="int64",
@@ -233,7 +235,7 @@ def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
         return _of_reference(attr, **variant)
     squares_of, number = row_squares(attr.dtype), np.dtype(attr.dtype).type
 
-    def body(x: Any, y: Any, rows: int, n: int, remain: int, ddof: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, ddof: Any, begin: int, end: int) -> None:
         degrees = max(np.float64(n) - ddof[0], 0.0)
         for row in range(begin, end):
             y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / degrees)
@@ -244,6 +246,7 @@ def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
+        names=signature.names,
         block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,

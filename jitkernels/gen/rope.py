@@ -3,7 +3,7 @@
 A compiled reference would write y twice, in loops of their own.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.attrs.rope import RopeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
@@ -25,11 +25,21 @@ def rotated(first: Any, second: Any, cos: Any, sin: Any) -> Any:
     return first * cos - second * sin, second * cos + first * sin
 
 
+class Arrays(NamedTuple):
+    """The arrays."""
+
+    x: Any
+    cos: Any
+    sin: Any
+    y: Any
+
+
 @implements(RopeAttr, variants=variants)
 def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
     step, apart_by_half = (2, False) if attr.interleaved else (1, True)
 
-    def body(x: Any, cos: Any, sin: Any, y: Any, rows: int, positions: int, half: int, begin: int, end: int) -> None:
+    def body(arrays: Arrays, rows: int, positions: int, half: int, begin: int, end: int) -> None:
+        x, cos, sin, y = arrays.x, arrays.cos, arrays.sin, arrays.y
         for row in range(rows):
             for position in range(begin, end):
                 at = (row * positions + position) * 2 * half
@@ -47,6 +57,7 @@ def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("positions"),
+        names=signature.names,
         block=grain(2 * attr.rows * attr.half, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         flags=("contract",),
         reads_first=True,

@@ -4,7 +4,7 @@ Threads split columns, or rows of the parameters, and apply the steps to each in
 any number of threads, also for a row that occurs several times.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,19 +13,35 @@ from jitkernels.attrs.sgd import SgdAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same
 
 BLOCK_ELEMENTS = 32768
 """Least elements of gradients per thread."""
 
 
-def check(
-    param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any
-) -> int:  # fmt: skip
+class Arrays(NamedTuple):
+    """The arrays."""
+
+    param: Any
+    grad: Any
+    rows: Any
+    out: Any
+
+
+class Extents(NamedTuple):
+    """The extents: of the parameters, and how many of their rows have gradients."""
+
+    param_height: int
+    param_width: int
+    selected_rows_size: int
+
+
+def check(rows: Any, param_height: int, selected_rows_size: int) -> int:
     """Count the row numbers out of range; branch-free, so that LLVM vectorizes it."""
     wrong: int = 0
-    for i in range(count):
-        wrong += (rows[i] < 0) | (rows[i] >= height)
+    for i in range(selected_rows_size):
+        wrong += (rows[i] < 0) | (rows[i] >= param_height)
     return wrong
 
 
@@ -40,10 +56,10 @@ def variants(attr: SgdAttr) -> list[Variant]:
 
 
 def _block(attr: SgdAttr, along: str) -> int:
-    """Return the least columns or rows per thread, a power of two so that few objects serve all shapes."""
+    """Return the least columns or rows per thread."""
     elements = attr.selected_rows_size * attr.param_width // max(getattr(attr, along), 1)
     least = 64 if along == "param_width" else 1  # no false sharing: threads write cache lines of their own
-    return max(least, int(1 << max(0, (BLOCK_ELEMENTS // max(elements, 1)).bit_length() - 1)))
+    return max(least, grain(elements, BLOCK_ELEMENTS))
 
 
 @implements(SgdAttr, variants=variants)
@@ -61,9 +77,9 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
         for j in range(count):
             y[j] = x[j] - factor * gradient[j]
 
-    def body(
-        param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any, begin: int, end: int
-    ) -> None:
+    def body(arrays: Arrays, extents: Extents, lr: Any, begin: int, end: int) -> None:
+        param, grad, rows, out = arrays.param, arrays.grad, arrays.rows, arrays.out
+        height, width, count = extents.param_height, extents.param_width, extents.selected_rows_size
         factor = number(lr[0])
         top, bottom, left, right = (0, height, begin, end) if by_columns else (begin, end, 0, width)
         if count == 1:
@@ -98,5 +114,6 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
         vector_bytes=vector_bytes,
         reads_first=True,  # in place param is not read, otherwise it does not alias
         check=check,
+        names=signature.names,
         flags=("contract",),
     )

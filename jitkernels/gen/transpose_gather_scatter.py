@@ -1,14 +1,15 @@
 """Generated TRANSPOSE, GATHER and SCATTER_ADD."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, offset
+from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same
 from jitkernels.microkernels.reduction.streaming_normalize import (
     COPIES,
@@ -39,16 +40,11 @@ STRIP = 64
 """Least number of columns of a table per thread of SCATTER_ADD."""
 
 
-def _block(elements: int) -> int:
-    """Return the least steps of so many elements per thread, a power of two so that few objects serve all shapes."""
-    return 1 << max(0, (WORK // max(elements, 1)).bit_length() - 1)
-
-
 def _along(attr: TransposeAttr) -> tuple[str, int]:
     """Return what threads split, and the least of it per thread: matrices, or columns of one."""
     if attr.batch > 1:
-        return "batch", _block(attr.rows * attr.n)
-    return "n", max(LINE, _block(attr.rows))
+        return "batch", grain(attr.rows * attr.n, WORK)
+    return "n", max(LINE, grain(attr.rows, WORK))
 
 
 def _thin(count: int) -> Callable[..., None]:
@@ -93,86 +89,114 @@ def transpose_variants(attr: TransposeAttr) -> list[Variant]:
     return streams(variants, result) if is_long else variants
 
 
-@implements(TransposeAttr, variants=transpose_variants)
-def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> LoopNest:
-    size = np.dtype(attr.dtype).itemsize
-    side, tiles = LINE // size, transposed_tiles(attr.dtype)
-    along, block = _along(attr)
-    is_batch = along == "batch"
-    # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    before_line = lines_before(attr.dtype) if stream else visible
-    transposed_lines = transposed_cache_lines(attr.dtype) if stream else visible
+class Matrices(NamedTuple):
+    """A matrix of rows x n, and its transpose."""
+
+    x: Any
+    y: Any
+    rows: int
+    n: int
+
+
+def turning_of(dtype: str) -> Any:
+    """Return the function that transposes some columns of a matrix, of some rows."""
+    side, tiles = LINE // np.dtype(dtype).itemsize, transposed_tiles(dtype)
 
     @inlined()
-    def turn_in_lines(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
-        """Transpose columns `begin` to `end`; non-temporal stores of whole lines where rows share their alignment."""
-        before = before_line(y, rows)
-        if before < 0:
-            turn(x, y, rows, n, begin, end, 0, rows)
+    def turn_thin(matrix: Matrices, columns: Range) -> bool:
+        """Transpose columns of all rows if there are few of either; return whether that is so."""
+        x, y, rows, n, begin, end = matrix.x, matrix.y, matrix.rows, matrix.n, columns.begin, columns.end
+        if (rows < 2) | (n < 2):
+            for i in range(begin * rows, end * rows):
+                y[i] = x[i]
+            return True
+        if rows < SQUARE:
+            few(x, y, rows, n, begin, end, True)
+            return True
+        if (n < SQUARE) & (end - begin == n):
+            few(x, y, n, rows, 0, rows, False)
+            return True
+        return False
+
+    @inlined()
+    def turn(matrix: Matrices, columns: Range, part: Range) -> None:
+        x, y, rows, n = matrix.x, matrix.y, matrix.rows, matrix.n
+        begin, end, top, bottom = columns.begin, columns.end, part.begin, part.end
+        if bottom - top == rows and turn_thin(matrix, columns):
             return
-        before = min(before, rows)
-        below = before + (rows - before) // side * side
-        first_column = min(begin + max(before_line(offset(x, begin), n), 0), end)  # the first cache line boundary of x
-        right = first_column + (end - first_column) // side * side
-        for top in range(before, below, BAND):
-            bottom = min(top + BAND, below)
-            for left in range(first_column, right, side):
-                for first in range(top, bottom, side):
-                    transposed_lines(offset(y, left * rows + first), rows, offset(x, first * n + left), n)
-        turn(x, y, rows, n, begin, first_column, before, below)
-        turn(x, y, rows, n, right, end, before, below)
-        turn(x, y, rows, n, begin, end, 0, before)
-        turn(x, y, rows, n, begin, end, below, rows)
-        visible()
-
-    @inlined()
-    def turn(x: Any, y: Any, rows: int, n: int, begin: int, end: int, top: int, bottom: int) -> None:
-        """Transpose columns `begin` to `end` of a matrix, from row `top` to `bottom`."""
-        if bottom - top == rows:
-            if (rows < 2) | (n < 2):
-                for i in range(begin * rows, end * rows):
-                    y[i] = x[i]
-                return
-            if rows < SQUARE:
-                few(x, y, rows, n, begin, end, True)
-                return
-            if (n < SQUARE) & (end - begin == n):
-                few(x, y, n, rows, 0, rows, False)
-                return
         if (bottom - top < SQUARE) | (end - begin < SQUARE):
             for j in range(begin, end):
                 for i in range(top, bottom):
                     y[j * rows + i] = x[i * n + j]
             return
         band = max(NEAR // (rows * LINE), 1) * side
-        left = begin
-        while left < end:
-            right = left + band if end - left >= band + SQUARE else end
+        first_column = begin
+        while first_column < end:
+            last = first_column + band if end - first_column >= band + SQUARE else end
             first = top
             while first < bottom:
                 height = side if bottom - first >= side + SQUARE else bottom - first
-                column = left
-                while column < right:
-                    width = side if right - column >= side + SQUARE else right - column
+                column = first_column
+                while column < last:
+                    width = side if last - column >= side + SQUARE else last - column
                     tiles(offset(y, column * rows + first), rows, offset(x, first * n + column), n, height, width)
                     column += width
                 first += height
-            left = right
+            first_column = last
+
+    return turn
+
+
+def streaming_turn(dtype: str, turn: Any) -> Any:
+    """Return the function that transposes with non-temporal stores of whole lines, where rows share their alignment."""
+    side = LINE // np.dtype(dtype).itemsize
+    before_line, transposed_lines = lines_before(dtype), transposed_cache_lines(dtype)
 
     @inlined()
-    def matrix(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
-        if stream:
-            turn_in_lines(x, y, rows, n, begin, end)
-        else:
-            turn(x, y, rows, n, begin, end, 0, rows)
+    def turn_in_lines(matrix: Matrices, columns: Range) -> None:
+        x, y, rows, n, begin, end = matrix.x, matrix.y, matrix.rows, matrix.n, columns.begin, columns.end
+        before = before_line(y, rows)
+        if before < 0:
+            turn(matrix, columns, Range(0, rows))
+            return
+        before = min(before, rows)
+        below = before + (rows - before) // side * side
+        first_column = min(begin + max(before_line(offset(x, begin), n), 0), end)  # the first cache line boundary of x
+        last = first_column + (end - first_column) // side * side
+        for top in range(before, below, BAND):
+            bottom = min(top + BAND, below)
+            for column in range(first_column, last, side):
+                for first in range(top, bottom, side):
+                    transposed_lines(offset(y, column * rows + first), rows, offset(x, first * n + column), n)
+        turn(matrix, Range(begin, first_column), Range(before, below))
+        turn(matrix, Range(last, end), Range(before, below))
+        turn(matrix, columns, Range(0, before))
+        turn(matrix, columns, Range(below, rows))
+        visible()
 
-    def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
-        if is_batch:
-            for matrix_index in range(begin, end):
-                matrix(offset(x, matrix_index * rows * n), offset(y, matrix_index * rows * n), rows, n, 0, n)
+    return turn_in_lines
+
+
+@implements(TransposeAttr, variants=transpose_variants)
+def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> LoopNest:
+    along, block = _along(attr)
+    is_batch, turn = along == "batch", turning_of(attr.dtype)
+    # Without streaming, the name is bound to a small function, as the object includes it all the same.
+    turn_in_lines = streaming_turn(attr.dtype, turn) if stream else visible
+
+    @inlined()
+    def turn_matrix(matrix: Matrices, columns: Range) -> None:
+        if stream:
+            turn_in_lines(matrix, columns)
         else:
-            for matrix_index in range(batch):
-                matrix(offset(x, matrix_index * rows * n), offset(y, matrix_index * rows * n), rows, n, begin, end)
+            turn(matrix, columns, Range(0, matrix.rows))
+
+    def body(all_matrices: Matrices, batch: int, part: Range) -> None:
+        rows, n = all_matrices.rows, all_matrices.n
+        for i in range(part.begin if is_batch else 0, part.end if is_batch else batch):
+            at = i * rows * n
+            matrix = Matrices(offset(all_matrices.x, at), offset(all_matrices.y, at), rows, n)
+            turn_matrix(matrix, Range(0, n) if is_batch else part)
 
     signature = attr.signature()
     return LoopNest(
@@ -182,11 +206,12 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
         extent=signature.index(along),
         block=block,
         reads_first=True,
+        names=signature.names,
         **variant,
     )
 
 
-def gather_check(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int) -> int:
+def check_ids(ids: Any, table_rows: int, count: int) -> int:
     """Count the ids outside the table; branch-free, so that LLVM vectorizes it."""
     wrong = 0
     for i in range(count):
@@ -195,7 +220,7 @@ def gather_check(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: i
 
 
 def gather_variants(attr: GatherAttr) -> list[Variant]:
-    variants, result = widths_and_threads(attr.count // _block(attr.n)), attr.signature().outputs[0]
+    variants, result = widths_and_threads(attr.count // grain(attr.n, WORK)), attr.signature().outputs[0]
     return streams(variants, result) if attr.n * result.numpy.itemsize >= LONG else variants
 
 
@@ -204,9 +229,8 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
     past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else visible
 
-    def body(
-        table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, line: Any, begin: int, end: int
-    ) -> None:
+    def body(table: Any, ids: Any, y: Any, n: int, workspace: Any, part: Range) -> None:
+        begin, end = part.begin, part.end
         if n == 1:
             for i in range(begin, end):
                 y[i] = table[ids[i]]
@@ -215,7 +239,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
             row, to = offset(table, ids[i] * n), offset(y, i * n)
             if stream:
                 sides = (FIRST if i == begin else 0) + (LAST if i == end - 1 else 0)
-                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, line, sides)
+                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, workspace, sides)
             else:
                 for j in range(n):
                     to[j] = row[j]
@@ -228,21 +252,14 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("count"),
-        block=_block(attr.n) if variant.get("parallel") else 1,
+        block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         workspace=LINE,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        check=gather_check,
+        check=check_ids,
+        names=signature.names,
         **variant,
     )
-
-
-def scatter_check(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int) -> int:
-    """Count the ids outside the table."""
-    wrong = 0
-    for i in range(count):
-        wrong += (ids[i] < 0) | (ids[i] >= table_rows)
-    return wrong
 
 
 def scatter_variants(attr: ScatterAddAttr) -> list[Variant]:
@@ -251,9 +268,19 @@ def scatter_variants(attr: ScatterAddAttr) -> list[Variant]:
     return widths_and_threads(attr.n // STRIP if large else 0)
 
 
+class Scattered(NamedTuple):
+    """The arrays of SCATTER_ADD."""
+
+    table: Any
+    ids: Any
+    x: Any
+    y: Any
+
+
 @implements(ScatterAddAttr, variants=scatter_variants)
 def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
-    def body(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
+    def body(arrays: Scattered, table_rows: int, n: int, count: int, part: Range) -> None:
+        table, ids, x, y, begin, end = arrays.table, arrays.ids, arrays.x, arrays.y, part.begin, part.end
         if not is_same(table, y):
             if end - begin == n:
                 for i in range(table_rows * n):
@@ -280,6 +307,7 @@ def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
         block=STRIP,
         flags=(),
         reads_first=True,  # of the table, which is not read where it is the result
-        check=scatter_check,
+        check=check_ids,
+        names=signature.names,
         **variant,
     )

@@ -1,12 +1,12 @@
 """EMB_SEQ_POOL of bfloat16 (embedding bag): sums in float32, blocked and compensated so that long sums lose little."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
 from jitkernels.microkernels.narrow_int import narrowed, widened
 
@@ -73,6 +73,14 @@ def pool_largest(table: Any, width: int, ids: Any, step: int, h: int, y: Any, la
         y[j] = narrowed(largest[j])
 
 
+class Sizes(NamedTuple):
+    """The extents but for the rows of the table."""
+
+    table_w: int
+    idx_h: int
+    idx_w: int
+
+
 def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> LoopNest:
     """Make the loop nest ``(table, ids, out, table_h, table_w, idx_h, idx_w)``."""
     is_mean, is_max = attr.pool == "mean", attr.pool == "max"
@@ -97,19 +105,17 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
 
     pool = pool_largest if is_max else pool_added
 
-    def body(
-        table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int, idx_w: int, sums: Any, begin: int,
-        end: int,
-    ) -> None:  # fmt: skip
+    def body(table: Any, ids: Any, out: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+        table_w, idx_h, idx_w = sizes.table_w, sizes.idx_h, sizes.idx_w
         if idx_h == 0:
-            for j in range(begin * table_w, end * table_w):
+            for j in range(part.begin * table_w, part.end * table_w):
                 out[j] = 0
             return
-        for sequence in range(begin, end):
+        for sequence in range(part.begin, part.end):
             y, column = offset(out, sequence * table_w), offset(ids, sequence)
             for left in range(0, table_w, COLUMNS):
                 count = min(COLUMNS, table_w - left)
-                pool(offset(table, left), table_w, column, idx_w, idx_h, offset(y, left), sums, count)
+                pool(offset(table, left), table_w, column, idx_w, idx_h, offset(y, left), workspace, count)
 
     signature = attr.signature()
     return LoopNest(
@@ -123,5 +129,6 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
         flags=(),
         reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
+        names=signature.names,
         **variant,
     )
