@@ -24,7 +24,7 @@ BLOCK_ELEMENTS = 4096
 """Least number of elements per thread."""
 
 
-def check(logits: Any, labels: Any, loss: Any, rows: int, n: int) -> int:
+def check(labels: Any, rows: int, n: int) -> int:
     """Count the labels that are no class; branch-free, so that LLVM vectorizes it."""
     wrong = 0
     for i in range(rows):
@@ -64,7 +64,7 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
             total = plus(total, part)
         return settled(total, lost)
 
-    def body(logits: Any, labels: Any, loss: Any, rows: int, n: int, begin: int, end: int) -> None:
+    def body(logits: Any, labels: Any, loss: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             first = row * n
             largest = row_maximum(logits, first, first + n)
@@ -80,5 +80,6 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
         block=grain(attr.n, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
         check=check,
         flags=(),
+        names=signature.names,
         **variant,
     )

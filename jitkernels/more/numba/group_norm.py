@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.gen.group_norm import check_affine, check_plain
+from jitkernels.gen.group_norm import check
 from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
 
 float64 = np.float64
@@ -69,5 +69,4 @@ def group_norm(attr: GroupNormAttr, parallel: bool = False) -> LoopNest:
                 for i in range(first + c * inner, first + (c + 1) * inner):
                     y[i] = real((x[i] - mean) / deviation * scale[channel] + bias[channel])
 
-    body, check = (affine, check_affine) if attr.affine else (plain, check_plain)
-    return python_nest(attr, body, "rows", check=check, parallel=parallel, in_place=True)
+    return python_nest(attr, affine if attr.affine else plain, "rows", check=check, parallel=parallel, in_place=True)

@@ -76,7 +76,7 @@ def python_nest(
 ) -> LoopNest:
     """The loop nest of a Python function of the row's C arguments, `begin` and `end`: a part of the extent `along`.
 
-    `check` is as of `LoopNest`. `in_place`: results may lie over what is read.
+    `check` is as of `LoopNest`, by name. `in_place`: results may lie over what is read.
     """
     from jitkernels.compiler.api.traced_kernel import compiler
 
@@ -91,6 +91,7 @@ def python_nest(
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
         check=check,
+        names=signature.names,
     )
 
 

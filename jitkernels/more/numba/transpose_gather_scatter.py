@@ -5,7 +5,7 @@ from typing import Any
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.gen.transpose_gather_scatter import gather_check, scatter_check
+from jitkernels.gen.transpose_gather_scatter import check_ids
 from jitkernels.more.numba.python_nest import python_nest, threads_along, usable
 
 TILE = 16
@@ -34,7 +34,7 @@ def gather(attr: GatherAttr, parallel: bool = False) -> LoopNest:
             for j in range(n):
                 y[i * n + j] = table[row * n + j]
 
-    return python_nest(attr, body, "count", check=gather_check, parallel=parallel)
+    return python_nest(attr, body, "count", check=check_ids, parallel=parallel)
 
 
 @implements(ScatterAddAttr, can_be_used=usable)
@@ -48,4 +48,4 @@ def scatter_add(attr: ScatterAddAttr) -> LoopNest:
             for j in range(begin, end):
                 y[row * n + j] += x[s * n + j]
 
-    return python_nest(attr, body, "n", check=scatter_check, in_place=True)
+    return python_nest(attr, body, "n", check=check_ids, in_place=True)
