@@ -119,4 +119,5 @@ def compare(before: Path, now: Path) -> int:
 
 if __name__ == "__main__":
     command, *folders = sys.argv[1:]
-    sys.exit({"write": write, "compare": compare}[command](*map(Path, folders)))
+    commands: dict[str, Callable[..., Any]] = {"write": write, "compare": compare}
+    sys.exit(commands[command](*map(Path, folders)))

@@ -67,9 +67,9 @@ def test_everyday_calls_take_it_and_give_it(row: type[KernelAttr]) -> None:
         assert_right(row, got, given)
     first = inputs_of(row)[0].name
     for form in (
-        testing.arguments.strided,
-        testing.arguments.backwards,
-        testing.arguments.unaligned,
+        testing.rejected_arguments.strided,
+        testing.rejected_arguments.backwards,
+        testing.rejected_arguments.unaligned,
         np.asfortranarray,
     ):
         for _ in range(2):
@@ -140,7 +140,7 @@ LAYOUTS: dict[str, Callable[[AnyArray], Any]] = {
     "whole": lambda x: x,
     "strided": lambda x: x[::3],
     "backwards": lambda x: x[::-1],
-    "unaligned": testing.arguments.unaligned,
+    "unaligned": testing.rejected_arguments.unaligned,
     "Fortran": lambda x: x.reshape(8, -1).T,
     "broadcast": lambda x: np.broadcast_to(x[:31], (5, 31)),
     "few": lambda x: x[5:12],

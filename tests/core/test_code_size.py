@@ -32,8 +32,6 @@ PUBLISHED_SIGNATURES = {
 """Functions that take what an everyday function takes, whose equivalents they are, or the options of a command."""
 LONG_FUNCTIONS: dict[str, int] = {
     "jitkernels/codegen": 1,
-    "jitkernels/compiler/capture": 2,
-    "jitkernels/compiler/codegen": 1,
     "jitkernels/compiler/export": 1,
     "jitkernels/dispatch/native": 8,
     "jitkernels/gen": 9,

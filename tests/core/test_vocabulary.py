@@ -49,7 +49,7 @@ ALLOWED_WORDS: dict[str, int] = {
     "jitkernels/codegen/python": 11,
     "jitkernels/compiler/api": 18,
     "jitkernels/compiler/autodiff": 27,
-    "jitkernels/compiler/capture": 14,
+    "jitkernels/compiler/capture": 11,
     "jitkernels/compiler/diagnostics": 8,
     "jitkernels/compiler/dispatch": 51,
     "jitkernels/compiler/export": 2,

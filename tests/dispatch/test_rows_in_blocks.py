@@ -18,11 +18,11 @@ from jitkernels.tools import testing
 ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if inputs_of(row) and spread_of(row)]
 MOST = 1 << 21
 FORMS: dict[str, Callable[[Any], Any]] = {
-    "strided": testing.arguments.strided,
+    "strided": testing.rejected_arguments.strided,
     "wider": lambda value: (
         value.astype({4: f"{value.dtype.kind}8", 8: f"{value.dtype.kind}4"}[value.itemsize])
         if value.itemsize > 2
-        else testing.arguments.strided(value)
+        else testing.rejected_arguments.strided(value)
     ),
     "columns": array_layouts.columns,
 }

@@ -96,7 +96,7 @@ def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: 
     assert len(results) == 1
 
 
-@pytest.mark.parametrize("form", [testing.arguments.strided, np.asfortranarray], ids=["strided", "Fortran"])
+@pytest.mark.parametrize("form", [testing.rejected_arguments.strided, np.asfortranarray], ids=["strided", "Fortran"])
 @pytest.mark.parametrize("heads", [1, HEADS])
 def test_masks_of_batches_that_pass_through_buffers(heads: int, form: Any) -> None:
     """Each batch entry has its own mask, however many entries are brought together at a time."""

@@ -38,7 +38,7 @@ def library() -> Opened:
     system.
     """
     own = (Path(sys.prefix, "lib", name) for name in NAMES)
-    places = (*own, *package_files(["mkl"], NAMES.__contains__), *NAMES)
+    places: tuple[Path | str, ...] = (*own, *package_files(["mkl"], NAMES.__contains__), *NAMES)
     return open_first(places, _open, "MKL is not installed: pip install mkl")
 
 

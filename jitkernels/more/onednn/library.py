@@ -36,7 +36,7 @@ def library() -> Opened:
     The search order is the ``lib`` of this Python, where the packages put it, their files, the system.
     """
     runtime()  # the one OpenMP of this process, before a library loads one
-    places = (Path(sys.prefix, "lib", NAME), *package_files(PACKAGES, NAME.__eq__), NAME)
+    places: tuple[Path | str, ...] = (Path(sys.prefix, "lib", NAME), *package_files(PACKAGES, NAME.__eq__), NAME)
     return open_first(places, _open, f"oneDNN is not installed: pip install {PACKAGES[0]}")
 
 
