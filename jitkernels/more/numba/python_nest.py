@@ -45,9 +45,9 @@ class ScalarFunction:
 
         names = [f"a{i}" for i in range(self.count)]
         if self.reduces:
-            found = PrintedReduction(self.name, dtype, "").joined(spelling, *names)
+            found = PrintedReduction(self.name, dtype, "").combined(spelling, *names)
         else:
-            found = spelling.applied(self.name, names, [dtype] * self.count, dtype)
+            found = spelling.elementwise(self.name, names, [dtype] * self.count, dtype)
         return found.partition("(")[0]
 
 
