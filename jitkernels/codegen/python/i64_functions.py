@@ -1,7 +1,8 @@
 """Translate functions over 64-bit words, such as the launcher's and the dispatcher's, to LLVM IR.
 
-Every value is a word: comparisons are 0 or 1, addresses are integers; `jitkernels.codegen.i64_intrinsics` has what
-Python has no operator for. Anything else is an error with function and line.
+Every value is a word: comparisons are 0 or 1, addresses are integers, ``address[i]`` is the word at index ``i``;
+`jitkernels.codegen.i64_intrinsics` has what Python has no operator for. Anything else is an error with function and
+line.
 """
 
 import ast
@@ -85,16 +86,26 @@ class _WordWriter(ControlFlow):
         self.lines.append(f"  store i64 {value.text}, ptr %{name}.at")
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
-        if not isinstance(target, ast.Name):
-            raise self.failure(target, "a target that is not in the language")
-        self.write(target, target.id, self.value(value))
+        match target:
+            case ast.Name(id=name):
+                self.write(target, name, self.value(value))
+            case ast.Subscript(value=base, slice=index):
+                word = self.word(value)
+                self.lines.append(f"  store i64 {word}, ptr {self.element(base, index)}")
+            case _:
+                raise self.failure(target, "a target that is not in the language")
 
     def update(self, node: ast.AugAssign) -> None:
-        if not isinstance(node.target, ast.Name):
-            raise self.failure(node, "a target that is not in the language")
-        old = self.named(node, node.target.id)
-        result = self.binary(node, node.op, old, self.value(node.value).text)
-        self.write(node, node.target.id, Value(INT64, result))
+        match node.target:
+            case ast.Name(id=name):
+                result = self.binary(node, node.op, self.named(node, name), self.word(node.value))
+                self.write(node, name, Value(INT64, result))
+            case ast.Subscript(value=base, slice=index):
+                at = self.element(base, index)
+                result = self.binary(node, node.op, self.new(f"load i64, ptr {at}"), self.word(node.value))
+                self.lines.append(f"  store i64 {result}, ptr {at}")
+            case _:
+                raise self.failure(node, "a target that is not in the language")
 
     def give(self, node: ast.Return) -> None:
         self.leave(f"ret i64 {0 if node.value is None else self.value(node.value).text}")
@@ -137,8 +148,12 @@ class _WordWriter(ControlFlow):
                 return self.named(node, name)
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(node, operator, self.word(left), self.word(right))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                return str(-number)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.new(f"sub i64 0, {self.word(operand)}")
+            case ast.Subscript(value=base, slice=index):
+                return self.new(f"load i64, ptr {self.element(base, index)}")
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 return self.new(f"xor i64 -1, {self.word(operand)}")
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -192,6 +207,13 @@ class _WordWriter(ControlFlow):
                 return self.constant(left) // self.constant(right)
             case _:
                 raise self.failure(node, "expected constants, +, * and //")
+
+    def element(self, base: ast.expr, index: ast.expr) -> str:
+        """The pointer to a word of an array of words."""
+        begin = self.word(base)
+        if not (isinstance(index, ast.Constant) and index.value == 0):
+            begin = self.new(f"add i64 {begin}, {self.new(f'mul i64 8, {self.word(index)}')}")
+        return self.new(f"inttoptr i64 {begin} to ptr")
 
     def place(self, arguments: Sequence[ast.expr]) -> str:
         base = self.word(arguments[0])

@@ -1,14 +1,14 @@
 """Copy elements of an operand between its memory and a buffer: by runs, rows, or transposed squares."""
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import address, load, stack, store
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import address, stack
 from jitkernels.runtime.abi_layout import MOST_OPERAND_DIMENSIONS, Operand
 
 
 def pair_of(own: int, output: int) -> int:
     """The `copy_run` pair (source and target dtype) of the copy between an operand and its buffer."""
-    kind = load(own, 8 * Operand.KIND)
-    wanted = load(own, 8 * Operand.WANTED)
+    kind = own[Operand.KIND]
+    wanted = own[Operand.WANTED]
     if output:
         return 4 * wanted + target_of(kind)
     return 4 * kind + target_of(wanted)
@@ -25,23 +25,23 @@ def target_of(kind: int) -> int:
 def collapse(own: int) -> int:
     """Merge adjacent contiguous dimensions; drop those of extent 1."""
     kept = 0
-    for d in range(load(own, 8 * Operand.DIMENSIONS)):
-        extent = load(own, 8 * (Operand.EXTENTS + d))
-        stride = load(own, 8 * (Operand.STRIDES + d))
+    for d in range(own[Operand.DIMENSIONS]):
+        extent = own[Operand.EXTENTS + d]
+        stride = own[Operand.STRIDES + d]
         if extent != 1:
             if kept > 0:
-                before = load(own, 8 * (Operand.STRIDES + kept - 1))
+                before = own[Operand.STRIDES + kept - 1]
                 if before == stride * extent:
-                    extent = extent * load(own, 8 * (Operand.EXTENTS + kept - 1))
+                    extent = extent * own[Operand.EXTENTS + kept - 1]
                     kept -= 1
-            store(own, 8 * (Operand.EXTENTS + kept), extent)
-            store(own, 8 * (Operand.STRIDES + kept), stride)
+            own[Operand.EXTENTS + kept] = extent
+            own[Operand.STRIDES + kept] = stride
             kept += 1
     if kept == 0:
-        store(own, 8 * Operand.EXTENTS, 1)
-        store(own, 8 * Operand.STRIDES, 0)
+        own[Operand.EXTENTS] = 1
+        own[Operand.STRIDES] = 0
         kept = 1
-    store(own, 8 * Operand.DIMENSIONS, kept)
+    own[Operand.DIMENSIONS] = kept
     return 0
 
 
@@ -52,29 +52,29 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     """
     if count <= 0:
         return 0
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
-    length = load(own, 8 * (Operand.EXTENTS + last))
-    stride = load(own, 8 * (Operand.STRIDES + last))
-    item = 4 if load(own, 8 * Operand.WANTED) == FLOAT32 else 8
-    pair = load(own, 8 * Operand.PAIR)
-    same = load(address("jk_forms"), 8 * pair) & SAME
+    last = own[Operand.DIMENSIONS] - 1
+    length = own[Operand.EXTENTS + last]
+    stride = own[Operand.STRIDES + last]
+    item = 4 if own[Operand.WANTED] == FLOAT32 else 8
+    pair = own[Operand.PAIR]
+    same = address("jk_forms")[pair] & SAME
     width = length * item
     plain = same and stride == item and width >= LEAST_ROW  # contiguous runs
-    buffer = load(own, 8 * Operand.BASE)
+    buffer = own[Operand.BASE]
     if last == 0 and stride != 0:
-        at = load(own, 8 * Operand.DATA) + start * stride
+        at = own[Operand.DATA] + start * stride
         if reading:
             return copy_run(pair, buffer, item, at, stride, count)
         return copy_run(pair, at, stride, buffer, item, count)
     beside = last - 2
     while same and beside >= 0 and length >= SQUARE:
-        if load(own, 8 * (Operand.STRIDES + beside)) == item and stride != item:
-            extent = load(own, 8 * Operand.EXTENTS)
+        if own[Operand.STRIDES + beside] == item and stride != item:
+            extent = own[Operand.EXTENTS]
             whole = elements_of(own) // extent
             first = start // whole
             some = count // whole
             if beside > 0:
-                extent = load(own, 8 * (Operand.EXTENTS + beside))
+                extent = own[Operand.EXTENTS + beside]
             else:
                 extent = some
             if extent >= SQUARE and first * whole == start and some * whole == count:
@@ -83,14 +83,14 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
     index = stack(MOST_OPERAND_DIMENSIONS)
     outer = start // length
     within = start - outer * length
-    at = load(own, 8 * Operand.DATA)
+    at = own[Operand.DATA]
     d = last - 1
     while d >= 0:
-        extent = load(own, 8 * (Operand.EXTENTS + d))
+        extent = own[Operand.EXTENTS + d]
         here = outer % extent
         outer = outer // extent
-        store(index, 8 * d, here)
-        at += here * load(own, 8 * (Operand.STRIDES + d))
+        index[d] = here
+        at += here * own[Operand.STRIDES + d]
         d -= 1
     while count > 0:
         run = min(count, length - within)
@@ -98,8 +98,8 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         across = 0
         turned = 0
         if within == 0 and last > 0:
-            across = load(own, 8 * (Operand.STRIDES + last - 1))
-            beside = min(load(own, 8 * (Operand.EXTENTS + last - 1)) - load(index, 8 * (last - 1)), count // length)
+            across = own[Operand.STRIDES + last - 1]
+            beside = min(own[Operand.EXTENTS + last - 1] - index[last - 1], count // length)
             turned = same and across == item and length >= SQUARE and beside >= SQUARE
             if plain or turned or beside > length:
                 steps = beside
@@ -135,22 +135,22 @@ def transfer(own: int, start: int, count: int, reading: int) -> int:
         within = 0
         d = last - 1
         while d >= 0 and steps > 0:
-            here = load(index, 8 * d) + steps
-            at += steps * load(own, 8 * (Operand.STRIDES + d))
+            here = index[d] + steps
+            at += steps * own[Operand.STRIDES + d]
             steps = 0
-            if here == load(own, 8 * (Operand.EXTENTS + d)):
-                at -= here * load(own, 8 * (Operand.STRIDES + d))
+            if here == own[Operand.EXTENTS + d]:
+                at -= here * own[Operand.STRIDES + d]
                 here = 0
                 steps = 1
-            store(index, 8 * d, here)
+            index[d] = here
             d -= 1
     return 0
 
 
 def elements_of(own: int) -> int:
     count = 1
-    for d in range(load(own, 8 * Operand.DIMENSIONS)):
-        count = count * load(own, 8 * (Operand.EXTENTS + d))
+    for d in range(own[Operand.DIMENSIONS]):
+        count = count * own[Operand.EXTENTS + d]
     return count
 
 
@@ -159,22 +159,22 @@ def in_squares(own: int, beside: int, item: int, reading: int, first: int, some:
 
     Elements along the dimension `beside`, not one of the last two, are contiguous: matrices of it and the last.
     """
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    last = own[Operand.DIMENSIONS] - 1
     index = stack(MOST_OPERAND_DIMENSIONS)
     steps = stack(MOST_OPERAND_DIMENSIONS)
     step = item
     d = last
     while d >= 0:
-        store(index, 8 * d, 0)
-        store(steps, 8 * d, step)
-        step = step * load(own, 8 * (Operand.EXTENTS + d))
+        index[d] = 0
+        steps[d] = step
+        step = step * own[Operand.EXTENTS + d]
         d -= 1
-    length = load(own, 8 * (Operand.EXTENTS + last))
-    stride = load(own, 8 * (Operand.STRIDES + last))
-    columns = load(own, 8 * (Operand.EXTENTS + beside)) if beside > 0 else some
-    across = load(steps, 8 * beside)
-    at = load(own, 8 * Operand.DATA) + first * load(own, 8 * Operand.STRIDES)
-    buffer = load(own, 8 * Operand.BASE)
+    length = own[Operand.EXTENTS + last]
+    stride = own[Operand.STRIDES + last]
+    columns = own[Operand.EXTENTS + beside] if beside > 0 else some
+    across = steps[beside]
+    at = own[Operand.DATA] + first * own[Operand.STRIDES]
+    buffer = own[Operand.BASE]
     further = 1
     while further:
         if reading:
@@ -185,16 +185,16 @@ def in_squares(own: int, beside: int, item: int, reading: int, first: int, some:
         d = last - 1
         while d >= 0 and further == 0:
             if d != beside:
-                here = load(index, 8 * d) + 1
-                at += load(own, 8 * (Operand.STRIDES + d))
-                buffer += load(steps, 8 * d)
+                here = index[d] + 1
+                at += own[Operand.STRIDES + d]
+                buffer += steps[d]
                 further = 1
-                if here == (load(own, 8 * (Operand.EXTENTS + d)) if d > 0 else some):
-                    at -= here * load(own, 8 * (Operand.STRIDES + d))
-                    buffer -= here * load(steps, 8 * d)
+                if here == (own[Operand.EXTENTS + d] if d > 0 else some):
+                    at -= here * own[Operand.STRIDES + d]
+                    buffer -= here * steps[d]
                     here = 0
                     further = 0
-                store(index, 8 * d, here)
+                index[d] = here
             d -= 1
     return 0
 

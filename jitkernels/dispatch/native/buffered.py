@@ -1,7 +1,7 @@
 """Call the kernel on operands in layouts that it does not accept: block by block through a buffer."""
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import load, stack, store
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import stack
 from jitkernels.runtime.abi_layout import (
     BUFFER_BYTES,
     MOST_ALIKE,
@@ -24,41 +24,41 @@ def in_blocks(table: int, frame: int, context: int) -> int:
 
     Functions that only move data need no buffer.
     """
-    if load(table, 8 * Table.MOVES) and relaid(table, frame, context):
+    if table[Table.MOVES] and relaid(table, frame, context):
         return 1
     if pick_rows(table, frame, context) == 0:
         return 0
-    both = load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)
+    both = table[Table.INPUTS] + table[Table.OUTPUTS]
     words = stack(MOST_CALL_WORDS)
     direct = 1
     spread_out = 0
-    whole = load(table, 8 * Table.AT_ONCE) or load(context, 8 * Known.EXACT)
+    whole = table[Table.AT_ONCE] or context[Known.EXACT]
     widest = 1
     for i in range(both):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0:
-            store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA))
-            if load(record(table, i), 8 * Record.ALONG) and load(own, 8 * Operand.EXTENTS) > 1:
+        if own[Operand.ARRAY] != 0:
+            own[Operand.BASE] = own[Operand.DATA]
+            if record(table, i)[Record.ALONG] and own[Operand.EXTENTS] > 1:
                 whole = 1  # the row's index in the call selects its part
-            if load(own, 8 * Operand.DIRECT) == 0:
+            if own[Operand.DIRECT] == 0:
                 direct = 0
-                if load(record(table, i), 8 * Record.LEADS):
+                if record(table, i)[Record.LEADS]:
                     spread_out = 1
-                    widest = max(widest, load(own, 8 * Operand.INNER))
-                store(own, 8 * Operand.PAIR, pair_of(own, i >= load(table, 8 * Table.INPUTS)))
+                    widest = max(widest, own[Operand.INNER])
+                own[Operand.PAIR] = pair_of(own, i >= table[Table.INPUTS])
                 collapse(own)
-            whole = whole or load(own, 8 * Operand.TURNED)
+            whole = whole or own[Operand.TURNED]
     if direct:
-        return launch(table, frame, context, words, -1, load(context, 8 * Known.LONG))
-    for i in range(load(table, 8 * Table.INPUTS)):
+        return launch(table, frame, context, words, -1, context[Known.LONG])
+    for i in range(table[Table.INPUTS]):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0:
-            if load(own, 8 * Operand.DIRECT) == 0 and load(own, 8 * Operand.COPY):
+        if own[Operand.ARRAY] != 0:
+            if own[Operand.DIRECT] == 0 and own[Operand.COPY]:
                 whole = 1
     lead = 1
-    spread = load(table, 8 * Table.SPREAD)
+    spread = table[Table.SPREAD]
     if spread >= 0:
-        lead = load(frame, 8 * (Frame.EXTENTS + spread))
+        lead = frame[Frame.EXTENTS + spread]
     step = lead
     if whole == 0 and spread_out:
         finished_so = straight(table, frame, context, lead, widest)
@@ -68,27 +68,27 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     total = 0
     for i in range(both):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
-            count = load(own, 8 * Operand.INNER)
-            if load(record(table, i), 8 * Record.LEADS):
+        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
+            count = own[Operand.INNER]
+            if record(table, i)[Record.LEADS]:
                 count = count * step
-            store(own, 8 * Operand.BASE, total)
+            own[Operand.BASE] = total
             total += (count * 8 + 127) // 64 * 64
     area = (stack(STACK_BUFFER_BYTES // 8 + 8) + 63) // 64 * 64
     if total > STACK_BUFFER_BYTES:
         memory = malloc(total + 64)
         if memory == 0:
             return 0
-        store(frame, 8 * Frame.MEMORY, memory)
+        frame[Frame.MEMORY] = memory
         area = (memory + 63) // 64 * 64
     for i in range(both):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
-            store(own, 8 * Operand.BASE, load(own, 8 * Operand.BASE) + area)
-            if i < load(table, 8 * Table.INPUTS) and load(record(table, i), 8 * Record.LEADS) == 0:
-                transfer(own, 0, load(own, 8 * Operand.INNER), 1)
+        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
+            own[Operand.BASE] += area
+            if i < table[Table.INPUTS] and record(table, i)[Record.LEADS] == 0:
+                transfer(own, 0, own[Operand.INNER], 1)
     state = 0
-    if load(context, 8 * Known.LONG):
+    if context[Known.LONG]:
         state = PyEval_SaveThread()
     done = 1
     start = 0
@@ -113,12 +113,12 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
     period = 1
     rows_bytes = 0
     turned = 0
-    for i in range(load(table, 8 * Table.INPUTS) + load(table, 8 * Table.OUTPUTS)):
+    for i in range(table[Table.INPUTS] + table[Table.OUTPUTS]):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
-            if load(record(table, i), 8 * Record.LEADS):
+        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
+            if record(table, i)[Record.LEADS]:
                 again = period_of(own)
-                constant = constant and again <= MOST_ALIKE * step and i < load(table, 8 * Table.INPUTS)
+                constant = constant and again <= MOST_ALIKE * step and i < table[Table.INPUTS]
                 if again > period and again <= MOST_ALIKE * step:
                     period = again
                 rows_bytes = max(rows_bytes, turned_bytes(own))
@@ -139,25 +139,25 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
 
 def turned_bytes(own: int) -> int:
     """Bytes of a row in the buffer, at 8 bytes an element, if the operand is transposed; else 0."""
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
+    last = own[Operand.DIMENSIONS] - 1
     if last == 0:
         return 0
-    item = load(own, 8 * Operand.ITEM)
-    length = load(own, 8 * (Operand.EXTENTS + last))
-    turned = load(own, 8 * (Operand.STRIDES + last)) != item and length >= SQUARE
-    return 8 * length if turned and load(own, 8 * (Operand.STRIDES + last - 1)) == item else 0
+    item = own[Operand.ITEM]
+    length = own[Operand.EXTENTS + last]
+    turned = own[Operand.STRIDES + last] != item and length >= SQUARE
+    return 8 * length if turned and own[Operand.STRIDES + last - 1] == item else 0
 
 
 def lies_across(own: int) -> int:
     """Whether the first elements of rows are contiguous, and those of one row strided."""
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
-    inner = load(own, 8 * Operand.INNER)
-    extent = load(own, 8 * Operand.EXTENTS)
+    last = own[Operand.DIMENSIONS] - 1
+    inner = own[Operand.INNER]
+    extent = own[Operand.EXTENTS]
     if last < 2 or extent < SQUARE or inner * extent != elements_of(own):
         return 0
-    item = load(own, 8 * Operand.ITEM)
-    beside = load(own, 8 * Operand.STRIDES) == item and load(own, 8 * (Operand.EXTENTS + last)) >= SQUARE
-    return beside and load(own, 8 * (Operand.STRIDES + last)) != item
+    item = own[Operand.ITEM]
+    beside = own[Operand.STRIDES] == item and own[Operand.EXTENTS + last] >= SQUARE
+    return beside and own[Operand.STRIDES + last] != item
 
 
 def period_of(own: int) -> int:
@@ -165,26 +165,26 @@ def period_of(own: int) -> int:
 
     Kernels write only outputs, so that inputs in the buffer stay valid.
     """
-    last = load(own, 8 * Operand.DIMENSIONS) - 1
-    if load(own, 8 * Operand.STRIDES) != 0:
+    last = own[Operand.DIMENSIONS] - 1
+    if own[Operand.STRIDES] != 0:
         return 1 << 62
     if last == 0:
         return 1
-    return load(own, 8 * (Operand.EXTENTS + 1)) if last == 1 else 1 << 62
+    return own[Operand.EXTENTS + 1] if last == 1 else 1 << 62
 
 
 def one_block(table: int, frame: int, context: int, words: int, start: int, count: int, step: int) -> int:
     """Compute a block of `count` rows; the previous blocks had `step` rows."""
-    inputs = load(table, 8 * Table.INPUTS)
-    both = inputs + load(table, 8 * Table.OUTPUTS)
+    inputs = table[Table.INPUTS]
+    both = inputs + table[Table.OUTPUTS]
     for i in range(both):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0:
-            inner = load(own, 8 * Operand.INNER)
-            if load(record(table, i), 8 * Record.LEADS):
-                if load(own, 8 * Operand.DIRECT):
-                    item = load(own, 8 * Operand.ITEM)
-                    store(own, 8 * Operand.BASE, load(own, 8 * Operand.DATA) + start * inner * item)
+        if own[Operand.ARRAY] != 0:
+            inner = own[Operand.INNER]
+            if record(table, i)[Record.LEADS]:
+                if own[Operand.DIRECT]:
+                    item = own[Operand.ITEM]
+                    own[Operand.BASE] = own[Operand.DATA] + start * inner * item
                 elif i < inputs:
                     if start == 0 or step * inner % period_of(own):
                         transfer(own, start * inner, count * inner, 1)
@@ -192,9 +192,9 @@ def one_block(table: int, frame: int, context: int, words: int, start: int, coun
         return 0
     for i in range(inputs, both):
         own = operand(frame, i)
-        if load(own, 8 * Operand.ARRAY) != 0 and load(own, 8 * Operand.DIRECT) == 0:
-            inner = load(own, 8 * Operand.INNER)
-            if load(record(table, i), 8 * Record.LEADS):
+        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
+            inner = own[Operand.INNER]
+            if record(table, i)[Record.LEADS]:
                 transfer(own, start * inner, count * inner, 0)
             else:
                 transfer(own, 0, inner, 0)

@@ -4,14 +4,14 @@ Contiguous targets are written by whole vectors; strided sources are gathered fi
 `jitkernels.runtime.cast_copy`.
 """
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import address, load, stack
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import address, stack
 from jitkernels.runtime.abi_layout import RUN
 
 
 def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
     """Copy elements at byte strides, possibly 0 or negative; a pair is ``4 * source + target`` (`cast_copy.pair`)."""
-    form = load(address("jk_forms"), 8 * pair)
+    form = address("jk_forms")[pair]
     if count < LANES or form >> 4 & 15 != to_step:
         whole = 0
         if form & SAME and form & 12:
@@ -24,7 +24,7 @@ def copy_run(pair: int, to: int, to_step: int, start: int, step: int, count: int
 
 def in_vectors(pair: int, to: int, to_step: int, start: int, step: int, count: int) -> int:
     """Copy many elements to a contiguous target."""
-    form = load(address("jk_forms"), 8 * pair)
+    form = address("jk_forms")[pair]
     item = form & 15
     whole = count & -LANES
     if step == item:

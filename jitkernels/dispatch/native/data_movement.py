@@ -3,8 +3,8 @@
 Such a call needs a kernel only if input and result both have the kernel's layout.
 """
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import address, load, stack, store
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import address, stack
 from jitkernels.runtime.abi_layout import (
     MOST_OPERAND_DIMENSIONS,
     TILE_LENGTH,
@@ -20,14 +20,14 @@ def relaid(table: int, frame: int, context: int) -> int:
     """Whether the result has been written: false where it overlaps the input, or the dtype needs two conversions."""
     own = operand(frame, 0)
     out = operand(frame, 1)
-    pair = 4 * load(own, 8 * Operand.KIND) + target_of(load(out, 8 * Operand.KIND))
-    if load(own, 8 * Operand.COPY):
-        return load(record(table, 0), 8 * Record.IN_PLACE) and are_one(own, out)
-    if load(address("jk_forms"), 8 * pair) == 0:
+    pair = 4 * own[Operand.KIND] + target_of(out[Operand.KIND])
+    if own[Operand.COPY]:
+        return record(table, 0)[Record.IN_PLACE] and are_one(own, out)
+    if address("jk_forms")[pair] == 0:
         return 0
     match(table, frame, own, out)
     state = 0
-    if load(context, 8 * Known.LONG):
+    if context[Known.LONG]:
         state = PyEval_SaveThread()
     order_by(out, own)
     beside = turned_along(own, out, pair)
@@ -49,10 +49,10 @@ def relaid(table: int, frame: int, context: int) -> int:
 
 def are_one(own: int, out: int) -> int:
     """Whether every element of the input is the same memory as that of the result."""
-    same = load(own, 8 * Operand.DATA) == load(out, 8 * Operand.DATA)
-    same = same and load(own, 8 * Operand.KIND) == load(out, 8 * Operand.KIND)
-    for d in range(load(out, 8 * Operand.DIMENSIONS)):
-        same = same and load(own, 8 * (Operand.STRIDES + d)) == load(out, 8 * (Operand.STRIDES + d))
+    same = own[Operand.DATA] == out[Operand.DATA]
+    same = same and own[Operand.KIND] == out[Operand.KIND]
+    for d in range(out[Operand.DIMENSIONS]):
+        same = same and own[Operand.STRIDES + d] == out[Operand.STRIDES + d]
     return same
 
 
@@ -60,46 +60,46 @@ def match(table: int, frame: int, own: int, out: int) -> int:
     """Give both operands the loop of the result: extents match by symbol; along other ones the input has stride 0."""
     entry = record(table, 1)
     leading = 0
-    if load(entry, 8 * Record.LEADS):
-        leading = load(frame, 8 * Frame.LEADING)
-    dimensions = leading + load(entry, 8 * Record.FIXED)
+    if entry[Record.LEADS]:
+        leading = frame[Frame.LEADING]
+    dimensions = leading + entry[Record.FIXED]
     strides = stack(MOST_OPERAND_DIMENSIONS)
     for d in range(leading):
-        store(strides, 8 * d, load(own, 8 * (Operand.STRIDES + d)))
-        store(out, 8 * (Operand.EXTENTS + d), load(own, 8 * (Operand.EXTENTS + d)))
+        strides[d] = own[Operand.STRIDES + d]
+        out[Operand.EXTENTS + d] = own[Operand.EXTENTS + d]
     for d in range(leading, dimensions):
-        symbol = load(entry, 8 * (Record.SHAPE + 3 * (d - leading) + 1))
-        store(strides, 8 * d, 0)
-        for e in range(load(record(table, 0), 8 * Record.FIXED)):
-            if load(record(table, 0), 8 * (Record.SHAPE + 3 * e + 1)) == symbol:
-                store(strides, 8 * d, load(own, 8 * (Operand.STRIDES + leading + e)))
-        store(out, 8 * (Operand.EXTENTS + d), load(frame, 8 * (Frame.EXTENTS + symbol)))
-    step = load(out, 8 * Operand.ITEM)
+        symbol = entry[Record.SHAPE + 3 * (d - leading) + 1]
+        strides[d] = 0
+        for e in range(record(table, 0)[Record.FIXED]):
+            if record(table, 0)[Record.SHAPE + 3 * e + 1] == symbol:
+                strides[d] = own[Operand.STRIDES + leading + e]
+        out[Operand.EXTENTS + d] = frame[Frame.EXTENTS + symbol]
+    step = out[Operand.ITEM]
     d = dimensions - 1
     while d >= 0:
-        extent = load(out, 8 * (Operand.EXTENTS + d))
-        store(own, 8 * (Operand.EXTENTS + d), extent)
-        store(own, 8 * (Operand.STRIDES + d), load(strides, 8 * d))
-        if load(out, 8 * Operand.DIRECT):
-            store(out, 8 * (Operand.STRIDES + d), step)
+        extent = out[Operand.EXTENTS + d]
+        own[Operand.EXTENTS + d] = extent
+        own[Operand.STRIDES + d] = strides[d]
+        if out[Operand.DIRECT]:
+            out[Operand.STRIDES + d] = step
         step = step * extent
         d -= 1
-    store(own, 8 * Operand.DIMENSIONS, dimensions)
-    store(out, 8 * Operand.DIMENSIONS, dimensions)
+    own[Operand.DIMENSIONS] = dimensions
+    out[Operand.DIMENSIONS] = dimensions
     return 0
 
 
 def order_by(one: int, other: int) -> int:
     """Reorder the loop to ascending addresses of one operand, for both."""
-    dimensions = load(one, 8 * Operand.DIMENSIONS)
+    dimensions = one[Operand.DIMENSIONS]
     for d in range(dimensions):
-        step = load(one, 8 * (Operand.STRIDES + d))
+        step = one[Operand.STRIDES + d]
         if step < 0:
             turn_along(one, d)
             turn_along(other, d)
     for d in range(1, dimensions):
         e = d
-        while e > 0 and load(one, 8 * (Operand.STRIDES + e - 1)) < load(one, 8 * (Operand.STRIDES + e)):
+        while e > 0 and one[Operand.STRIDES + e - 1] < one[Operand.STRIDES + e]:
             exchange(one, e)
             exchange(other, e)
             e -= 1
@@ -108,10 +108,10 @@ def order_by(one: int, other: int) -> int:
 
 def turn_along(own: int, d: int) -> int:
     """Reverse a dimension."""
-    step = load(own, 8 * (Operand.STRIDES + d))
-    reach = step * (load(own, 8 * (Operand.EXTENTS + d)) - 1)
-    store(own, 8 * Operand.DATA, load(own, 8 * Operand.DATA) + reach)
-    store(own, 8 * (Operand.STRIDES + d), -step)
+    step = own[Operand.STRIDES + d]
+    reach = step * (own[Operand.EXTENTS + d] - 1)
+    own[Operand.DATA] += reach
+    own[Operand.STRIDES + d] = -step
     return 0
 
 
@@ -119,57 +119,57 @@ def exchange(own: int, d: int) -> int:
     """Swap a dimension with the one before it."""
     for words in range(2):
         place = own + 8 * (Operand.EXTENTS + words * MOST_OPERAND_DIMENSIONS + d)
-        kept = load(place)
-        store(place, 0, load(place, -8))
-        store(place, -8, kept)
+        kept = place[0]
+        place[0] = place[-1]
+        place[-1] = kept
     return 0
 
 
 def is_dense(own: int) -> int:
     """Whether `transfer` can use its memory as the buffer: contiguous floats in loop order."""
-    kind = load(own, 8 * Operand.KIND)
+    kind = own[Operand.KIND]
     return (kind == FLOAT32 or kind == FLOAT64) and lies_in_order(own)
 
 
 def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
     """Copy all elements of an operand from or to a contiguous one."""
-    store(own, 8 * Operand.PAIR, pair)
-    store(own, 8 * Operand.WANTED, load(buffer, 8 * Operand.KIND))
-    store(own, 8 * Operand.BASE, load(buffer, 8 * Operand.DATA))
+    own[Operand.PAIR] = pair
+    own[Operand.WANTED] = buffer[Operand.KIND]
+    own[Operand.BASE] = buffer[Operand.DATA]
     collapse(own)
     return transfer(own, 0, elements_of(own), reading)
 
 
 def turned_along(own: int, out: int, pair: int) -> int:
     """The dimension along which the input is contiguous and the result is not; -1 where one transfer does it all."""
-    form = load(address("jk_forms"), 8 * pair)
+    form = address("jk_forms")[pair]
     item = form & 15
-    last = load(out, 8 * Operand.DIMENSIONS) - 1
-    if item < 4 or (form & SAME and is_dense(out)) or load(own, 8 * (Operand.STRIDES + last)) == item:
+    last = out[Operand.DIMENSIONS] - 1
+    if item < 4 or (form & SAME and is_dense(out)) or own[Operand.STRIDES + last] == item:
         return -1
-    if load(out, 8 * (Operand.EXTENTS + last)) < SQUARE:
+    if out[Operand.EXTENTS + last] < SQUARE:
         return -1
     d = last - 1
-    while d >= 0 and (load(own, 8 * (Operand.STRIDES + d)) != item or load(out, 8 * (Operand.EXTENTS + d)) < SQUARE):
+    while d >= 0 and (own[Operand.STRIDES + d] != item or out[Operand.EXTENTS + d] < SQUARE):
         d -= 1
     return d
 
 
 def in_tiles(own: int, out: int, pair: int, beside: int) -> int:
     """Transpose tiles of a dimension and the last one in registers, then copy them row by row to the result."""
-    last = load(out, 8 * Operand.DIMENSIONS) - 1
-    item = load(address("jk_forms"), 8 * pair) & 15
-    lines = load(out, 8 * (Operand.EXTENTS + beside))
-    length = load(out, 8 * (Operand.EXTENTS + last))
-    step = load(own, 8 * (Operand.STRIDES + last))
-    to_step = load(out, 8 * (Operand.STRIDES + last))
-    to_line = load(out, 8 * (Operand.STRIDES + beside))
+    last = out[Operand.DIMENSIONS] - 1
+    item = address("jk_forms")[pair] & 15
+    lines = out[Operand.EXTENTS + beside]
+    length = out[Operand.EXTENTS + last]
+    step = own[Operand.STRIDES + last]
+    to_step = out[Operand.STRIDES + last]
+    to_line = out[Operand.STRIDES + beside]
     tile = stack((TILE_LINES + SQUARE) * (TILE_LENGTH + SQUARE))
     index = stack(MOST_OPERAND_DIMENSIONS)
     for d in range(last):
-        store(index, 8 * d, 0)
-    at = load(own, 8 * Operand.DATA)
-    to = load(out, 8 * Operand.DATA)
+        index[d] = 0
+    at = own[Operand.DATA]
+    to = out[Operand.DATA]
     further = 1
     while further:
         line = 0
@@ -188,56 +188,56 @@ def in_tiles(own: int, out: int, pair: int, beside: int) -> int:
         d = last - 1
         while d >= 0 and further == 0:
             if d != beside:
-                here = load(index, 8 * d) + 1
-                at += load(own, 8 * (Operand.STRIDES + d))
-                to += load(out, 8 * (Operand.STRIDES + d))
+                here = index[d] + 1
+                at += own[Operand.STRIDES + d]
+                to += out[Operand.STRIDES + d]
                 further = 1
-                if here == load(out, 8 * (Operand.EXTENTS + d)):
-                    at -= here * load(own, 8 * (Operand.STRIDES + d))
-                    to -= here * load(out, 8 * (Operand.STRIDES + d))
+                if here == out[Operand.EXTENTS + d]:
+                    at -= here * own[Operand.STRIDES + d]
+                    to -= here * out[Operand.STRIDES + d]
                     here = 0
                     further = 0
-                store(index, 8 * d, here)
+                index[d] = here
             d -= 1
     return 0
 
 
 def run_by_run(own: int, out: int, pair: int) -> int:
     """Both strided: copy along the last dimension, or along the last two at once where rows are contiguous."""
-    last = load(out, 8 * Operand.DIMENSIONS) - 1
-    length = load(out, 8 * (Operand.EXTENTS + last))
-    step = load(own, 8 * (Operand.STRIDES + last))
-    to_step = load(out, 8 * (Operand.STRIDES + last))
-    form = load(address("jk_forms"), 8 * pair)
+    last = out[Operand.DIMENSIONS] - 1
+    length = out[Operand.EXTENTS + last]
+    step = own[Operand.STRIDES + last]
+    to_step = out[Operand.STRIDES + last]
+    form = address("jk_forms")[pair]
     item = form & 15
     together = form & SAME and step == item and to_step == item and length * item >= LEAST_ROW and last > 0
     outer = last - 1 if together else last
     index = stack(MOST_OPERAND_DIMENSIONS)
     for d in range(outer):
-        store(index, 8 * d, 0)
-    at = load(own, 8 * Operand.DATA)
-    to = load(out, 8 * Operand.DATA)
+        index[d] = 0
+    at = own[Operand.DATA]
+    to = out[Operand.DATA]
     d = 0
     while d >= 0:
         if together:
-            across = load(own, 8 * (Operand.STRIDES + outer))
-            to_across = load(out, 8 * (Operand.STRIDES + outer))
-            rows(length * item, to, to_across, at, across, load(out, 8 * (Operand.EXTENTS + outer)))
+            across = own[Operand.STRIDES + outer]
+            to_across = out[Operand.STRIDES + outer]
+            rows(length * item, to, to_across, at, across, out[Operand.EXTENTS + outer])
         else:
             copy_run(pair, to, to_step, at, step, length)
         d = outer - 1
         further = 0
         while d >= 0 and further == 0:
-            here = load(index, 8 * d) + 1
-            at += load(own, 8 * (Operand.STRIDES + d))
-            to += load(out, 8 * (Operand.STRIDES + d))
+            here = index[d] + 1
+            at += own[Operand.STRIDES + d]
+            to += out[Operand.STRIDES + d]
             further = 1
-            if here == load(out, 8 * (Operand.EXTENTS + d)):
-                at -= here * load(own, 8 * (Operand.STRIDES + d))
-                to -= here * load(out, 8 * (Operand.STRIDES + d))
+            if here == out[Operand.EXTENTS + d]:
+                at -= here * own[Operand.STRIDES + d]
+                to -= here * out[Operand.STRIDES + d]
                 here = 0
                 further = 0
-            store(index, 8 * d, here)
+            index[d] = here
             d -= 1
         if further:
             d = 0

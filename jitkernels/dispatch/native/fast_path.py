@@ -3,7 +3,7 @@
 It needs no conversion, broadcasting or buffer, and none of the operand records of `general`.
 """
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load32, stack, store, unlikely
 from jitkernels.runtime.abi_layout import (
     DTYPES,
@@ -36,7 +36,7 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     """
     if given == 0:
         return Outcome.GENERAL
-    first = load(arrays)
+    first = arrays[0]
     if unlikely(first == 0):
         return Outcome.GENERAL
     if unlikely(load(first, Offset.TYPE) != address("jk_ndarray")):
@@ -49,21 +49,21 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
         return Outcome.GENERAL
     extents = load(first, Offset.ARRAY_EXTENTS)
     words = stack(MOST_CALL_WORDS)
-    store(words, 0, load(first, Offset.ARRAY_DATA))
-    inputs = load(table, 8 * Table.INPUTS)
+    words[0] = load(first, Offset.ARRAY_DATA)
+    inputs = table[Table.INPUTS]
     at = 1
     options = 0
     for i in range(1, inputs):
-        other = load(arrays, 8 * i) if i < given else 0
+        other = arrays[i] if i < given else 0
         present = other != 0
         if rows:
             present = present and other != address("jk_none")
-            leader = load(record(table, i), 8 * Record.LEADER)
+            leader = record(table, i)[Record.LEADER]
             if leader >= 0:
-                led = load(arrays, 8 * leader) if leader < given else 0
+                led = arrays[leader] if leader < given else 0
                 if present != (led != 0 and led != address("jk_none")):
                     return Outcome.GENERAL
-                options += present * load(record(table, i), 8 * Record.WHEN)
+                options += present * record(table, i)[Record.WHEN]
             elif present == 0:
                 return Outcome.GENERAL
         elif present == 0:
@@ -75,47 +75,47 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
                 fits = alike(other, descr, dimensions, extents, READABLE)
             if fits == 0:
                 return Outcome.GENERAL
-            store(words, 8 * at, load(other, Offset.ARRAY_DATA))
+            words[at] = load(other, Offset.ARRAY_DATA)
             at += 1
     if out == address("jk_none"):
         out = 0
-    reduces = rows and load(table, 8 * Table.REDUCES)
+    reduces = rows and table[Table.REDUCES]
     to = descr
-    if reduces and load(record(table, inputs), 8 * Record.INTEGER):
+    if reduces and record(table, inputs)[Record.INTEGER]:
         to = address("jk_int64")
     if out != 0:
         if alike(out, to, dimensions - reduces, extents, WRITABLE) == 0:
             return Outcome.GENERAL
     lead = 1
     for d in range(dimensions - rows):
-        lead = lead * load(extents, 8 * d)
+        lead = lead * extents[d]
     n = 1
     if rows:
-        n = load(extents, 8 * (dimensions - 1))
+        n = extents[dimensions - 1]
     wide = descr == address("jk_float64")
     if out != 0:
         data = load(out, Offset.ARRAY_DATA)
         first_size = lead * n << (2 + wide)
         size = lead << 3 if reduces else first_size
-        one = load(words)
+        one = words[0]
         if (one != data or reduces) and apart(one, first_size, data, size) == 0:
             return Outcome.GENERAL
         for i in range(1, at):
-            one = load(words, 8 * i)
+            one = words[i]
             if rows and apart(one, n << (2 + wide), data, size) == 0:
                 return Outcome.GENERAL
             if rows == 0 and one != data and apart(one, size, data, size) == 0:
                 return Outcome.GENERAL
-    if lead * n == 0 or load(table, 8 * Table.EXACT):
+    if lead * n == 0 or table[Table.EXACT]:
         return Outcome.GENERAL
     if out != 0 and rows == 0:
-        if load(table, 8 * Table.MOVES) and load(words) == load(out, Offset.ARRAY_DATA):
+        if table[Table.MOVES] and words[0] == load(out, Offset.ARRAY_DATA):
             return result_of(out, 0, 0, 0)  # nothing to move
     trails = 0
     behind = 1
     if rows:
-        trails = load(table, 8 * Table.TRAILING) >= 0
-        if n == 1 and load(table, 8 * Table.MIRRORS):
+        trails = table[Table.TRAILING] >= 0
+        if n == 1 and table[Table.MIRRORS]:
             # Rows of one element: treat them as one row of columns, the lanes of vectors.
             behind = lead
             lead = 1
@@ -132,19 +132,19 @@ def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     out = result_of(out, dimensions - reduces, extents, to)
     if unlikely(out == 0):
         return Outcome.PYTHON
-    store(words, 8 * at, load(out, Offset.ARRAY_DATA))
-    store(words, 8 * (at + 1), lead)
+    words[at] = load(out, Offset.ARRAY_DATA)
+    words[at + 1] = lead
     at += 2
     if rows:
-        store(words, 8 * at, n)
+        words[at] = n
         at += 1
         if trails:
-            store(words, 8 * at, behind)
+            words[at] = behind
             at += 1
-        for i in range(load(table, 8 * Table.OPTIONS) if load(table, 8 * Table.FLOATS) else 0):
-            choice = table + 8 * (load(table, 8 * Table.CHOICES) + i * Choice.WORDS)
-            if load(choice, 8 * Choice.KIND) == Choice.A_FLOAT:
-                store(words, 8 * at, choice + 8 * (Choice.DEFAULTS + wide))
+        for i in range(table[Table.OPTIONS] if table[Table.FLOATS] else 0):
+            choice = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
+            if choice[Choice.KIND] == Choice.A_FLOAT:
+                words[at] = choice + 8 * (Choice.DEFAULTS + wide)
                 at += 1
     return finished(context, words, at, out)
 
@@ -163,7 +163,7 @@ def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
 
 def finished(context: int, words: int, count: int, out: int) -> int:
     """Call the kernel of a context with these words; returns the result, or that Python must serve the call."""
-    return called_for(out, load(context, 8 * Known.ENTRY), words, count, load(context, 8 * Known.LONG))
+    return called_for(out, context[Known.ENTRY], words, count, context[Known.LONG])
 
 
 def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
@@ -181,22 +181,22 @@ def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
 def called_briefly(entry: int, words: int, count: int) -> int:
     """Call the entry with `count` words, hardly ever more than four."""
     if count == 3:
-        return call(entry, load(words), load(words, 8), load(words, 16))
+        return call(entry, words[0], words[1], words[2])
     if count == 4:
-        return call(entry, load(words), load(words, 8), load(words, 16), load(words, 24))
+        return call(entry, words[0], words[1], words[2], words[3])
     return called(entry, words, count)
 
 
 def of_floats(table: int, numbers: int, given: int) -> int:
     """An elementwise function of scalars only: all of them NumPy's float32, or none, nor a float16."""
-    narrow = load(load(numbers), Offset.TYPE) == address("jk_float32_type")
-    count = load(table, 8 * Table.INPUTS)
-    if given != count or load(table, 8 * Table.EXACT):
+    narrow = load(numbers[0], Offset.TYPE) == address("jk_float32_type")
+    count = table[Table.INPUTS]
+    if given != count or table[Table.EXACT]:
         return Outcome.GENERAL
     words = stack(MOST_CALL_WORDS)
     values = stack(MOST_OPERANDS)
     for i in range(count):
-        number = load(numbers, 8 * i)
+        number = numbers[i]
         if number == 0:
             return Outcome.GENERAL
         kind = load(number, Offset.TYPE)
@@ -210,7 +210,7 @@ def of_floats(table: int, numbers: int, given: int) -> int:
             place = values + 8 * i
             if float_of(number, place) == 0:
                 return Outcome.GENERAL
-        store(words, 8 * i, place)
+        words[i] = place
     wide = narrow == 0
     context = context_of(table, (wide + KEY_BASE) << 6)
     if unlikely(context == 0):
@@ -221,8 +221,8 @@ def of_floats(table: int, numbers: int, given: int) -> int:
     out = result_of(0, 0, 0, descr)
     if unlikely(out == 0):
         return Outcome.PYTHON
-    store(words, 8 * count, load(out, Offset.ARRAY_DATA))
-    store(words, 8 * (count + 1), 1)
+    words[count] = load(out, Offset.ARRAY_DATA)
+    words[count + 1] = 1
     return finished(context, words, count + 2, out)
 
 
@@ -239,7 +239,7 @@ def lies(array: int, dimensions: int, extents: int, flags: int) -> int:
         return 0
     own = load(array, Offset.ARRAY_EXTENTS)
     for d in range(dimensions):
-        if load(own, 8 * d) != load(extents, 8 * d):
+        if own[d] != extents[d]:
             return 0
     return 1
 

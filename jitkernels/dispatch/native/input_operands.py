@@ -1,7 +1,7 @@
 """Read the inputs of a call as operands, and choose the dtype that the kernel computes in."""
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack, store
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
 from jitkernels.runtime.abi_layout import (
     ALIGNED,
     CONTIGUOUS,
@@ -21,58 +21,58 @@ from jitkernels.runtime.abi_layout import (
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
     """Read every input as an array of a dtype that `copy_run` supports; choose the dtype of the kernel."""
-    inputs = load(table, 8 * Table.INPUTS)
+    inputs = table[Table.INPUTS]
     options = 0
     # First all conversions, which may run Python code that changes other arrays; then read.
     for i in range(inputs):
-        given = load(slots, 8 * i)
+        given = slots[i]
         entry = record(table, i)
         own = operand(frame, i)
         present = given != 0 and given != address("jk_none")
-        store(own, 8 * Operand.ARRAY, 0)
-        store(own, 8 * Operand.PRESENT, present)
-        leader = load(entry, 8 * Record.LEADER)
+        own[Operand.ARRAY] = 0
+        own[Operand.PRESENT] = present
+        leader = entry[Record.LEADER]
         if present == 0 and leader < 0:
             return 0
-        if leader >= 0 and load(operand(frame, leader), 8 * Operand.PRESENT) != present:
+        if leader >= 0 and operand(frame, leader)[Operand.PRESENT] != present:
             return 0
         if present:
-            options += load(entry, 8 * Record.WHEN)
+            options += entry[Record.WHEN]
             array = given
             kind = load(given, Offset.TYPE)
             derived = kind != address("jk_ndarray") and is_derived(kind)
             if kind != address("jk_ndarray") and derived == 0:
                 if is_number(own, given) == 0:
-                    if load(entry, 8 * Record.INTEGER) and kind == address("jk_int"):
+                    if entry[Record.INTEGER] and kind == address("jk_int"):
                         array = of_int(given)
                     else:
                         array = converted(own, given)
                     if array == 0:
                         PyErr_Clear()
                         return 0
-                    store(own, 8 * Operand.OWNED, array)
+                    own[Operand.OWNED] = array
             elif derived or lies_strangely(given):  # a derived array is not copied
                 array = seen_by_numpy(given)
                 if array == 0:
                     return 0
-                store(own, 8 * Operand.OWNED, array)
-            store(own, 8 * Operand.ARRAY, array)
+                own[Operand.OWNED] = array
+            own[Operand.ARRAY] = array
     widths = 0
     halves = 0
     for i in range(inputs):
         own = operand(frame, i)
-        array = load(own, 8 * Operand.ARRAY)
+        array = own[Operand.ARRAY]
         if array != 0:
             weak = load(array, Offset.TYPE) == address("jk_float")
             if load(array, Offset.TYPE) == address("jk_ndarray"):
                 if read_array(own, array) == 0:
                     return 0
-            kind = load(own, 8 * Operand.KIND)
-            if load(record(table, i), 8 * Record.INTEGER):
+            kind = own[Operand.KIND]
+            if record(table, i)[Record.INTEGER]:
                 if weak or kind < 1 or kind > 10:
                     return 0
                 if kind == 2:
-                    options += load(record(table, i), 8 * Record.TELLS)
+                    options += record(table, i)[Record.TELLS]
             elif weak == 0:
                 widths = widths | width_of(kind)
                 if kind == 3 or kind == 4:
@@ -84,10 +84,10 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
         if widths & 2:
             return 0
         wide = 0
-        if widths == 4 and load(table, 8 * Table.NARROWS):
+        if widths == 4 and table[Table.NARROWS]:
             wide = 2
-    store(frame, 8 * Frame.WIDE, wide)
-    store(frame, 8 * Frame.OPTIONS, options)
+    frame[Frame.WIDE] = wide
+    frame[Frame.OPTIONS] = options
     return 1
 
 
@@ -96,7 +96,7 @@ def is_derived(kind: int) -> int:
     known = address("jk_derived")
     found = 0
     for i in range(4):
-        found = found or load(known, 8 * i) == kind
+        found = found or known[i] == kind
     return found
 
 
@@ -124,26 +124,26 @@ def is_number(own: int, given: int) -> int:
     item = 8
     if kind != address("jk_float"):
         scalars = address("jk_scalars")
-        i = load(scalars) - 1
-        while i >= 0 and load(scalars, 24 * i + 8) != kind:
+        i = scalars[0] - 1
+        while i >= 0 and scalars[3 * i + 1] != kind:
             i -= 1
         if i < 0:
             return 0
-        number = load(scalars, 24 * i + 16)
-        item = load(scalars, 24 * i + 24)
+        number = scalars[3 * i + 2]
+        item = scalars[3 * i + 3]
         if number == FLOAT16 and HAS_FLOAT16 == 0:
             return 0
-    store(own, 8 * Operand.DATA, given + Offset.FLOAT_VALUE)
+    own[Operand.DATA] = given + Offset.FLOAT_VALUE
     number_at(own, number, item)
     return 1
 
 
 def number_at(own: int, kind: int, item: int) -> int:
-    store(own, 8 * Operand.KIND, kind)
-    store(own, 8 * Operand.ITEM, item)
-    store(own, 8 * Operand.DIMENSIONS, 0)
-    store(own, 8 * Operand.CONTIGUOUS, 1)
-    store(own, 8 * Operand.ALIGNED, 1)
+    own[Operand.KIND] = kind
+    own[Operand.ITEM] = item
+    own[Operand.DIMENSIONS] = 0
+    own[Operand.CONTIGUOUS] = 1
+    own[Operand.ALIGNED] = 1
     return 0
 
 
@@ -152,7 +152,7 @@ def converted(own: int, given: int) -> int:
     kind = load(given, Offset.TYPE)
     if kind == address("jk_int") or kind == address("jk_bool"):
         number = PyNumber_Float(given)
-        store(own, 8 * Operand.DATA, number + Offset.FLOAT_VALUE)
+        own[Operand.DATA] = number + Offset.FLOAT_VALUE
         number_at(own, FLOAT64, 8)
         return number
     if is_sequence(given) == 0:
@@ -177,7 +177,7 @@ def of_int(given: int) -> int:
     Py_IncRef(address("jk_int64"))
     array = PyArray_Empty(0, number, address("jk_int64"), 0)
     if array != 0:
-        store(load(array, Offset.ARRAY_DATA), 0, load(number))
+        load(array, Offset.ARRAY_DATA)[0] = number[0]
     return array
 
 
@@ -193,28 +193,28 @@ def of_python_numbers(given: int) -> int:
     nested = 0
     columns = rows
     if rows != 0:
-        nested = is_sequence(load(items_of(given)))
+        nested = is_sequence(items_of(given)[0])
         if nested:
-            columns = load(load(items_of(given)), Offset.TUPLE_SIZE)
+            columns = load(items_of(given)[0], Offset.TUPLE_SIZE)
     if rows == 0 or columns == 0:
         return 0
-    kind = load(load(items_of(load(items_of(given)) if nested else given)), Offset.TYPE)
+    kind = load(items_of(items_of(given)[0] if nested else given)[0], Offset.TYPE)
     if kind != address("jk_float") and kind != address("jk_int"):
         return 0
     for i in range(rows if nested else 1):
-        row = load(items_of(given), 8 * i) if nested else given
+        row = items_of(given)[i] if nested else given
         if is_sequence(row) == 0:
             return 0
         if load(row, Offset.TUPLE_SIZE) != columns:
             return 0
         items = items_of(row)
         for j in range(columns):
-            if load(load(items, 8 * j), Offset.TYPE) != kind:
+            if load(items[j], Offset.TYPE) != kind:
                 return 0
     descr = address("jk_float64") if kind == address("jk_float") else address("jk_int64")
     extents = stack(2)
-    store(extents, 0, rows)
-    store(extents, 8, columns)
+    extents[0] = rows
+    extents[1] = columns
     Py_IncRef(descr)
     array = PyArray_Empty(1 + nested, extents, descr, 0)
     if array == 0:
@@ -222,11 +222,11 @@ def of_python_numbers(given: int) -> int:
         return 0
     data = load(array, Offset.ARRAY_DATA)
     for i in range(rows if nested else 1):
-        items = items_of(load(items_of(given), 8 * i) if nested else given)
+        items = items_of(items_of(given)[i] if nested else given)
         for j in range(columns):
             if kind == address("jk_float"):
-                store(data, 8 * j, load(load(items, 8 * j), Offset.FLOAT_VALUE))
-            elif an_int(load(items, 8 * j), data + 8 * j) == 0:
+                data[j] = load(items[j], Offset.FLOAT_VALUE)
+            elif an_int(items[j], data + 8 * j) == 0:
                 Py_DecRef(array)
                 return 0
         data += 8 * columns
@@ -270,23 +270,23 @@ def read_array(own: int, array: int) -> int:
     """Read the fields of an ndarray; 0 if `copy_run` does not support it."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = readable_kind(descr)
-    if kind < 0 and descr == load(address("jk_bfloat16")):
+    if kind < 0 and descr == address("jk_bfloat16")[0]:
         kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
     if kind < 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
         return 0
-    store(own, 8 * Operand.DATA, load(array, Offset.ARRAY_DATA))
-    store(own, 8 * Operand.KIND, kind)
-    store(own, 8 * Operand.ITEM, load(descr, Offset.DTYPE_BYTES))
-    store(own, 8 * Operand.DIMENSIONS, dimensions)
-    store(own, 8 * Operand.CONTIGUOUS, flags & CONTIGUOUS)
-    store(own, 8 * Operand.ALIGNED, flags & ALIGNED)
+    own[Operand.DATA] = load(array, Offset.ARRAY_DATA)
+    own[Operand.KIND] = kind
+    own[Operand.ITEM] = load(descr, Offset.DTYPE_BYTES)
+    own[Operand.DIMENSIONS] = dimensions
+    own[Operand.CONTIGUOUS] = flags & CONTIGUOUS
+    own[Operand.ALIGNED] = flags & ALIGNED
     extents = load(array, Offset.ARRAY_EXTENTS)
     strides = load(array, Offset.ARRAY_STRIDES)
     for d in range(dimensions):
-        store(own, 8 * (Operand.EXTENTS + d), load(extents, 8 * d))
-        store(own, 8 * (Operand.STRIDES + d), load(strides, 8 * d))
+        own[Operand.EXTENTS + d] = extents[d]
+        own[Operand.STRIDES + d] = strides[d]
     return 1
 
 

@@ -1,21 +1,21 @@
 """Look up the kernel of a call: the context of its options, dtype and extents."""
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import leading_zeros, load, store
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import leading_zeros
 from jitkernels.runtime.abi_layout import DTYPES, EXACT_BITS, KEY_BASE, NO_ELEMENTS, Frame, Known, Table
 
 
 def find_context(table: int, frame: int) -> int:
     """The context of these options, dtype and extents: of exactly these if there is one, else of their size class."""
-    top = load(frame, 8 * Frame.OPTIONS) * DTYPES + load(frame, 8 * Frame.WIDE) + KEY_BASE
-    symbols = load(table, 8 * Table.SYMBOLS)
-    unsized = load(table, 8 * Table.UNSIZED)
+    top = frame[Frame.OPTIONS] * DTYPES + frame[Frame.WIDE] + KEY_BASE
+    symbols = table[Table.SYMBOLS]
+    unsized = table[Table.UNSIZED]
     empty = 0
     exact = top
     classes = top
     largest = 0
     for s in range(symbols):
-        extent = load(frame, 8 * (Frame.EXTENTS + s))
+        extent = frame[Frame.EXTENTS + s]
         if unsized >> s & 1 == 0:
             exact = exact << EXACT_BITS | extent
             if extent == 0:
@@ -24,8 +24,8 @@ def find_context(table: int, frame: int) -> int:
             else:
                 classes = classes << 6 | class_of(extent)
             largest = max(largest, extent)
-    store(frame, 8 * Frame.EMPTY, empty)
-    if load(table, 8 * Table.EXACT) and largest < 1 << EXACT_BITS:
+    frame[Frame.EMPTY] = empty
+    if table[Table.EXACT] and largest < 1 << EXACT_BITS:
         context = context_of(table, exact | 1 << 62)
         if context != 0:
             return context
@@ -34,15 +34,15 @@ def find_context(table: int, frame: int) -> int:
 
 def context_of(table: int, key: int) -> int:
     """The context of a key; or 0, and the key is stored for Python to read."""
-    mask = load(table, 8 * Table.MASK)
-    keys = load(table, 8 * Table.KEYS)
+    mask = table[Table.MASK]
+    keys = table[Table.KEYS]
     place = hashed(key) & mask
     while 1:
-        found = load(keys, 16 * place)
+        found = keys[2 * place]
         if found == key:
-            return load(keys, 16 * place + 8)
+            return keys[2 * place + 1]
         if found == 0:
-            store(table, 8 * Table.MISSED, key)
+            table[Table.MISSED] = key
             return 0
         place = (place + 1) & mask
     return 0
@@ -59,8 +59,8 @@ def class_of(extent: int) -> int:
 
 def due(context: int) -> int:
     """Count a call; true when its countdown has ended and Python must handle it."""
-    left = load(context, 8 * Known.COUNTDOWN) - 1
-    store(context, 8 * Known.COUNTDOWN, left)
+    left = context[Known.COUNTDOWN] - 1
+    context[Known.COUNTDOWN] = left
     return left <= 0
 
 

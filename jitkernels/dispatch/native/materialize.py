@@ -3,8 +3,8 @@
 Buffers hold floats and int64; narrower integers, which are range-checked, and bfloat16 are materialized.
 """
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import address, call, load, store
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import address, call, load
 from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, COPY, FORCED, NOT_SWAPPED, Offset, Operand, Part
 
 
@@ -14,16 +14,16 @@ def apart_from_caller(own: int, wanted: int) -> int:
     array = call(function, own, wanted) if function else 0
     if array == 0:
         return 0
-    if load(own, 8 * Operand.OWNED) != 0:
-        Py_DecRef(load(own, 8 * Operand.OWNED))
-    store(own, 8 * Operand.OWNED, array)
+    if own[Operand.OWNED] != 0:
+        Py_DecRef(own[Operand.OWNED])
+    own[Operand.OWNED] = array
     return read_array(own, array)
 
 
 def copied(own: int, wanted: int) -> int:
     """A new array of the elements that an operand's loop reads; 0 for integers out of range, or without memory."""
-    kind = load(own, 8 * Operand.KIND)
-    descr = load(address("jk_bfloat16"))
+    kind = own[Operand.KIND]
+    descr = address("jk_bfloat16")[0]
     if kind == BFLOAT16:
         Py_IncRef(descr)
     else:
@@ -31,10 +31,10 @@ def copied(own: int, wanted: int) -> int:
     view = PyArray_NewFromDescr(
         address("jk_ndarray"),
         descr,
-        load(own, 8 * Operand.DIMENSIONS),
+        own[Operand.DIMENSIONS],
         own + 8 * Operand.EXTENTS,
         own + 8 * Operand.STRIDES,
-        load(own, 8 * Operand.DATA),
+        own[Operand.DATA],
         0,
         0,
     )
@@ -66,12 +66,12 @@ def all_fit(own: int, view: int, wanted: int) -> int:
     least = 0
     most = 0
     for i in range(elements_of(own)):
-        number = load(data, 8 * i)
+        number = data[i]
         least = min(least, number)
         most = max(most, number)
     Py_DecRef(array)
     if wanted == 7:
-        return least == 0 or load(own, 8 * Operand.KIND) & 1
+        return least == 0 or own[Operand.KIND] & 1
     if wanted == 2:
         return least == 0 and most < 1 << 8
     end = 1 << 31 if wanted == 5 else 1 << 7

@@ -4,8 +4,8 @@ Inputs are converted in blocks, until calls on contiguous arrays, with scalars, 
 nest with fused casts.
 """
 
-# mypy: disable-error-code="name-defined,no-any-return,assignment"
-from jitkernels.codegen.i64_intrinsics import address, load, load32, stack, store, unlikely
+# mypy: disable-error-code="name-defined,no-any-return,assignment,index"
+from jitkernels.codegen.i64_intrinsics import address, load, load32, stack, unlikely
 from jitkernels.runtime.abi_layout import (
     ADDRESS_BITS,
     ALIGNED,
@@ -30,13 +30,13 @@ from jitkernels.runtime.abi_layout import (
 
 def mixed(table: int, slots: int) -> int:
     """The result, or an `Outcome`. Results that overlap an input take the general path."""
-    count = load(table, 8 * Table.INPUTS)
+    count = table[Table.INPUTS]
     forms = stack(MOST_OPERANDS)
     places = stack(MOST_OPERANDS)
     own = read_forms(table, slots, forms, places)
-    if own < 0 or load(table, 8 * Table.EXACT):
+    if own < 0 or table[Table.EXACT]:
         return Outcome.GENERAL
-    first = load(slots, 8 * (own >> 1))
+    first = slots[own >> 1]
     wide = own & 1
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     extents = load(first, Offset.ARRAY_EXTENTS)
@@ -44,29 +44,29 @@ def mixed(table: int, slots: int) -> int:
     item = 4 + 4 * wide
     n = 1
     for d in range(dimensions):
-        n = n * load(extents, 8 * d)
+        n = n * extents[d]
     gaps = 0
     numbers = 0
     kinds = 0
     for i in range(count):
-        form = load(forms, 8 * i)
+        form = forms[i]
         kinds = kinds << KIND_BITS | form
         numbers = numbers or form == NUMBER
         gaps = gaps or form == APART
-        if form >= EVERY and load(load(slots, 8 * i), Offset.ARRAY_DTYPE) != descr:
+        if form >= EVERY and load(slots[i], Offset.ARRAY_DTYPE) != descr:
             gaps = 1
     if gaps and numbers:
         return Outcome.GENERAL
-    out = load(slots, 8 * count)
+    out = slots[count]
     if out == address("jk_none"):
         out = 0
     if out != 0:
         if alike(out, descr, dimensions, extents, WRITABLE) == 0:
             return Outcome.GENERAL
         for i in range(count):
-            form = load(forms, 8 * i)
-            array = load(slots, 8 * i)
-            at = load(places, 8 * i)
+            form = forms[i]
+            array = slots[i]
+            at = places[i]
             if form != NUMBER and (form != FLOAT32 + wide or at != load(out, Offset.ARRAY_DATA)):
                 reach = (n - 1) * step_of(array)
                 low = at + min(reach, 0)
@@ -79,17 +79,17 @@ def mixed(table: int, slots: int) -> int:
     context = context_of(table, (wide + KEY_BASE) << 6 | class_of(n))
     if unlikely(context == 0):
         if gaps == 0:
-            store(table, 8 * Table.WANTED, key)
+            table[Table.WANTED] = key
         return Outcome.PYTHON
-    long = load(context, 8 * Known.LONG)
+    long = context[Known.LONG]
     nest = 0
     if gaps == 0:
-        key = key | load(context, 8 * Known.ENTRY)
+        key = key | context[Known.ENTRY]
         nest = context_of(table, key)
         if unlikely(nest == 0 or due(nest)):
-            store(table, 8 * Table.WANTED, key)
+            table[Table.WANTED] = key
             return Outcome.PYTHON
-        if load(nest, 8 * Known.ENTRY) == 0:
+        if nest[Known.ENTRY] == 0:
             nest = 0
     if nest == 0 and (long or (numbers and n > MIXED_BLOCK)):
         return Outcome.GENERAL
@@ -101,10 +101,10 @@ def mixed(table: int, slots: int) -> int:
     words = stack(MOST_CALL_WORDS)
     if nest != 0:
         for i in range(count):
-            store(words, 8 * i, load(places, 8 * i))
-        store(words, 8 * count, load(out, Offset.ARRAY_DATA))
-        store(words, 8 * (count + 1), n)
-        return called_for(out, load(nest, 8 * Known.ENTRY), words, count + 2, long)
+            words[i] = places[i]
+        words[count] = load(out, Offset.ARRAY_DATA)
+        words[count + 1] = n
+        return called_for(out, nest[Known.ENTRY], words, count + 2, long)
     buffers = stack(2 * MIXED_BLOCK + 64)
     start = 0
     while start < n:
@@ -112,24 +112,24 @@ def mixed(table: int, slots: int) -> int:
         buffer = (buffers + 63) // 64 * 64
         for i in range(count):
             to = buffer
-            if load(forms, 8 * i) == NUMBER:  # broadcast into the small block
-                store(to, 0, load(load(places, 8 * i)))
+            if forms[i] == NUMBER:  # broadcast into the small block
+                to[0] = places[i][0]
                 fill(to, item, run)
             else:
-                array = load(slots, 8 * i)
+                array = slots[i]
                 own = load(array, Offset.ARRAY_DTYPE)
                 step = step_of(array)
-                at = load(places, 8 * i) + start * step
+                at = places[i] + start * step
                 if own == descr and step == item:
                     to = at
                 else:
                     copy_run(4 * load32(own, Offset.DTYPE_NUMBER) + wide, to, item, at, step, run)
-            store(words, 8 * i, to)
+            words[i] = to
             if to == buffer:
                 buffer += 8 * MIXED_BLOCK + 192  # avoids 4K aliasing: loads would wait for stores
-        store(words, 8 * count, load(out, Offset.ARRAY_DATA) + start * item)
-        store(words, 8 * (count + 1), run)
-        if unlikely(called_briefly(load(context, 8 * Known.ENTRY), words, count + 2) != 0):
+        words[count] = load(out, Offset.ARRAY_DATA) + start * item
+        words[count + 1] = run
+        if unlikely(called_briefly(context[Known.ENTRY], words, count + 2) != 0):
             Py_DecRef(out)
             return Outcome.PYTHON
         start += run
@@ -143,17 +143,17 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
     are stored after the addresses, in the kernel's dtype.
     """
     own = stack(Operand.WORDS)
-    count = load(table, 8 * Table.INPUTS)
+    count = table[Table.INPUTS]
     lead = 0
-    while lead < count and is_array(load(slots, 8 * lead)) == 0:
+    while lead < count and is_array(slots[lead]) == 0:
         lead += 1
     if lead == count:
         return -1
-    first = load(slots, 8 * lead)
+    first = slots[lead]
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     widths = 0
     for i in range(count):
-        given = load(slots, 8 * i)
+        given = slots[i]
         if is_array(given):
             descr = load(given, Offset.ARRAY_DTYPE)
             kind = readable_kind(descr)
@@ -170,8 +170,8 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
                     form = EVERY + often - 2
                 if step_of(given) == -item:
                     form = BACKWARDS
-            store(places, 8 * i, load(given, Offset.ARRAY_DATA))
-            store(forms, 8 * i, form)
+            places[i] = load(given, Offset.ARRAY_DATA)
+            forms[i] = form
             widths = widths | width_of(kind)
         elif given == 0:
             return -1
@@ -179,18 +179,18 @@ def read_forms(table: int, slots: int, forms: int, places: int) -> int:
             kind = a_number(own, given, places + 8 * (i + count))
             if kind < 0:
                 return -1
-            if load(given, Offset.TYPE) != address("jk_float") and load(own, 8 * Operand.PRESENT):
+            if load(given, Offset.TYPE) != address("jk_float") and own[Operand.PRESENT]:
                 widths = widths | width_of(kind)
-            store(places, 8 * i, load(own, 8 * Operand.DATA))
-            store(forms, 8 * i, NUMBER | (kind + 1) << KIND_BITS)
+            places[i] = own[Operand.DATA]
+            forms[i] = NUMBER | (kind + 1) << KIND_BITS
     wide = is_wide(widths)
     for i in range(count):
-        form = load(forms, 8 * i)
+        form = forms[i]
         if form >> KIND_BITS != 0:
             place = places + 8 * (i + count)
-            copy_run(4 * (form >> KIND_BITS) - 4 + wide, place, 4 + 4 * wide, load(places, 8 * i), 0, 1)
-            store(places, 8 * i, place)
-            store(forms, 8 * i, NUMBER)
+            copy_run(4 * (form >> KIND_BITS) - 4 + wide, place, 4 + 4 * wide, places[i], 0, 1)
+            places[i] = place
+            forms[i] = NUMBER
     return 2 * lead + wide
 
 
@@ -208,26 +208,26 @@ def a_number(own: int, given: int, place: int) -> int:
 
     An int is converted to a float at `place`, and not PRESENT: it does not take part in dtype promotion.
     """
-    store(own, 8 * Operand.PRESENT, 1)
+    own[Operand.PRESENT] = 1
     kind = load(given, Offset.TYPE)
     if kind == address("jk_ndarray"):
         if load32(given, Offset.ARRAY_FLAGS) & ALIGNED == 0:
             return -1
-        store(own, 8 * Operand.DATA, load(given, Offset.ARRAY_DATA))
+        own[Operand.DATA] = load(given, Offset.ARRAY_DATA)
         return readable_kind(load(given, Offset.ARRAY_DTYPE))
     if kind == address("jk_int") or kind == address("jk_bool"):
         if float_of(given, place) == 0:
             return -1
-        store(own, 8 * Operand.DATA, place)
-        store(own, 8 * Operand.PRESENT, 0)
+        own[Operand.DATA] = place
+        own[Operand.PRESENT] = 0
         return FLOAT64
-    return load(own, 8 * Operand.KIND) if is_number(own, given) else -1
+    return own[Operand.KIND] if is_number(own, given) else -1
 
 
 def step_of(array: int) -> int:
     """The byte stride between elements; only 1-d arrays may be strided."""
     if load32(array, Offset.ARRAY_DIMENSIONS) == 1:
-        return load(load(array, Offset.ARRAY_STRIDES))
+        return load(array, Offset.ARRAY_STRIDES)[0]
     return load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
 
 
