@@ -15,7 +15,7 @@ def _only_translated() -> NoReturn:
 
 
 def load(address: int, offset: int = 0) -> int:
-    """Load the word at an address."""
+    """Load the word at an address plus a byte offset; ``address[i]`` is the word at index ``i``."""
     _only_translated()
 
 
@@ -26,11 +26,6 @@ def load32(address: int, offset: int = 0) -> int:
 
 def load8(address: int, offset: int = 0) -> int:
     """Load the byte at an address."""
-    _only_translated()
-
-
-def store(address: int, offset: int, value: int) -> None:
-    """Store a word."""
     _only_translated()
 
 

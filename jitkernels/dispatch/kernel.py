@@ -15,6 +15,7 @@ from jitkernels.core.fork_locks import making
 from jitkernels.core.progress import saying
 from jitkernels.dispatch.native import launcher
 from jitkernels.errors import ArgumentTypeError
+from jitkernels.runtime.abi_layout import Context
 from jitkernels.runtime.loading.compiled_code import Code, code_of
 
 LONG_NANOSECONDS = 20_000
@@ -87,9 +88,9 @@ class Kernel(launcher.Holder):
         if not launcher.fits(self._parameters, self._words):
             return self.run
         self._context = self._new_context()
-        if not launcher.is_launched(self._context):
+        if not self._context[Context.CALL]:
             return self.run
-        launcher.set_countdown(self._context, self.calls_until_due)
+        self._context[Context.COUNTDOWN] = self.calls_until_due
         return launcher.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
 
     @property
@@ -135,7 +136,7 @@ class Kernel(launcher.Holder):
             raise ArgumentTypeError(f"{self.attr.name}: expected {count} arrays by position, got {listed} by name")
         if cffi_values.has_memory(arrays):
             arrays = tuple(cffi_values.arrays_of(self.attr.name, arrays, {})[0])
-        if self._due is not None and self._is_launched and launcher.countdown_of(self._context) <= 0:
+        if self._due is not None and self._is_launched and self._context[Context.COUNTDOWN] <= 0:
             self.settle()
         self.run_as(self.attr, arrays)
 
@@ -159,7 +160,7 @@ class Kernel(launcher.Holder):
     def _count_down(self, calls: int) -> None:
         self.calls_until_due = calls or launcher.NEVER
         if self._is_launched:
-            launcher.set_countdown(self._context, self.calls_until_due)
+            self._context[Context.COUNTDOWN] = self.calls_until_due
 
     def become(self, other: "Kernel") -> None:
         """Replace the code by that of another kernel of the same attr; existing callables stay valid."""

@@ -325,7 +325,7 @@ class Dispatch:
             self._use(np.zeros(2 * len(self._keys), np.int64))
             for known in self._listed:
                 self._list(known)
-        context = launcher.known_context(entry, long, countdown, bool(key >> 62))
+        context = entry, long, countdown, bool(key >> 62)  # the words of `Known`
         self.words[Table.EXACT] |= key >> 62
         if key not in self._contexts:
             self._take(key, len(context))

@@ -70,7 +70,7 @@ class Everyday(launcher.Holder):
         if self._dispatch is not None:
             self._context = self._dispatch.words
             self._context[0] = id(self._slow)
-            compiled = launcher.everyday_launcher(self.name, docstrings.text_of(attr_class), self)
+            compiled = launcher.launcher(self.name, docstrings.text_of(attr_class), self, "jk_everyday")
         self.callable = compiled or self._slow
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ class Everyday(launcher.Holder):
                 return traced(self.row, self.callable, arguments, named)
         if cffi_values.has_memory((*arguments, *named.values())):
             return self._call_with_memory(arguments, named)
-        again = self.callable if launcher.bring_missing() else self.call
+        again = self.callable if launcher.load_missing() else self.call
         return again(*arguments, **named)
 
     def _call_with_memory(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -61,7 +61,7 @@ class Packing:
 
     def add_launcher(self) -> None:
         """Add what every process needs: launchers, all parts of the dispatcher, threads with and without OpenMP."""
-        launcher.bring_all()
+        launcher.load_all()
         for source in (
             *team_size.runtime_sources(),
             vectorcall.source(),

@@ -229,10 +229,6 @@ class _WordWriter(ControlFlow):
                 return self.new(f"sext i32 {self.new(f'load i32, ptr {self.place(arguments)}')} to i64")
             case "load8":
                 return self.new(f"zext i8 {self.new(f'load i8, ptr {self.place(arguments)}')} to i64")
-            case "store":
-                value = self.word(arguments[2])
-                self.lines.append(f"  store i64 {value}, ptr {self.place(arguments)}")
-                return "0"
             case "stack":
                 area = self.memory(f"[{self.constant(arguments[0])} x i64], align 16")
                 return self.new(f"ptrtoint ptr {area} to i64")

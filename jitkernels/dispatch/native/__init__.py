@@ -12,6 +12,8 @@ Functions call those of other files by name. Code that most programs never need 
 (`jitkernels.dispatch.native.segments`), which are built, or loaded, when a call first needs them.
 """
 
+from inspect import isfunction
+
 from jitkernels.dispatch.native import (
     broadcasting,
     buffer_io,
@@ -49,10 +51,16 @@ MODULES = (
     data_movement,
     copy_loops,
 )
-FUNCTIONS = tuple(function for module in MODULES for function in module.FUNCTIONS)
+FUNCTIONS = tuple(
+    function
+    for module in MODULES
+    for function in vars(module).values()
+    if isfunction(function) and function.__module__ == module.__name__
+)
 INLINED = (
-    "part", "sorted_into", "plain", "whole", "finished", "called_for", "served", "operand", "record", "context_of",
-    "hashed", "class_of", "due", "alike", "lies", "apart", "result_of", "called_briefly", "invoked", "number_at",
-    "width_of", "is_wide", "is_sequence", "items_of", "readable_kind", "target_of", "pair_of",
+    "segment", "bind_arguments", "try_fast_path", "run_fast_path", "read_arrays", "overlaps_arrays", "append_row_words",
+    "call_entry_for", "dispatch_call", "operand_at", "argument_at", "context_at", "hash_key", "size_class",
+    "count_down", "has_layout", "has_shape", "disjoint", "result_array", "call_few_words", "call_entry", "set_scalar",
+    "product", "dtype_width", "computes_float64", "is_sequence", "items_of", "kind_of", "target_index", "cast_pair",
 )  # fmt: skip
 """Functions that are small, or have one call site on every call."""

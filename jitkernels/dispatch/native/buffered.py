@@ -2,21 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import stack
-from jitkernels.runtime.abi_layout import (
-    BUFFER_BYTES,
-    MOST_ALIKE,
-    MOST_CALL_WORDS,
-    ROWS_BYTES,
-    ROWS_TOGETHER,
-    SQUARES_BYTES,
-    STACK_BUFFER_BYTES,
-    TURNED_BYTES,
-    Frame,
-    Known,
-    Operand,
-    Record,
-    Table,
-)
+from jitkernels.runtime.abi_layout import Frame, Known, Operand, Record, Table
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
@@ -24,69 +10,23 @@ def in_blocks(table: int, frame: int, context: int) -> int:
 
     Functions that only move data need no buffer.
     """
-    if table[Table.MOVES] and relaid(table, frame, context):
+    if table[Table.MOVES] and move_data(table, frame, context):
         return 1
-    if pick_rows(table, frame, context) == 0:
+    if gather_rows(table, frame, context) == 0:
         return 0
-    both = table[Table.INPUTS] + table[Table.OUTPUTS]
     words = stack(MOST_CALL_WORDS)
-    direct = 1
-    spread_out = 0
-    whole = table[Table.AT_ONCE] or context[Known.EXACT]
-    widest = 1
-    for i in range(both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0:
-            own[Operand.BASE] = own[Operand.DATA]
-            if record(table, i)[Record.ALONG] and own[Operand.EXTENTS] > 1:
-                whole = 1  # the row's index in the call selects its part
-            if own[Operand.DIRECT] == 0:
-                direct = 0
-                if record(table, i)[Record.LEADS]:
-                    spread_out = 1
-                    widest = max(widest, own[Operand.INNER])
-                own[Operand.PAIR] = pair_of(own, i >= table[Table.INPUTS])
-                collapse(own)
-            whole = whole or own[Operand.TURNED]
-    if direct:
-        return launch(table, frame, context, words, -1, context[Known.LONG])
-    for i in range(table[Table.INPUTS]):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0:
-            if own[Operand.DIRECT] == 0 and own[Operand.COPY]:
-                whole = 1
-    lead = 1
-    spread = table[Table.SPREAD]
-    if spread >= 0:
-        lead = frame[Frame.EXTENTS + spread]
+    widest = prepare_operands(table, frame, table[Table.AT_ONCE] or context[Known.EXACT])
+    if widest == 0:
+        return launch_kernel(table, frame, context, words, -1, context[Known.LONG])
+    lead = frame[Frame.EXTENTS + table[Table.SPREAD]] if table[Table.SPREAD] >= 0 else 1
     step = lead
-    if whole == 0 and spread_out:
-        finished_so = straight(table, frame, context, lead, widest)
-        if finished_so >= 0:
-            return finished_so
-        step = block_of(table, frame, lead, widest)
-    total = 0
-    for i in range(both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
-            count = own[Operand.INNER]
-            if record(table, i)[Record.LEADS]:
-                count = count * step
-            own[Operand.BASE] = total
-            total += (count * 8 + 127) // 64 * 64
-    area = (stack(STACK_BUFFER_BYTES // 8 + 8) + 63) // 64 * 64
-    if total > STACK_BUFFER_BYTES:
-        memory = malloc(total + 64)
-        if memory == 0:
-            return 0
-        frame[Frame.MEMORY] = memory
-        area = (memory + 63) // 64 * 64
-    for i in range(both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
-            own[Operand.BASE] += area
-            if i < table[Table.INPUTS] and record(table, i)[Record.LEADS] == 0:
-                transfer(own, 0, own[Operand.INNER], 1)
+    if widest > 0:
+        done = call_per_row(table, frame, context, lead, widest)
+        if done >= 0:
+            return done
+        step = rows_per_block(table, frame, lead, widest)
+    if assign_buffers(table, frame, step, stack(STACK_BUFFER_BYTES // 8 + 8)) == 0:
+        return 0
     state = 0
     if context[Known.LONG]:
         state = PyEval_SaveThread()
@@ -94,14 +34,70 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     start = 0
     while done and (start < lead or start == 0):  # zero rows may still have results
         count = min(step, lead - start)
-        done = one_block(table, frame, context, words, start, count, step)
+        done = run_block(table, frame, context, words, start, count, step)
         start += max(count, 1)
     if state != 0:
         PyEval_RestoreThread(state)
     return done
 
 
-def block_of(table: int, frame: int, lead: int, widest: int) -> int:
+def prepare_operands(table: int, frame: int, whole: int) -> int:
+    """Set the copies of buffered operands; return the most elements of a row among these.
+
+    0 if no operand needs a buffer, -1 if the kernel must be called once for all rows.
+    """
+    direct = 1
+    widest = -1
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.ARRAY] != 0:
+            argument = argument_at(table, i)
+            operand[Operand.BASE] = operand[Operand.DATA]
+            if argument[Record.ALONG] and operand[Operand.EXTENTS] > 1:
+                whole = 1  # the kernel finds its part of this operand by the index of a row
+            if operand[Operand.DIRECT] == 0:
+                direct = 0
+                if argument[Record.LEADS]:
+                    widest = max(max(widest, 1), operand[Operand.INNER])
+                operand[Operand.PAIR] = cast_pair(operand, i >= table[Table.INPUTS])
+                collapse(operand)
+                whole = whole or operand[Operand.COPY]
+            whole = whole or operand[Operand.TURNED]
+    if direct:
+        return 0
+    return -1 if whole else widest
+
+
+def assign_buffers(table: int, frame: int, rows: int, area: int) -> int:
+    """Place the buffers of `rows` rows in the stack area, or in new memory; fill those that no block changes.
+
+    0 if there is no memory.
+    """
+    total = 0
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if needs_buffer(operand):
+            count = operand[Operand.INNER]
+            if argument_at(table, i)[Record.LEADS]:
+                count = count * rows
+            operand[Operand.BASE] = total
+            total += (count * 8 + 127) // 64 * 64
+    if total > STACK_BUFFER_BYTES:
+        area = malloc(total + 64)
+        if area == 0:
+            return 0
+        frame[Frame.MEMORY] = area
+    area = (area + 63) // 64 * 64
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if needs_buffer(operand):
+            operand[Operand.BASE] += area
+            if i < table[Table.INPUTS] and argument_at(table, i)[Record.LEADS] == 0:
+                transfer(operand, 0, operand[Operand.INNER], 1)
+    return 1
+
+
+def rows_per_block(table: int, frame: int, lead: int, widest: int) -> int:
     """Rows of a block: the buffer stays in the L1 cache, or is larger where it is filled only once.
 
     Long rows are grouped all the same, up to the size of the L2 cache: a matrix-product kernel needs several.
@@ -111,25 +107,23 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
     step = max(1, max(BUFFER_BYTES // 8 // widest, min(ROWS_TOGETHER, ROWS_BYTES // 8 // widest)))
     constant = widest == 1
     period = 1
-    rows_bytes = 0
-    turned = 0
-    for i in range(table[Table.INPUTS] + table[Table.OUTPUTS]):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
-            if record(table, i)[Record.LEADS]:
-                again = period_of(own)
-                constant = constant and again <= MOST_ALIKE * step and i < table[Table.INPUTS]
-                if again > period and again <= MOST_ALIKE * step:
-                    period = again
-                rows_bytes = max(rows_bytes, turned_bytes(own))
-                if lies_across(own):
-                    turned = 1
-    if turned and widest * 8 * SQUARE <= SQUARES_BYTES:
+    row_bytes = 0
+    is_transposed_block = 0
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if needs_buffer(operand) and argument_at(table, i)[Record.LEADS]:
+            own_period = broadcast_period(operand)
+            constant = constant and own_period <= MOST_ALIKE * step and i < table[Table.INPUTS]
+            if own_period <= MOST_ALIKE * step:
+                period = max(period, own_period)
+            row_bytes = max(row_bytes, transposed_row_bytes(operand))
+            is_transposed_block = is_transposed_block or is_transposed_across(operand)
+    if is_transposed_block and widest * 8 * SQUARE <= SQUARES_BYTES:
         # As many rows as one cache line of the transposed operand holds, or half of them.
         return min(lead, min(2, SQUARES_BYTES // (widest * 8 * SQUARE)) * SQUARE)
-    if rows_bytes != 0 and rows_bytes * SQUARE <= ROWS_BYTES and widest == 1:
+    if row_bytes != 0 and row_bytes * SQUARE <= ROWS_BYTES and widest == 1:
         # Whole squares of the transposed operand.
-        return min(lead, rows_bytes // 8 * max(1, TURNED_BYTES // (rows_bytes * SQUARE)) * SQUARE)
+        return min(lead, row_bytes // 8 * max(1, TURNED_BYTES // (row_bytes * SQUARE)) * SQUARE)
     if constant:
         step = MOST_ALIKE * step
     if step < lead and widest == 1 and period <= step:
@@ -137,68 +131,63 @@ def block_of(table: int, frame: int, lead: int, widest: int) -> int:
     return min(lead, step)
 
 
-def turned_bytes(own: int) -> int:
+def transposed_row_bytes(operand: int) -> int:
     """Bytes of a row in the buffer, at 8 bytes an element, if the operand is transposed; else 0."""
-    last = own[Operand.DIMENSIONS] - 1
+    last = operand[Operand.DIMENSIONS] - 1
     if last == 0:
         return 0
-    item = own[Operand.ITEM]
-    length = own[Operand.EXTENTS + last]
-    turned = own[Operand.STRIDES + last] != item and length >= SQUARE
-    return 8 * length if turned and own[Operand.STRIDES + last - 1] == item else 0
-
-
-def lies_across(own: int) -> int:
-    """Whether the first elements of rows are contiguous, and those of one row strided."""
-    last = own[Operand.DIMENSIONS] - 1
-    inner = own[Operand.INNER]
-    extent = own[Operand.EXTENTS]
-    if last < 2 or extent < SQUARE or inner * extent != elements_of(own):
+    item = operand[Operand.ITEM]
+    length = operand[Operand.EXTENTS + last]
+    if operand[Operand.STRIDES + last] == item or length < SQUARE:
         return 0
-    item = own[Operand.ITEM]
-    beside = own[Operand.STRIDES] == item and own[Operand.EXTENTS + last] >= SQUARE
-    return beside and own[Operand.STRIDES + last] != item
+    return 8 * length if operand[Operand.STRIDES + last - 1] == item else 0
 
 
-def period_of(own: int) -> int:
+def is_transposed_across(operand: int) -> int:
+    """Whether the first elements of rows are contiguous, and those of one row strided."""
+    last = operand[Operand.DIMENSIONS] - 1
+    inner = operand[Operand.INNER]
+    extent = operand[Operand.EXTENTS]
+    if last < 2 or extent < SQUARE or inner * extent != element_count(operand):
+        return 0
+    item = operand[Operand.ITEM]
+    if operand[Operand.STRIDES] != item or operand[Operand.EXTENTS + last] < SQUARE:
+        return 0
+    return operand[Operand.STRIDES + last] != item
+
+
+def broadcast_period(operand: int) -> int:
     """After how many elements a collapsed operand repeats; a huge number if never.
 
     Kernels write only outputs, so that inputs in the buffer stay valid.
     """
-    last = own[Operand.DIMENSIONS] - 1
-    if own[Operand.STRIDES] != 0:
+    last = operand[Operand.DIMENSIONS] - 1
+    if operand[Operand.STRIDES] != 0:
         return 1 << 62
     if last == 0:
         return 1
-    return own[Operand.EXTENTS + 1] if last == 1 else 1 << 62
+    return operand[Operand.EXTENTS + 1] if last == 1 else 1 << 62
 
 
-def one_block(table: int, frame: int, context: int, words: int, start: int, count: int, step: int) -> int:
+def run_block(table: int, frame: int, context: int, words: int, start: int, count: int, step: int) -> int:
     """Compute a block of `count` rows; the previous blocks had `step` rows."""
     inputs = table[Table.INPUTS]
-    both = inputs + table[Table.OUTPUTS]
-    for i in range(both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0:
-            inner = own[Operand.INNER]
-            if record(table, i)[Record.LEADS]:
-                if own[Operand.DIRECT]:
-                    item = own[Operand.ITEM]
-                    own[Operand.BASE] = own[Operand.DATA] + start * inner * item
-                elif i < inputs:
-                    if start == 0 or step * inner % period_of(own):
-                        transfer(own, start * inner, count * inner, 1)
-    if launch(table, frame, context, words, count, 0) == 0:
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.ARRAY] != 0 and argument_at(table, i)[Record.LEADS]:
+            inner = operand[Operand.INNER]
+            if operand[Operand.DIRECT]:
+                operand[Operand.BASE] = operand[Operand.DATA] + start * inner * operand[Operand.ITEM]
+            elif i < inputs and (start == 0 or step * inner % broadcast_period(operand)):
+                transfer(operand, start * inner, count * inner, 1)
+    if launch_kernel(table, frame, context, words, count, 0) == 0:
         return 0
-    for i in range(inputs, both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
-            inner = own[Operand.INNER]
-            if record(table, i)[Record.LEADS]:
-                transfer(own, start * inner, count * inner, 0)
+    for i in range(inputs, argument_count(table)):
+        operand = operand_at(frame, i)
+        if needs_buffer(operand):
+            inner = operand[Operand.INNER]
+            if argument_at(table, i)[Record.LEADS]:
+                transfer(operand, start * inner, count * inner, 0)
             else:
-                transfer(own, 0, inner, 0)
+                transfer(operand, 0, inner, 0)
     return 1
-
-
-FUNCTIONS = (in_blocks, block_of, turned_bytes, lies_across, period_of, one_block)

@@ -5,255 +5,198 @@ Such a call needs a kernel only if input and result both have the kernel's layou
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, stack
-from jitkernels.runtime.abi_layout import (
-    MOST_OPERAND_DIMENSIONS,
-    TILE_LENGTH,
-    TILE_LINES,
-    Frame,
-    Known,
-    Operand,
-    Record,
-)
+from jitkernels.runtime.abi_layout import Frame, Known, Operand, Record
 
 
-def relaid(table: int, frame: int, context: int) -> int:
+def move_data(table: int, frame: int, context: int) -> int:
     """Whether the result has been written: false where it overlaps the input, or the dtype needs two conversions."""
-    own = operand(frame, 0)
-    out = operand(frame, 1)
-    pair = 4 * own[Operand.KIND] + target_of(out[Operand.KIND])
-    if own[Operand.COPY]:
-        return record(table, 0)[Record.IN_PLACE] and are_one(own, out)
+    operand = operand_at(frame, 0)
+    out = operand_at(frame, 1)
+    pair = 4 * operand[Operand.KIND] + target_index(out[Operand.KIND])
+    if operand[Operand.COPY]:
+        return argument_at(table, 0)[Record.IN_PLACE] and is_same_memory(operand, out)
     if address("jk_forms")[pair] == 0:
         return 0
-    match(table, frame, own, out)
+    match_loops(table, frame, operand, out)
     state = 0
     if context[Known.LONG]:
         state = PyEval_SaveThread()
-    order_by(out, own)
-    beside = turned_along(own, out, pair)
-    if beside >= 0:
-        in_tiles(own, out, pair, beside)
-    elif is_dense(out):
-        at_once(own, out, pair, 1)
+    sort_dimensions(out, operand)
+    contiguous = transposed_dimension(operand, out, pair)
+    if contiguous >= 0:
+        transpose_tiles(operand, out, pair, contiguous)
+    elif is_dense_float(out):
+        copy_whole(operand, out, pair, 1)
     else:
-        order_by(own, out)
-        if is_dense(own):
-            at_once(out, own, pair, 0)
+        sort_dimensions(operand, out)
+        if is_dense_float(operand):
+            copy_whole(out, operand, pair, 0)
         else:
-            order_by(out, own)
-            run_by_run(own, out, pair)
+            sort_dimensions(out, operand)
+            copy_rows(operand, out, pair)
     if state != 0:
         PyEval_RestoreThread(state)
     return 1
 
 
-def are_one(own: int, out: int) -> int:
+def is_same_memory(operand: int, out: int) -> int:
     """Whether every element of the input is the same memory as that of the result."""
-    same = own[Operand.DATA] == out[Operand.DATA]
-    same = same and own[Operand.KIND] == out[Operand.KIND]
+    same = operand[Operand.DATA] == out[Operand.DATA]
+    same = same and operand[Operand.KIND] == out[Operand.KIND]
     for d in range(out[Operand.DIMENSIONS]):
-        same = same and own[Operand.STRIDES + d] == out[Operand.STRIDES + d]
+        same = same and operand[Operand.STRIDES + d] == out[Operand.STRIDES + d]
     return same
 
 
-def match(table: int, frame: int, own: int, out: int) -> int:
+def match_loops(table: int, frame: int, operand: int, out: int) -> int:
     """Give both operands the loop of the result: extents match by symbol; along other ones the input has stride 0."""
-    entry = record(table, 1)
+    argument = argument_at(table, 1)
     leading = 0
-    if entry[Record.LEADS]:
+    if argument[Record.LEADS]:
         leading = frame[Frame.LEADING]
-    dimensions = leading + entry[Record.FIXED]
+    dimensions = leading + argument[Record.FIXED]
     strides = stack(MOST_OPERAND_DIMENSIONS)
     for d in range(leading):
-        strides[d] = own[Operand.STRIDES + d]
-        out[Operand.EXTENTS + d] = own[Operand.EXTENTS + d]
+        strides[d] = operand[Operand.STRIDES + d]
+        out[Operand.EXTENTS + d] = operand[Operand.EXTENTS + d]
     for d in range(leading, dimensions):
-        symbol = entry[Record.SHAPE + 3 * (d - leading) + 1]
+        symbol = argument[Record.SHAPE + 3 * (d - leading) + 1]
         strides[d] = 0
-        for e in range(record(table, 0)[Record.FIXED]):
-            if record(table, 0)[Record.SHAPE + 3 * e + 1] == symbol:
-                strides[d] = own[Operand.STRIDES + leading + e]
+        for e in range(argument_at(table, 0)[Record.FIXED]):
+            if argument_at(table, 0)[Record.SHAPE + 3 * e + 1] == symbol:
+                strides[d] = operand[Operand.STRIDES + leading + e]
         out[Operand.EXTENTS + d] = frame[Frame.EXTENTS + symbol]
-    step = out[Operand.ITEM]
-    d = dimensions - 1
-    while d >= 0:
-        extent = out[Operand.EXTENTS + d]
-        own[Operand.EXTENTS + d] = extent
-        own[Operand.STRIDES + d] = strides[d]
+    stride = out[Operand.ITEM]
+    for d in range(dimensions - 1, -1, -1):
+        operand[Operand.EXTENTS + d] = out[Operand.EXTENTS + d]
+        operand[Operand.STRIDES + d] = strides[d]
         if out[Operand.DIRECT]:
-            out[Operand.STRIDES + d] = step
-        step = step * extent
-        d -= 1
-    own[Operand.DIMENSIONS] = dimensions
+            out[Operand.STRIDES + d] = stride
+        stride = stride * out[Operand.EXTENTS + d]
+    operand[Operand.DIMENSIONS] = dimensions
     out[Operand.DIMENSIONS] = dimensions
     return 0
 
 
-def order_by(one: int, other: int) -> int:
-    """Reorder the loop to ascending addresses of one operand, for both."""
-    dimensions = one[Operand.DIMENSIONS]
+def sort_dimensions(operand: int, other: int) -> int:
+    """Reorder the loops of two operands to ascending addresses of the first one."""
+    dimensions = operand[Operand.DIMENSIONS]
     for d in range(dimensions):
-        step = one[Operand.STRIDES + d]
-        if step < 0:
-            turn_along(one, d)
-            turn_along(other, d)
+        if operand[Operand.STRIDES + d] < 0:
+            reverse_dimension(operand, d)
+            reverse_dimension(other, d)
     for d in range(1, dimensions):
         e = d
-        while e > 0 and one[Operand.STRIDES + e - 1] < one[Operand.STRIDES + e]:
-            exchange(one, e)
-            exchange(other, e)
+        while e > 0 and operand[Operand.STRIDES + e - 1] < operand[Operand.STRIDES + e]:
+            swap_with_previous(operand, e)
+            swap_with_previous(other, e)
             e -= 1
     return 0
 
 
-def turn_along(own: int, d: int) -> int:
+def reverse_dimension(operand: int, d: int) -> int:
     """Reverse a dimension."""
-    step = own[Operand.STRIDES + d]
-    reach = step * (own[Operand.EXTENTS + d] - 1)
-    own[Operand.DATA] += reach
-    own[Operand.STRIDES + d] = -step
+    stride = operand[Operand.STRIDES + d]
+    operand[Operand.DATA] += stride * (operand[Operand.EXTENTS + d] - 1)
+    operand[Operand.STRIDES + d] = -stride
     return 0
 
 
-def exchange(own: int, d: int) -> int:
+def swap_with_previous(operand: int, d: int) -> int:
     """Swap a dimension with the one before it."""
-    for words in range(2):
-        place = own + 8 * (Operand.EXTENTS + words * MOST_OPERAND_DIMENSIONS + d)
-        kept = place[0]
-        place[0] = place[-1]
-        place[-1] = kept
+    swap(operand + 8 * Operand.EXTENTS, d, d - 1)
+    swap(operand + 8 * Operand.STRIDES, d, d - 1)
     return 0
 
 
-def is_dense(own: int) -> int:
+def is_dense_float(operand: int) -> int:
     """Whether `transfer` can use its memory as the buffer: contiguous floats in loop order."""
-    kind = own[Operand.KIND]
-    return (kind == FLOAT32 or kind == FLOAT64) and lies_in_order(own)
+    kind = operand[Operand.KIND]
+    return (kind == FLOAT32 or kind == FLOAT64) and is_dense(operand)
 
 
-def at_once(own: int, buffer: int, pair: int, reading: int) -> int:
+def copy_whole(operand: int, buffer: int, pair: int, reading: int) -> int:
     """Copy all elements of an operand from or to a contiguous one."""
-    own[Operand.PAIR] = pair
-    own[Operand.WANTED] = buffer[Operand.KIND]
-    own[Operand.BASE] = buffer[Operand.DATA]
-    collapse(own)
-    return transfer(own, 0, elements_of(own), reading)
+    operand[Operand.PAIR] = pair
+    operand[Operand.WANTED] = buffer[Operand.KIND]
+    operand[Operand.BASE] = buffer[Operand.DATA]
+    collapse(operand)
+    return transfer(operand, 0, element_count(operand), reading)
 
 
-def turned_along(own: int, out: int, pair: int) -> int:
+def transposed_dimension(operand: int, out: int, pair: int) -> int:
     """The dimension along which the input is contiguous and the result is not; -1 where one transfer does it all."""
     form = address("jk_forms")[pair]
     item = form & 15
     last = out[Operand.DIMENSIONS] - 1
-    if item < 4 or (form & SAME and is_dense(out)) or own[Operand.STRIDES + last] == item:
+    if item < 4 or (form & SAME and is_dense_float(out)) or operand[Operand.STRIDES + last] == item:
         return -1
     if out[Operand.EXTENTS + last] < SQUARE:
         return -1
-    d = last - 1
-    while d >= 0 and (own[Operand.STRIDES + d] != item or out[Operand.EXTENTS + d] < SQUARE):
-        d -= 1
-    return d
+    for d in range(last - 1, -1, -1):
+        if operand[Operand.STRIDES + d] == item and out[Operand.EXTENTS + d] >= SQUARE:
+            return d
+    return -1
 
 
-def in_tiles(own: int, out: int, pair: int, beside: int) -> int:
-    """Transpose tiles of a dimension and the last one in registers, then copy them row by row to the result."""
+def transpose_tiles(operand: int, out: int, pair: int, contiguous: int) -> int:
+    """Transpose tiles of a contiguous dimension and the last one in registers, then copy their rows to the result."""
     last = out[Operand.DIMENSIONS] - 1
     item = address("jk_forms")[pair] & 15
-    lines = out[Operand.EXTENTS + beside]
+    lines = out[Operand.EXTENTS + contiguous]
     length = out[Operand.EXTENTS + last]
-    step = own[Operand.STRIDES + last]
-    to_step = out[Operand.STRIDES + last]
-    to_line = out[Operand.STRIDES + beside]
+    stride = operand[Operand.STRIDES + last]
+    out_stride = out[Operand.STRIDES + last]
+    line_stride = out[Operand.STRIDES + contiguous]
     tile = stack((TILE_LINES + SQUARE) * (TILE_LENGTH + SQUARE))
     index = stack(MOST_OPERAND_DIMENSIONS)
-    for d in range(last):
-        index[d] = 0
-    at = own[Operand.DATA]
-    to = out[Operand.DATA]
-    further = 1
-    while further:
+    clear(index, last)
+    is_inside = 1
+    while is_inside:
         line = 0
         while line < lines:
             height = lines - line if lines - line < TILE_LINES + SQUARE else TILE_LINES
             first = 0
             while first < length:
                 width = length - first if length - first < TILE_LENGTH + SQUARE else TILE_LENGTH
-                transpose(item, tile, width * item, at + line * item + first * step, step, width, height)
-                place = to + line * to_line + first * to_step
+                memory = operand[Operand.DATA] + line * item + first * stride
+                transpose(item, tile, width * item, memory, stride, width, height)
+                target = out[Operand.DATA] + line * line_stride + first * out_stride
                 for i in range(height):
-                    copy_run(pair, place + i * to_line, to_step, tile + i * width * item, item, width)
+                    copy_run(pair, target + i * line_stride, out_stride, tile + i * width * item, item, width)
                 first += width
             line += height
-        further = 0
-        d = last - 1
-        while d >= 0 and further == 0:
-            if d != beside:
-                here = index[d] + 1
-                at += own[Operand.STRIDES + d]
-                to += out[Operand.STRIDES + d]
-                further = 1
-                if here == out[Operand.EXTENTS + d]:
-                    at -= here * own[Operand.STRIDES + d]
-                    to -= here * out[Operand.STRIDES + d]
-                    here = 0
-                    further = 0
-                index[d] = here
-            d -= 1
+        is_inside = advance(index, out, operand, last, contiguous)
     return 0
 
 
-def run_by_run(own: int, out: int, pair: int) -> int:
+def copy_rows(operand: int, out: int, pair: int) -> int:
     """Both strided: copy along the last dimension, or along the last two at once where rows are contiguous."""
     last = out[Operand.DIMENSIONS] - 1
     length = out[Operand.EXTENTS + last]
-    step = own[Operand.STRIDES + last]
-    to_step = out[Operand.STRIDES + last]
+    stride = operand[Operand.STRIDES + last]
+    out_stride = out[Operand.STRIDES + last]
     form = address("jk_forms")[pair]
     item = form & 15
-    together = form & SAME and step == item and to_step == item and length * item >= LEAST_ROW and last > 0
-    outer = last - 1 if together else last
+    is_long = length * item >= LEAST_ROW and last > 0
+    outer = last - 1 if form & SAME and stride == item and out_stride == item and is_long else last
     index = stack(MOST_OPERAND_DIMENSIONS)
-    for d in range(outer):
-        index[d] = 0
-    at = own[Operand.DATA]
-    to = out[Operand.DATA]
-    d = 0
-    while d >= 0:
-        if together:
-            across = own[Operand.STRIDES + outer]
-            to_across = out[Operand.STRIDES + outer]
-            rows(length * item, to, to_across, at, across, out[Operand.EXTENTS + outer])
+    clear(index, last)
+    is_inside = 1
+    while is_inside:
+        memory = operand[Operand.DATA]
+        target = out[Operand.DATA]
+        if outer < last:
+            row_stride = operand[Operand.STRIDES + outer]
+            rows(length * item, target, out[Operand.STRIDES + outer], memory, row_stride, out[Operand.EXTENTS + outer])
         else:
-            copy_run(pair, to, to_step, at, step, length)
-        d = outer - 1
-        further = 0
-        while d >= 0 and further == 0:
-            here = index[d] + 1
-            at += own[Operand.STRIDES + d]
-            to += out[Operand.STRIDES + d]
-            further = 1
-            if here == out[Operand.EXTENTS + d]:
-                at -= here * own[Operand.STRIDES + d]
-                to -= here * out[Operand.STRIDES + d]
-                here = 0
-                further = 0
-            index[d] = here
-            d -= 1
-        if further:
-            d = 0
+            copy_run(pair, target, out_stride, memory, stride, length)
+        is_inside = advance(index, out, operand, outer, -1)
     return 0
 
 
-FUNCTIONS = (
-    relaid,
-    are_one,
-    match,
-    order_by,
-    turn_along,
-    exchange,
-    is_dense,
-    at_once,
-    turned_along,
-    in_tiles,
-    run_by_run,
-)
+def clear(words: int, count: int) -> int:
+    """Set the first words of an array to 0."""
+    for i in range(count):
+        words[i] = 0
+    return 0

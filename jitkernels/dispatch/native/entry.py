@@ -5,18 +5,7 @@ Calls on the fast path are served at once; all others go through `general`.
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, stack, unlikely
-from jitkernels.runtime.abi_layout import (
-    MOST_OPERANDS,
-    MOST_SLOTS,
-    Context,
-    Frame,
-    Offset,
-    Operand,
-    Outcome,
-    Part,
-    Plain,
-    Table,
-)
+from jitkernels.runtime.abi_layout import Context, Frame, Offset, Operand, Outcome, Part, Plain, Table
 
 
 def jk_launch(self: int, objects: int, given: int, names: int) -> int:
@@ -39,19 +28,19 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
     """The vectorcall function of an everyday function: the fast path, the general path, or Python."""
     table = load(load(self, SLOT), Offset.ARRAY_DATA)
     if address("jk_bypass")[0] == 0:
-        # Most calls pass inputs by position, then ``out``: no sorting is needed.
+        # Most calls pass inputs by position, then ``out``: they need no binding.
         result = Outcome.UNSORTED
         inputs = table[Table.INPUTS]
         if names == 0 and given <= inputs:
-            result = plain(table, objects, given, 0)
+            result = try_fast_path(table, objects, given, 0)
         elif names != 0:
             if given <= inputs and load(names, Offset.TUPLE_SIZE) == 1:
                 if load(names, Offset.TUPLE_ITEMS) == table[Table.OUT]:
-                    result = plain(table, objects, given, objects[given])
+                    result = try_fast_path(table, objects, given, objects[given])
         elif given == inputs + 1 and table[Table.OPTIONS] == 0:
-            result = plain(table, objects, inputs, objects[inputs])
+            result = try_fast_path(table, objects, inputs, objects[inputs])
         if unlikely(result >= Outcome.GENERAL and result <= Outcome.UNSORTED):
-            result = sorted_call(table, objects, given, names, result)
+            result = call_bound(table, objects, given, names, result)
         if unlikely(result == Outcome.ERROR):
             return 0
         if result != Outcome.PYTHON:
@@ -59,10 +48,10 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
     return PyObject_Vectorcall(table[Table.SLOW], objects, given, names)
 
 
-def sorted_call(table: int, objects: int, given: int, names: int, tried: int) -> int:
-    """Sort arguments into slots; use the fast path if they are only inputs and ``out``."""
+def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> int:
+    """Bind arguments to parameters; use the fast path if they are only inputs and ``out``."""
     slots = stack(MOST_SLOTS)
-    if sorted_into(table, slots, objects, given, names) == 0:
+    if bind_arguments(table, slots, objects, given, names) == 0:
         return Outcome.PYTHON
     if tried == Outcome.UNSORTED:
         inputs = table[Table.INPUTS]
@@ -71,19 +60,19 @@ def sorted_call(table: int, objects: int, given: int, names: int, tried: int) ->
         while options < last and slots[options] == 0:
             options += 1
         if options == last:
-            result = plain(table, slots, inputs, slots[last])
+            result = try_fast_path(table, slots, inputs, slots[last])
             if result != Outcome.GENERAL:
                 return result
     if table[Table.PLAIN] == Plain.ELEMENTWISE and table[Table.MOVES] == 0:
-        function = part(Part.MIXED)
+        function = segment(Part.MIXED)
         result = call(function, table, slots) if function else Outcome.PYTHON
         if result != Outcome.GENERAL:
             return result
-    function = part(Part.GENERAL)
+    function = segment(Part.GENERAL)
     return call(function, table, slots) if function else Outcome.PYTHON
 
 
-def part(number: int) -> int:
+def segment(number: int) -> int:
     """The address of a segment of the dispatcher; 0 if it is not loaded yet, which Python then does."""
     function = address("jk_parts")[number]
     if unlikely(function == 0):
@@ -91,7 +80,7 @@ def part(number: int) -> int:
     return function
 
 
-def plain(table: int, arrays: int, given: int, out: int) -> int:
+def try_fast_path(table: int, arrays: int, given: int, out: int) -> int:
     """The fast path for inputs and ``out``, if the function has one."""
     kind = table[Table.PLAIN]
     if kind == Plain.ELEMENTWISE:
@@ -101,8 +90,8 @@ def plain(table: int, arrays: int, given: int, out: int) -> int:
     return Outcome.GENERAL
 
 
-def sorted_into(table: int, slots: int, objects: int, given: int, names: int) -> int:
-    """Sort arguments by position and name into the slots of their parameters, 0 for absent ones; 0 on failure."""
+def bind_arguments(table: int, slots: int, objects: int, given: int, names: int) -> int:
+    """Store each argument, by position or name, in the slot of its parameter, 0 in absent ones; 0 on failure."""
     count = table[Table.PARAMETERS]
     if unlikely(given > count):
         return 0
@@ -113,30 +102,28 @@ def sorted_into(table: int, slots: int, objects: int, given: int, names: int) ->
     if names != 0:
         for j in range(load(names, Offset.TUPLE_SIZE)):
             name = load(names, Offset.TUPLE_ITEMS + 8 * j)
-            place = count - 1
-            while place >= 0 and table[Table.NAMES + place] != name:
-                place -= 1
-            if unlikely(place < given):
+            slot = count - 1
+            while slot >= 0 and table[Table.NAMES + slot] != name:
+                slot -= 1
+            if unlikely(slot < given or slots[slot] != 0):
                 return 0
-            if unlikely(slots[place] != 0):
-                return 0
-            slots[place] = objects[given + j]
+            slots[slot] = objects[given + j]
     return 1
 
 
 def general(table: int, slots: int) -> int:
     """Serve any call: returns the results or an `Outcome`. Releases all temporaries."""
     frame = stack(Frame.WORDS + MOST_OPERANDS * Operand.WORDS)
-    count = table[Table.INPUTS] + table[Table.OUTPUTS]
+    count = argument_count(table)
     for i in range(count):
-        operand(frame, i)[Operand.OWNED] = 0
-        operand(frame, i)[Operand.COPY] = 0
+        operand_at(frame, i)[Operand.OWNED] = 0
+        operand_at(frame, i)[Operand.COPY] = 0
     frame[Frame.MEMORY] = 0
     frame[Frame.PICKED] = 0
-    result = served(table, slots, frame)
+    result = dispatch_call(table, slots, frame)
     for i in range(count):
-        if operand(frame, i)[Operand.OWNED] != 0:
-            Py_DecRef(operand(frame, i)[Operand.OWNED])
+        if operand_at(frame, i)[Operand.OWNED] != 0:
+            Py_DecRef(operand_at(frame, i)[Operand.OWNED])
     if frame[Frame.MEMORY] != 0:
         free(frame[Frame.MEMORY])
     if frame[Frame.PICKED] != 0:
@@ -144,7 +131,8 @@ def general(table: int, slots: int) -> int:
     return result
 
 
-def served(table: int, slots: int, frame: int) -> int:
+def dispatch_call(table: int, slots: int, frame: int) -> int:
+    """Read inputs and options, infer extents, look up the kernel, and call it."""
     if read_inputs(table, slots, frame) == 0:
         return Outcome.PYTHON
     if read_options(table, slots, frame) == 0:
@@ -155,9 +143,6 @@ def served(table: int, slots: int, frame: int) -> int:
     if context == 0:
         if frame[Frame.EMPTY] == 0:
             return Outcome.PYTHON
-    elif unlikely(due(context)):
+    elif unlikely(count_down(context)):
         return Outcome.PYTHON
-    return with_results(table, slots, frame, context)
-
-
-FUNCTIONS = (jk_launch, jk_everyday, sorted_call, part, plain, sorted_into, general, served)
+    return call_with_results(table, slots, frame, context)

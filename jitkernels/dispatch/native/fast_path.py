@@ -4,190 +4,185 @@ It needs no conversion, broadcasting or buffer, and none of the operand records 
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
-from jitkernels.codegen.i64_intrinsics import address, call, load, load32, stack, store, unlikely
-from jitkernels.runtime.abi_layout import (
-    DTYPES,
-    KEY_BASE,
-    MOST_CALL_WORDS,
-    MOST_OPERANDS,
-    Choice,
-    Known,
-    Offset,
-    Outcome,
-    Record,
-    Table,
-)
+from jitkernels.codegen.i64_intrinsics import address, call, load, load32, stack, unlikely
+from jitkernels.runtime.abi_layout import Choice, Known, Offset, Outcome, Record, Table
 
 
 def elementwise(table: int, arrays: int, given: int, out: int) -> int:
     """The fast path of an elementwise function: a second array must match the first."""
-    return whole(table, arrays, given, out, 0)
+    return run_fast_path(table, arrays, given, out, 0)
 
 
 def of_rows(table: int, arrays: int, given: int, out: int) -> int:
     """The fast path of a row function: the other arrays are vectors of a row's length."""
-    return whole(table, arrays, given, out, 1)
+    return run_fast_path(table, arrays, given, out, 1)
 
 
-def whole(table: int, arrays: int, given: int, out: int, rows: int) -> int:
+def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> int:
     """The result of a call on the fast path, or an `Outcome`; inputs from `given` on are absent, `out` may be 0.
 
     All checks precede all arithmetic, so that few values are live across them.
     """
-    if given == 0:
-        return Outcome.GENERAL
-    first = arrays[0]
+    first = arrays[0] if given else 0
     if unlikely(first == 0):
         return Outcome.GENERAL
     if unlikely(load(first, Offset.TYPE) != address("jk_ndarray")):
-        return Outcome.GENERAL if rows or out else of_floats(table, arrays, given)
+        return Outcome.GENERAL if rows or out else call_on_scalars(table, arrays, given)
     descr = load(first, Offset.ARRAY_DTYPE)
     if descr != address("jk_float32") and descr != address("jk_float64"):
         return Outcome.GENERAL
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     if load32(first, Offset.ARRAY_FLAGS) & READABLE != READABLE or (rows and dimensions == 0):
         return Outcome.GENERAL
-    extents = load(first, Offset.ARRAY_EXTENTS)
     words = stack(MOST_CALL_WORDS)
+    count = read_arrays(table, arrays, given, rows, words)
+    if count == 0:
+        return Outcome.GENERAL
+    options = count >> 8
+    count = count & 255
+    if out == address("jk_none"):
+        out = 0
+    extents = load(first, Offset.ARRAY_EXTENTS)
+    reduces = rows and table[Table.REDUCES]
+    out_descr = descr
+    if reduces and argument_at(table, table[Table.INPUTS])[Record.INTEGER]:
+        out_descr = address("jk_int64")
+    if out != 0 and has_layout(out, out_descr, dimensions - reduces, extents, WRITABLE) == 0:
+        return Outcome.GENERAL
+    lead = product(extents, dimensions - rows)
+    n = extents[dimensions - 1] if rows else 1
+    wide = descr == address("jk_float64")
+    if out != 0 and overlaps_arrays(words, count, out, rows, reduces, lead, n << (2 + wide)):
+        return Outcome.GENERAL
+    if lead * n == 0 or table[Table.EXACT]:
+        return Outcome.GENERAL
+    if out != 0 and rows == 0 and table[Table.MOVES] and words[0] == load(out, Offset.ARRAY_DATA):
+        return result_array(out, 0, 0, 0)  # nothing to move
+    trailing = 1
+    if rows and n == 1 and table[Table.MIRRORS]:
+        # Rows of one element: treat them as one row of columns, the lanes of vectors.
+        trailing = lead
+        lead = 1
+    key = (options * DTYPES + wide + KEY_BASE) << 6 | size_class(lead)
+    if rows:
+        key = key << 6 | size_class(n)
+        if table[Table.TRAILING] >= 0:
+            key = key << 6 | size_class(trailing)
+    context = context_at(table, key)
+    if unlikely(context == 0 or count_down(context)):
+        return Outcome.PYTHON
+    out = result_array(out, dimensions - reduces, extents, out_descr)
+    if unlikely(out == 0):
+        return Outcome.PYTHON
+    words[count] = load(out, Offset.ARRAY_DATA)
+    words[count + 1] = lead
+    count = append_row_words(table, words, count + 2, n, trailing, wide) if rows else count + 2
+    return call_entry_for(out, context[Known.ENTRY], words, count, context[Known.LONG])
+
+
+def read_arrays(table: int, arrays: int, given: int, rows: int, words: int) -> int:
+    """Store the addresses of the inputs; return their number, and the options of the key shifted by 8.
+
+    0 if an array has another layout than the fast path takes.
+    """
+    first = arrays[0]
+    descr = load(first, Offset.ARRAY_DTYPE)
+    dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
+    extents = load(first, Offset.ARRAY_EXTENTS)
     words[0] = load(first, Offset.ARRAY_DATA)
-    inputs = table[Table.INPUTS]
-    at = 1
+    count = 1
     options = 0
-    for i in range(1, inputs):
+    for i in range(1, table[Table.INPUTS]):
         other = arrays[i] if i < given else 0
         present = other != 0
         if rows:
             present = present and other != address("jk_none")
-            leader = record(table, i)[Record.LEADER]
+            leader = argument_at(table, i)[Record.LEADER]
             if leader >= 0:
-                led = arrays[leader] if leader < given else 0
-                if present != (led != 0 and led != address("jk_none")):
-                    return Outcome.GENERAL
-                options += present * record(table, i)[Record.WHEN]
+                leading = arrays[leader] if leader < given else 0
+                if present != (leading != 0 and leading != address("jk_none")):
+                    return 0
+                options += present * argument_at(table, i)[Record.WHEN]
             elif present == 0:
-                return Outcome.GENERAL
+                return 0
         elif present == 0:
-            return Outcome.GENERAL
+            return 0
         if present:
             if rows:
-                fits = alike(other, descr, 1, extents + 8 * (dimensions - 1), READABLE)
+                fits = has_layout(other, descr, 1, extents + 8 * (dimensions - 1), READABLE)
             else:
-                fits = alike(other, descr, dimensions, extents, READABLE)
+                fits = has_layout(other, descr, dimensions, extents, READABLE)
             if fits == 0:
-                return Outcome.GENERAL
-            words[at] = load(other, Offset.ARRAY_DATA)
-            at += 1
-    if out == address("jk_none"):
-        out = 0
-    reduces = rows and table[Table.REDUCES]
-    to = descr
-    if reduces and record(table, inputs)[Record.INTEGER]:
-        to = address("jk_int64")
-    if out != 0:
-        if alike(out, to, dimensions - reduces, extents, WRITABLE) == 0:
-            return Outcome.GENERAL
-    lead = 1
-    for d in range(dimensions - rows):
-        lead = lead * extents[d]
-    n = 1
-    if rows:
-        n = extents[dimensions - 1]
-    wide = descr == address("jk_float64")
-    if out != 0:
-        data = load(out, Offset.ARRAY_DATA)
-        first_size = lead * n << (2 + wide)
-        size = lead << 3 if reduces else first_size
-        one = words[0]
-        if (one != data or reduces) and apart(one, first_size, data, size) == 0:
-            return Outcome.GENERAL
-        for i in range(1, at):
-            one = words[i]
-            if rows and apart(one, n << (2 + wide), data, size) == 0:
-                return Outcome.GENERAL
-            if rows == 0 and one != data and apart(one, size, data, size) == 0:
-                return Outcome.GENERAL
-    if lead * n == 0 or table[Table.EXACT]:
-        return Outcome.GENERAL
-    if out != 0 and rows == 0:
-        if table[Table.MOVES] and words[0] == load(out, Offset.ARRAY_DATA):
-            return result_of(out, 0, 0, 0)  # nothing to move
-    trails = 0
-    behind = 1
-    if rows:
-        trails = table[Table.TRAILING] >= 0
-        if n == 1 and table[Table.MIRRORS]:
-            # Rows of one element: treat them as one row of columns, the lanes of vectors.
-            behind = lead
-            lead = 1
-    key = (options * DTYPES + wide + KEY_BASE) << 6 | class_of(lead)
-    if rows:
-        key = key << 6 | class_of(n)
-        if trails:
-            key = key << 6 | class_of(behind)
-    context = context_of(table, key)
-    if unlikely(context == 0):
-        return Outcome.PYTHON
-    if unlikely(due(context)):
-        return Outcome.PYTHON
-    out = result_of(out, dimensions - reduces, extents, to)
-    if unlikely(out == 0):
-        return Outcome.PYTHON
-    words[at] = load(out, Offset.ARRAY_DATA)
-    words[at + 1] = lead
-    at += 2
-    if rows:
-        words[at] = n
-        at += 1
-        if trails:
-            words[at] = behind
-            at += 1
-        for i in range(table[Table.OPTIONS] if table[Table.FLOATS] else 0):
-            choice = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
-            if choice[Choice.KIND] == Choice.A_FLOAT:
-                words[at] = choice + 8 * (Choice.DEFAULTS + wide)
-                at += 1
-    return finished(context, words, at, out)
+                return 0
+            words[count] = load(other, Offset.ARRAY_DATA)
+            count += 1
+    return count | options << 8
 
 
-def result_of(out: int, dimensions: int, extents: int, descr: int) -> int:
+def overlaps_arrays(words: int, count: int, out: int, rows: int, reduces: int, lead: int, row_bytes: int) -> int:
+    """Whether a result overlaps an input in a way that kernels do not support."""
+    data = load(out, Offset.ARRAY_DATA)
+    first_bytes = lead * row_bytes
+    out_bytes = lead << 3 if reduces else first_bytes
+    if (words[0] != data or reduces) and disjoint(words[0], first_bytes, data, out_bytes) == 0:
+        return 1
+    for i in range(1, count):
+        if rows and disjoint(words[i], row_bytes, data, out_bytes) == 0:
+            return 1
+        if rows == 0 and words[i] != data and disjoint(words[i], out_bytes, data, out_bytes) == 0:
+            return 1
+    return 0
+
+
+def append_row_words(table: int, words: int, count: int, n: int, trailing: int, wide: int) -> int:
+    """Append the extents of rows, and the addresses of the defaults of floats; return the number of words."""
+    words[count] = n
+    count += 1
+    if table[Table.TRAILING] >= 0:
+        words[count] = trailing
+        count += 1
+    for i in range(table[Table.OPTIONS] if table[Table.FLOATS] else 0):
+        option = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
+        if option[Choice.KIND] == Choice.A_FLOAT:
+            words[count] = option + 8 * (Choice.DEFAULTS + wide)
+            count += 1
+    return count
+
+
+def result_array(out: int, dimensions: int, extents: int, descr: int) -> int:
     """The passed result, or a new array; a new reference. 0 if the allocation fails."""
     if out != 0:
-        store(out, Offset.REFERENCES, load(out, Offset.REFERENCES) + 1)
+        out[Offset.REFERENCES // 8] += 1
         return out
     Py_IncRef(descr)
-    made = PyArray_Empty(dimensions, extents, descr, 0)
-    if unlikely(made == 0):
+    array = PyArray_Empty(dimensions, extents, descr, 0)
+    if unlikely(array == 0):
         PyErr_Clear()
-    return made
+    return array
 
 
-def finished(context: int, words: int, count: int, out: int) -> int:
-    """Call the kernel of a context with these words; returns the result, or that Python must serve the call."""
-    return called_for(out, context[Known.ENTRY], words, count, context[Known.LONG])
-
-
-def called_for(out: int, entry: int, words: int, count: int, long: int) -> int:
-    """As `finished`, for an entry address."""
+def call_entry_for(out: int, entry: int, words: int, count: int, long: int) -> int:
+    """Call an entry with these words; return the result, or that Python must serve the call."""
     if long:
-        status = invoked(entry, words, count, 1)
+        status = call_entry(entry, words, count, 1)
     else:
-        status = called_briefly(entry, words, count)
+        status = call_few_words(entry, words, count)
     if unlikely(status != 0):
         Py_DecRef(out)
         return Outcome.PYTHON
     return out
 
 
-def called_briefly(entry: int, words: int, count: int) -> int:
+def call_few_words(entry: int, words: int, count: int) -> int:
     """Call the entry with `count` words, hardly ever more than four."""
     if count == 3:
         return call(entry, words[0], words[1], words[2])
     if count == 4:
         return call(entry, words[0], words[1], words[2], words[3])
-    return called(entry, words, count)
+    return call_words(entry, words, count)
 
 
-def of_floats(table: int, numbers: int, given: int) -> int:
+def call_on_scalars(table: int, numbers: int, given: int) -> int:
     """An elementwise function of scalars only: all of them NumPy's float32, or none, nor a float16."""
     narrow = load(numbers[0], Offset.TYPE) == address("jk_float32_type")
     count = table[Table.INPUTS]
@@ -200,76 +195,57 @@ def of_floats(table: int, numbers: int, given: int) -> int:
         if number == 0:
             return Outcome.GENERAL
         kind = load(number, Offset.TYPE)
-        place = number + Offset.FLOAT_VALUE
+        value = number + Offset.FLOAT_VALUE
         if narrow:
             if kind != address("jk_float32_type"):
                 return Outcome.GENERAL
         elif kind != address("jk_float") and kind != address("jk_float64_type"):
-            if kind != address("jk_int") and kind != address("jk_bool") and is_integer_of_numpy(number) == 0:
+            if kind != address("jk_int") and kind != address("jk_bool") and is_numpy_integer(number) == 0:
                 return Outcome.GENERAL
-            place = values + 8 * i
-            if float_of(number, place) == 0:
+            value = values + 8 * i
+            if to_float(number, value) == 0:
                 return Outcome.GENERAL
-        words[i] = place
+        words[i] = value
     wide = narrow == 0
-    context = context_of(table, (wide + KEY_BASE) << 6)
-    if unlikely(context == 0):
-        return Outcome.PYTHON
-    if unlikely(due(context)):
+    context = context_at(table, (wide + KEY_BASE) << 6)
+    if unlikely(context == 0 or count_down(context)):
         return Outcome.PYTHON
     descr = address("jk_float64") if wide else address("jk_float32")
-    out = result_of(0, 0, 0, descr)
+    out = result_array(0, 0, 0, descr)
     if unlikely(out == 0):
         return Outcome.PYTHON
     words[count] = load(out, Offset.ARRAY_DATA)
     words[count + 1] = 1
-    return finished(context, words, count + 2, out)
+    return call_entry_for(out, context[Known.ENTRY], words, count + 2, context[Known.LONG])
 
 
-def alike(array: int, descr: int, dimensions: int, extents: int, flags: int) -> int:
+def has_layout(array: int, descr: int, dimensions: int, extents: int, flags: int) -> int:
     """Whether this is an array of that dtype, these extents and these flags."""
     if load(array, Offset.TYPE) != address("jk_ndarray") or load(array, Offset.ARRAY_DTYPE) != descr:
         return 0
-    return lies(array, dimensions, extents, flags)
+    return has_shape(array, dimensions, extents, flags)
 
 
-def lies(array: int, dimensions: int, extents: int, flags: int) -> int:
+def has_shape(array: int, dimensions: int, extents: int, flags: int) -> int:
     """Whether an array has these extents and flags."""
     if load32(array, Offset.ARRAY_FLAGS) & flags != flags or load32(array, Offset.ARRAY_DIMENSIONS) != dimensions:
         return 0
-    own = load(array, Offset.ARRAY_EXTENTS)
     for d in range(dimensions):
-        if own[d] != extents[d]:
+        if load(array, Offset.ARRAY_EXTENTS)[d] != extents[d]:
             return 0
     return 1
 
 
-def apart(one: int, one_bytes: int, other: int, other_bytes: int) -> int:
+def disjoint(one: int, one_bytes: int, other: int, other_bytes: int) -> int:
     """Whether two ranges of memory are disjoint."""
     return one + one_bytes <= other or other + other_bytes <= one
 
 
-def invoked(entry: int, words: int, count: int, long: int) -> int:
+def call_entry(entry: int, words: int, count: int, long: int) -> int:
     """Call the entry with `count` words; long work releases the interpreter lock."""
     if long:
         state = PyEval_SaveThread()
-        status = called(entry, words, count)
+        status = call_words(entry, words, count)
         PyEval_RestoreThread(state)
         return status
-    return called(entry, words, count)
-
-
-FUNCTIONS = (
-    elementwise,
-    of_rows,
-    whole,
-    result_of,
-    finished,
-    called_for,
-    called_briefly,
-    of_floats,
-    alike,
-    lies,
-    apart,
-    invoked,
-)
+    return call_words(entry, words, count)

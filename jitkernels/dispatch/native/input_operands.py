@@ -2,105 +2,95 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
-from jitkernels.runtime.abi_layout import (
-    ALIGNED,
-    CONTIGUOUS,
-    MOST_OPERAND_DIMENSIONS,
-    NATIVE,
-    NO_ORDER,
-    NO_SUBCLASS,
-    NOT_SWAPPED,
-    Frame,
-    Offset,
-    Operand,
-    Part,
-    Record,
-    Table,
-)
+from jitkernels.runtime.abi_layout import Frame, Offset, Operand, Part, Record, Table
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
     """Read every input as an array of a dtype that `copy_run` supports; choose the dtype of the kernel."""
-    inputs = table[Table.INPUTS]
-    options = 0
+    frame[Frame.OPTIONS] = 0
     # First all conversions, which may run Python code that changes other arrays; then read.
-    for i in range(inputs):
-        given = slots[i]
-        entry = record(table, i)
-        own = operand(frame, i)
-        present = given != 0 and given != address("jk_none")
-        own[Operand.ARRAY] = 0
-        own[Operand.PRESENT] = present
-        leader = entry[Record.LEADER]
+    for i in range(table[Table.INPUTS]):
+        value = slots[i]
+        argument = argument_at(table, i)
+        operand = operand_at(frame, i)
+        present = value != 0 and value != address("jk_none")
+        operand[Operand.ARRAY] = 0
+        operand[Operand.PRESENT] = present
+        leader = argument[Record.LEADER]
         if present == 0 and leader < 0:
             return 0
-        if leader >= 0 and operand(frame, leader)[Operand.PRESENT] != present:
+        if leader >= 0 and operand_at(frame, leader)[Operand.PRESENT] != present:
             return 0
         if present:
-            options += entry[Record.WHEN]
-            array = given
-            kind = load(given, Offset.TYPE)
-            derived = kind != address("jk_ndarray") and is_derived(kind)
-            if kind != address("jk_ndarray") and derived == 0:
-                if is_number(own, given) == 0:
-                    if entry[Record.INTEGER] and kind == address("jk_int"):
-                        array = of_int(given)
-                    else:
-                        array = converted(own, given)
-                    if array == 0:
-                        PyErr_Clear()
-                        return 0
-                    own[Operand.OWNED] = array
-            elif derived or lies_strangely(given):  # a derived array is not copied
-                array = seen_by_numpy(given)
-                if array == 0:
-                    return 0
-                own[Operand.OWNED] = array
-            own[Operand.ARRAY] = array
+            frame[Frame.OPTIONS] += argument[Record.WHEN]
+            array = to_array(argument, operand, value)
+            if array == 0:
+                return 0
+            operand[Operand.ARRAY] = array
+    return read_dtypes(table, frame)
+
+
+def to_array(argument: int, operand: int, value: int) -> int:
+    """The array or scalar object to read an input from: the input itself, or a new object; 0 on failure."""
+    kind = load(value, Offset.TYPE)
+    if kind == address("jk_ndarray") and is_byte_swapped(value) == 0:
+        return value
+    if kind == address("jk_ndarray") or is_known_subclass(kind):  # such an array is not copied
+        array = PyArray_CheckFromAny(value, 0, 0, 0, ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
+    elif read_scalar(operand, value):
+        return value
+    elif argument[Record.INTEGER] and kind == address("jk_int"):
+        array = array_of_int(value)
+    else:
+        array = convert_input(operand, value)
+    if array == 0:
+        PyErr_Clear()
+        return 0
+    operand[Operand.OWNED] = array
+    return array
+
+
+def read_dtypes(table: int, frame: int) -> int:
+    """Read the arrays; choose the dtype that the kernel computes in, and the options that dtypes determine."""
     widths = 0
-    halves = 0
-    for i in range(inputs):
-        own = operand(frame, i)
-        array = own[Operand.ARRAY]
+    has_int16 = 0
+    for i in range(table[Table.INPUTS]):
+        operand = operand_at(frame, i)
+        array = operand[Operand.ARRAY]
         if array != 0:
-            weak = load(array, Offset.TYPE) == address("jk_float")
+            is_weak = load(array, Offset.TYPE) == address("jk_float")
             if load(array, Offset.TYPE) == address("jk_ndarray"):
-                if read_array(own, array) == 0:
+                if read_array(operand, array) == 0:
                     return 0
-            kind = own[Operand.KIND]
-            if record(table, i)[Record.INTEGER]:
-                if weak or kind < 1 or kind > 10:
+            kind = operand[Operand.KIND]
+            if argument_at(table, i)[Record.INTEGER]:
+                if is_weak or kind < 1 or kind > 10:
                     return 0
                 if kind == 2:
-                    options += record(table, i)[Record.TELLS]
-            elif weak == 0:
-                widths = widths | width_of(kind)
-                if kind == 3 or kind == 4:
-                    halves = 1
-    if halves and widths == 4:
+                    frame[Frame.OPTIONS] += argument_at(table, i)[Record.TELLS]
+            elif is_weak == 0:
+                widths = widths | dtype_width(kind)
+                has_int16 = has_int16 or kind == 3 or kind == 4
+    if has_int16 and widths == 4:
         widths = 5  # values of float32 that bfloat16 cannot hold
-    wide = is_wide(widths)
+    wide = computes_float64(widths)
     if widths > 3:
         if widths & 2:
             return 0
-        wide = 0
-        if widths == 4 and table[Table.NARROWS]:
-            wide = 2
+        wide = 2 if widths == 4 and table[Table.NARROWS] else 0
     frame[Frame.WIDE] = wide
-    frame[Frame.OPTIONS] = options
     return 1
 
 
-def is_derived(kind: int) -> int:
+def is_known_subclass(kind: int) -> int:
     """Whether a type is a known subclass of ndarray that is read as an array."""
-    known = address("jk_derived")
-    found = 0
     for i in range(4):
-        found = found or known[i] == kind
-    return found
+        if address("jk_derived")[i] == kind:
+            return 1
+    return 0
 
 
-def width_of(kind: int) -> int:
+def dtype_width(kind: int) -> int:
     """2 for dtypes wider than float32, 1 for narrow floats, 0 for small integers, which take the dtype of the others.
 
     4 for bfloat16: the call stays bfloat16 if no other input is a float and the kernel supports it.
@@ -112,14 +102,14 @@ def width_of(kind: int) -> int:
     return kind == FLOAT32 or kind == FLOAT32 + SWAPPED or kind == FLOAT16
 
 
-def is_wide(widths: int) -> int:
+def computes_float64(widths: int) -> int:
     """Whether a kernel computes operands of these widths in float64."""
     return widths != 1
 
 
-def is_number(own: int, given: int) -> int:
+def read_scalar(operand: int, value: int) -> int:
     """Whether this is a float, or a NumPy scalar, whose value is read in place."""
-    kind = load(given, Offset.TYPE)
+    kind = load(value, Offset.TYPE)
     number = FLOAT64
     item = 8
     if kind != address("jk_float"):
@@ -133,46 +123,39 @@ def is_number(own: int, given: int) -> int:
         item = scalars[3 * i + 3]
         if number == FLOAT16 and HAS_FLOAT16 == 0:
             return 0
-    own[Operand.DATA] = given + Offset.FLOAT_VALUE
-    number_at(own, number, item)
+    operand[Operand.DATA] = value + Offset.FLOAT_VALUE
+    set_scalar(operand, number, item)
     return 1
 
 
-def number_at(own: int, kind: int, item: int) -> int:
-    own[Operand.KIND] = kind
-    own[Operand.ITEM] = item
-    own[Operand.DIMENSIONS] = 0
-    own[Operand.CONTIGUOUS] = 1
-    own[Operand.ALIGNED] = 1
+def set_scalar(operand: int, kind: int, item: int) -> int:
+    """Set the dtype of a scalar operand."""
+    operand[Operand.KIND] = kind
+    operand[Operand.ITEM] = item
+    operand[Operand.DIMENSIONS] = 0
+    operand[Operand.CONTIGUOUS] = 1
+    operand[Operand.ALIGNED] = 1
     return 0
 
 
-def converted(own: int, given: int) -> int:
+def convert_input(operand: int, value: int) -> int:
     """A new float or array for an integer or a list; 0 for anything else."""
-    kind = load(given, Offset.TYPE)
+    kind = load(value, Offset.TYPE)
     if kind == address("jk_int") or kind == address("jk_bool"):
-        number = PyNumber_Float(given)
-        own[Operand.DATA] = number + Offset.FLOAT_VALUE
-        number_at(own, FLOAT64, 8)
+        number = PyNumber_Float(value)
+        operand[Operand.DATA] = number + Offset.FLOAT_VALUE
+        set_scalar(operand, FLOAT64, 8)
         return number
-    if is_sequence(given) == 0:
+    if is_sequence(value) == 0:
         return 0
-    function = part(Part.OF_SEQUENCE)
-    return call(function, given) if function else 0
+    function = segment(Part.OF_SEQUENCE)
+    return call(function, value) if function else 0
 
 
-def seen_by_numpy(given: int) -> int:
-    """A base-class array that can be read directly, a copy if need be; 0 on failure."""
-    array = PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
-    if array == 0:
-        PyErr_Clear()
-    return array
-
-
-def of_int(given: int) -> int:
+def array_of_int(value: int) -> int:
     """A new 0-d array for a Python int; 0 if int64 cannot hold it."""
     number = stack(1)
-    if an_int(given, number) == 0:
+    if read_integer(value, number) == 0:
         return 0
     Py_IncRef(address("jk_int64"))
     array = PyArray_Empty(0, number, address("jk_int64"), 0)
@@ -181,35 +164,33 @@ def of_int(given: int) -> int:
     return array
 
 
-def of_sequence(given: int) -> int:
+def of_sequence(value: int) -> int:
     """A new array for a list or a tuple; 0 on failure."""
-    array = of_python_numbers(given)
-    return array if array != 0 else PyArray_CheckFromAny(given, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
+    array = array_of_numbers(value)
+    return array if array != 0 else PyArray_CheckFromAny(value, 0, 0, 0, ALIGNED | NOT_SWAPPED, 0)
 
 
-def of_python_numbers(given: int) -> int:
+def array_of_numbers(value: int) -> int:
     """A new array for floats or ints in a list, or in a list of equal lists; 0 for anything else."""
-    rows = load(given, Offset.TUPLE_SIZE)
-    nested = 0
-    columns = rows
-    if rows != 0:
-        nested = is_sequence(items_of(given)[0])
-        if nested:
-            columns = load(items_of(given)[0], Offset.TUPLE_SIZE)
-    if rows == 0 or columns == 0:
+    rows = load(value, Offset.TUPLE_SIZE)
+    if rows == 0:
         return 0
-    kind = load(items_of(items_of(given)[0] if nested else given)[0], Offset.TYPE)
+    nested = is_sequence(items_of(value)[0])
+    first = items_of(value)[0] if nested else value
+    columns = load(first, Offset.TUPLE_SIZE)
+    if columns == 0:
+        return 0
+    kind = load(items_of(first)[0], Offset.TYPE)
     if kind != address("jk_float") and kind != address("jk_int"):
         return 0
     for i in range(rows if nested else 1):
-        row = items_of(given)[i] if nested else given
+        row = items_of(value)[i] if nested else value
         if is_sequence(row) == 0:
             return 0
         if load(row, Offset.TUPLE_SIZE) != columns:
             return 0
-        items = items_of(row)
         for j in range(columns):
-            if load(items[j], Offset.TYPE) != kind:
+            if load(items_of(row)[j], Offset.TYPE) != kind:
                 return 0
     descr = address("jk_float64") if kind == address("jk_float") else address("jk_int64")
     extents = stack(2)
@@ -222,20 +203,20 @@ def of_python_numbers(given: int) -> int:
         return 0
     data = load(array, Offset.ARRAY_DATA)
     for i in range(rows if nested else 1):
-        items = items_of(items_of(given)[i] if nested else given)
+        items = items_of(items_of(value)[i] if nested else value)
         for j in range(columns):
             if kind == address("jk_float"):
                 data[j] = load(items[j], Offset.FLOAT_VALUE)
-            elif an_int(items[j], data + 8 * j) == 0:
+            elif read_integer(items[j], data + 8 * j) == 0:
                 Py_DecRef(array)
                 return 0
         data += 8 * columns
     return array
 
 
-def is_sequence(given: int) -> int:
+def is_sequence(value: int) -> int:
     """Whether this is a list or a tuple, not a subclass."""
-    return load(given, Offset.TYPE) == address("jk_list") or load(given, Offset.TYPE) == address("jk_tuple")
+    return load(value, Offset.TYPE) == address("jk_list") or load(value, Offset.TYPE) == address("jk_tuple")
 
 
 def items_of(sequence: int) -> int:
@@ -245,7 +226,7 @@ def items_of(sequence: int) -> int:
     return sequence + Offset.TUPLE_ITEMS
 
 
-def readable_kind(descr: int) -> int:
+def kind_of(descr: int) -> int:
     """NumPy's type number of a dtype that `copy_run` supports, -1 for others."""
     kind = load32(descr, Offset.DTYPE_NUMBER)
     order = load8(descr, Offset.DTYPE_ORDER)
@@ -256,7 +237,7 @@ def readable_kind(descr: int) -> int:
     return kind + SWAPPED if kind == FLOAT32 or kind == FLOAT64 else -1
 
 
-def lies_strangely(array: int) -> int:
+def is_byte_swapped(array: int) -> int:
     """Whether integers or halves are byte-swapped: NumPy copies them then."""
     descr = load(array, Offset.ARRAY_DTYPE)
     kind = load32(descr, Offset.DTYPE_NUMBER)
@@ -266,45 +247,25 @@ def lies_strangely(array: int) -> int:
     return order != NATIVE and order != NO_ORDER
 
 
-def read_array(own: int, array: int) -> int:
+def read_array(operand: int, array: int) -> int:
     """Read the fields of an ndarray; 0 if `copy_run` does not support it."""
     descr = load(array, Offset.ARRAY_DTYPE)
-    kind = readable_kind(descr)
+    kind = kind_of(descr)
     if kind < 0 and descr == address("jk_bfloat16")[0]:
         kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
     if kind < 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
         return 0
-    own[Operand.DATA] = load(array, Offset.ARRAY_DATA)
-    own[Operand.KIND] = kind
-    own[Operand.ITEM] = load(descr, Offset.DTYPE_BYTES)
-    own[Operand.DIMENSIONS] = dimensions
-    own[Operand.CONTIGUOUS] = flags & CONTIGUOUS
-    own[Operand.ALIGNED] = flags & ALIGNED
+    operand[Operand.DATA] = load(array, Offset.ARRAY_DATA)
+    operand[Operand.KIND] = kind
+    operand[Operand.ITEM] = load(descr, Offset.DTYPE_BYTES)
+    operand[Operand.DIMENSIONS] = dimensions
+    operand[Operand.CONTIGUOUS] = flags & CONTIGUOUS
+    operand[Operand.ALIGNED] = flags & ALIGNED
     extents = load(array, Offset.ARRAY_EXTENTS)
     strides = load(array, Offset.ARRAY_STRIDES)
     for d in range(dimensions):
-        own[Operand.EXTENTS + d] = extents[d]
-        own[Operand.STRIDES + d] = strides[d]
+        operand[Operand.EXTENTS + d] = extents[d]
+        operand[Operand.STRIDES + d] = strides[d]
     return 1
-
-
-FUNCTIONS = (
-    read_inputs,
-    is_derived,
-    width_of,
-    is_wide,
-    is_number,
-    number_at,
-    converted,
-    seen_by_numpy,
-    of_int,
-    of_sequence,
-    of_python_numbers,
-    is_sequence,
-    items_of,
-    readable_kind,
-    lies_strangely,
-    read_array,
-)

@@ -29,6 +29,7 @@ from jitkernels.runtime.abi_layout import MOST_DIMENSIONS, MOST_WORDS, Context
 from jitkernels.runtime.loading import loader
 
 FASTCALL, KEYWORDS = 0x80, 0x2
+"""CPython's calling convention: METH_FASTCALL | METH_KEYWORDS."""
 NEVER = 1 << 62
 """A countdown that no process can exhaust."""
 
@@ -74,7 +75,7 @@ def _slot_offset() -> int:
 
 
 @functools.cache
-def _loaded() -> "segments.Parts | str":
+def _loaded() -> "segments.Segments | str":
     """The compiled launcher, or the reason why Python serves all calls."""
     slot, reason = _slot_offset(), reason_for_python()
     if reason is None and slot < 0:
@@ -82,7 +83,7 @@ def _loaded() -> "segments.Parts | str":
     if reason is not None:
         return reason
     try:
-        return segments.Parts(slot)
+        return segments.Segments(slot)
     except BuildError as error:
         if cpu_target.has_compiler():
             raise
@@ -96,17 +97,17 @@ def reason_for_slow_path() -> str | None:
     return loaded if isinstance(loaded, str) else None
 
 
-def bring_missing() -> bool:
-    """Load the segment that the dispatcher missed in its last call; whether one was loaded."""
+def load_missing() -> bool:
+    """Load the segment that the dispatcher missed in its last call; return whether one was loaded."""
     loaded = _loaded()
-    return not isinstance(loaded, str) and loaded.bring_missing()
+    return not isinstance(loaded, str) and loaded.load_missing()
 
 
-def bring_all() -> None:
+def load_all() -> None:
     """Load all segments of the dispatcher. Raises BuildError if one cannot be built."""
     loaded = _loaded()
     if not isinstance(loaded, str):
-        loaded.bring_all()
+        loaded.load_all()
 
 
 def context(
@@ -142,16 +143,6 @@ def context(
     return np.array([*(header[word] for word in sorted(header)), *records, *words], np.int64)
 
 
-def countdown_of(words: "np.ndarray[Any, np.dtype[np.int64]]") -> int:
-    """The calls left until Python handles one."""
-    return int(words[Context.COUNTDOWN])
-
-
-def set_countdown(words: "np.ndarray[Any, np.dtype[np.int64]]", calls: int) -> None:
-    """Let `calls` calls pass until Python handles one."""
-    words[Context.COUNTDOWN] = calls
-
-
 def replace(words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
     """Let a context call the code of another one of the same arrays; its fallback stays."""
     for word in (Context.ENTRY, Context.LONG, Context.PYTHON, Context.CALL):
@@ -168,11 +159,6 @@ def _pattern_address(pattern: Pattern) -> int:
     return loader.address_of(source) if loader.is_loadable(source) else 0
 
 
-def is_launched(words: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:
-    """Whether compiled code serves the calls of a context."""
-    return int(words[Context.CALL]) != 0
-
-
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:
     """Whether the launcher supports these parameters and words: their number and dimensions."""
     supported = all(len(parameter.shape) <= MOST_DIMENSIONS for parameter in parameters)
@@ -182,33 +168,22 @@ def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:
 _methods: dict[tuple[str, str], _Method] = {}
 
 
-def _bind(function: str, flags: int, name: str, documentation: str, holder: Holder) -> Any:
+def launcher(name: str, documentation: str, holder: Holder, function: str = "jk_launch") -> Any:
+    """A built-in function that launches the context of a holder; None where Python serves all calls.
+
+    `function` is ``jk_everyday`` for a holder of a table, in which each call looks up its context.
+    """
     loaded = _loaded()
     if isinstance(loaded, str):
         return None
     if (function, name) not in _methods:
-        method = _Method(name.encode(), loaded.addresses[function], flags, documentation.encode())
+        method = _Method(name.encode(), loaded.addresses[function], FASTCALL | KEYWORDS, documentation.encode())
         # Never freed: the interpreter may access launchers at exit, after this module is gone.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
         _methods[function, name] = method
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return new(ctypes.addressof(_methods[function, name]), holder, "jitkernels")
-
-
-def launcher(name: str, documentation: str, holder: Holder) -> Any:
-    """A built-in function that launches the context of a holder; None where Python serves all calls."""
-    return _bind("jk_launch", FASTCALL | KEYWORDS, name, documentation, holder)
-
-
-def everyday_launcher(name: str, documentation: str, holder: Holder) -> Any:
-    """A built-in function that looks up contexts in the table of a holder; None where Python serves all calls."""
-    return _bind("jk_everyday", FASTCALL | KEYWORDS, name, documentation, holder)
-
-
-def known_context(entry: int, long: bool, countdown: int, exact: bool) -> tuple[int, int, int, int]:
-    """The words of a size class of an everyday function, in the order of `Known`."""
-    return entry, long, countdown, exact
 
 
 def set_bypass(active: bool) -> None:

@@ -2,66 +2,59 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import leading_zeros
-from jitkernels.runtime.abi_layout import DTYPES, EXACT_BITS, KEY_BASE, NO_ELEMENTS, Frame, Known, Table
+from jitkernels.runtime.abi_layout import Frame, Known, Table
 
 
 def find_context(table: int, frame: int) -> int:
     """The context of these options, dtype and extents: of exactly these if there is one, else of their size class."""
     top = frame[Frame.OPTIONS] * DTYPES + frame[Frame.WIDE] + KEY_BASE
-    symbols = table[Table.SYMBOLS]
-    unsized = table[Table.UNSIZED]
     empty = 0
     exact = top
     classes = top
     largest = 0
-    for s in range(symbols):
+    for s in range(table[Table.SYMBOLS]):
         extent = frame[Frame.EXTENTS + s]
-        if unsized >> s & 1 == 0:
+        if table[Table.UNSIZED] >> s & 1 == 0:
             exact = exact << EXACT_BITS | extent
             if extent == 0:
                 empty = empty | 1 << s
                 classes = classes << 6 | NO_ELEMENTS
             else:
-                classes = classes << 6 | class_of(extent)
+                classes = classes << 6 | size_class(extent)
             largest = max(largest, extent)
     frame[Frame.EMPTY] = empty
     if table[Table.EXACT] and largest < 1 << EXACT_BITS:
-        context = context_of(table, exact | 1 << 62)
+        context = context_at(table, exact | 1 << 62)
         if context != 0:
             return context
-    return context_of(table, classes)
+    return context_at(table, classes)
 
 
-def context_of(table: int, key: int) -> int:
+def context_at(table: int, key: int) -> int:
     """The context of a key; or 0, and the key is stored for Python to read."""
     mask = table[Table.MASK]
     keys = table[Table.KEYS]
-    place = hashed(key) & mask
-    while 1:
-        found = keys[2 * place]
-        if found == key:
-            return keys[2 * place + 1]
-        if found == 0:
+    slot = hash_key(key) & mask
+    while keys[2 * slot] != key:
+        if keys[2 * slot] == 0:
             table[Table.MISSED] = key
             return 0
-        place = (place + 1) & mask
-    return 0
+        slot = (slot + 1) & mask
+    return keys[2 * slot + 1]
 
 
-def hashed(key: int) -> int:
+def hash_key(key: int) -> int:
+    """The hash of a key, as `jitkernels.dispatch.operator_table` computes it."""
     return (key * 0x9E3779B97F4A7C1) >> 32
 
 
-def class_of(extent: int) -> int:
+def size_class(extent: int) -> int:
     """The power of two that bounds an extent."""
     return 64 - leading_zeros(extent - 1) if extent > 1 else 0
 
 
-def due(context: int) -> int:
+def count_down(context: int) -> int:
     """Count a call; true when its countdown has ended and Python must handle it."""
     left = context[Known.COUNTDOWN] - 1
     context[Known.COUNTDOWN] = left
     return left <= 0
-
-
-FUNCTIONS = (find_context, context_of, hashed, class_of, due)

@@ -2,77 +2,73 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32
-from jitkernels.runtime.abi_layout import MOST_OPERAND_DIMENSIONS, Choice, Frame, Offset, Table
+from jitkernels.runtime.abi_layout import Choice, Frame, Offset, Table
 
 
 def read_options(table: int, slots: int, frame: int) -> int:
     """Read all arguments but arrays; floats are rounded to the dtype of the call."""
     inputs = table[Table.INPUTS]
-    options = frame[Frame.OPTIONS]
     frame[Frame.AXIS] = -1
     frame[Frame.LEADING] = 0
     for s in range(table[Table.SYMBOLS]):
         frame[Frame.EXTENTS + s] = -1
     floats = 0
     for i in range(table[Table.OPTIONS]):
-        given = slots[inputs + i]
-        entry = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
-        kind = entry[Choice.KIND]
+        value = slots[inputs + i]
+        option = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
+        kind = option[Choice.KIND]
         if kind == Choice.OF_VALUES:
-            chosen = 0
-            if given != 0:
-                chosen = place_among(entry, given)
-                if chosen == entry[Choice.COUNT]:
+            if value != 0:
+                index = index_of_value(option, value)
+                if index == option[Choice.COUNT]:
                     return 0
-                chosen = chosen % entry[Choice.DIFFERENT]
-            options += chosen * entry[Choice.FACTOR]
+                frame[Frame.OPTIONS] += index % option[Choice.DIFFERENT] * option[Choice.FACTOR]
         elif kind == Choice.AXIS:
-            if given != 0:
-                if an_int(given, frame + 8 * Frame.AXIS) == 0:
+            if value != 0:
+                if read_integer(value, frame + 8 * Frame.AXIS) == 0:
                     return 0
         elif kind == Choice.AN_INT:
-            if read_int(entry, given, frame) == 0:
+            if read_int_option(option, value, frame) == 0:
                 return 0
         elif kind == Choice.A_SHAPE:
-            if read_shape(given, frame) == 0:
+            if read_shape(value, frame) == 0:
                 return 0
         elif kind == Choice.A_DTYPE:
             out = slots[table[Table.PARAMETERS] - 1]
-            if read_dtype(entry, given, out, frame) == 0:
+            if read_dtype(option, value, out, frame) == 0:
                 return 0
         else:
-            if read_float(entry, given, frame, frame + 8 * (Frame.FLOATS + floats)) == 0:
+            if read_float(option, value, frame, frame + 8 * (Frame.FLOATS + floats)) == 0:
                 return 0
             floats += 1
-    frame[Frame.OPTIONS] = options
     return 1
 
 
-def place_among(entry: int, given: int) -> int:
+def index_of_value(option: int, value: int) -> int:
     """The index of an option among its allowed objects; their number if it is none of them."""
-    count = entry[Choice.COUNT]
-    place = 0
-    while place < count and entry[Choice.VALUES + place] != given:
-        place += 1
-    return place
+    count = option[Choice.COUNT]
+    index = 0
+    while index < count and option[Choice.VALUES + index] != value:
+        index += 1
+    return index
 
 
-def an_int(given: int, place: int) -> int:
-    """Store the value of a Python or NumPy integer at `place`; 0 for anything else."""
-    if load(given, Offset.TYPE) != address("jk_int") and is_integer_of_numpy(given) == 0:
+def read_integer(value: int, target: int) -> int:
+    """Store the value of a Python or NumPy integer at `target`; 0 for anything else."""
+    if load(value, Offset.TYPE) != address("jk_int") and is_numpy_integer(value) == 0:
         return 0
-    number = PyLong_AsLong(given)
+    number = PyLong_AsLong(value)
     if number == -1 and PyErr_Occurred() != 0:
         PyErr_Clear()
         return 0
-    place[0] = number
+    target[0] = number
     return 1
 
 
-def is_integer_of_numpy(given: int) -> int:
+def is_numpy_integer(value: int) -> int:
     """Whether this is a NumPy integer, which Python's own functions accept as an int."""
     scalars = address("jk_scalars")
-    kind = load(given, Offset.TYPE)
+    kind = load(value, Offset.TYPE)
     for i in range(scalars[0]):
         if scalars[3 * i + 1] == kind:
             number = scalars[3 * i + 2]
@@ -80,110 +76,95 @@ def is_integer_of_numpy(given: int) -> int:
     return 0
 
 
-def read_float(entry: int, given: int, frame: int, value: int) -> int:
+def read_float(option: int, value: int, frame: int, target: int) -> int:
     """Store a float within its limits, or its default, where the kernel reads it."""
-    value[0] = entry[Choice.DEFAULTS + (frame[Frame.WIDE] == 1)]
-    if given != 0:
-        if real_number(given, value) == 0:
+    target[0] = option[Choice.DEFAULTS + (frame[Frame.WIDE] == 1)]
+    if value != 0:
+        if read_real(value, target) == 0:
             return 0
-        key = ordered(value[0])
-        if key < entry[Choice.COUNT] or key > entry[Choice.MOST]:
+        key = ordered_bits(target[0])
+        if key < option[Choice.COUNT] or key > option[Choice.MOST]:
             return 0
         if frame[Frame.WIDE] != 1:
-            exact = value[0]
-            value[0] = nearest_single(exact)
-            if value[0] << 1 == 0 and exact << 1 != 0:
-                value[0] = value[0] | LEAST_SINGLE_BITS  # a nonzero value never becomes 0
-        bits = value[0]
+            exact = target[0]
+            target[0] = nearest_single(exact)
+            if target[0] << 1 == 0 and exact << 1 != 0:
+                target[0] = target[0] | LEAST_SINGLE_BITS  # a nonzero value never becomes 0
+        bits = target[0]
         if bits & INFINITY_BITS == INFINITY_BITS:
             return 0
         if bits << 1 == 0:
-            value[0] = 0  # minus zero is zero
+            target[0] = 0  # minus zero is zero
     return 1
 
 
-def ordered(bits: int) -> int:
+def ordered_bits(bits: int) -> int:
     """The bits of a float as an integer with the same order; see `jitkernels.dispatch.option_types.ordered`."""
     if bits < 0:
-        return 0 - (bits & MAGNITUDE_BITS)
+        return -(bits & MAGNITUDE_BITS)
     return bits
 
 
-def real_number(given: int, place: int) -> int:
-    """Store the value of a Python or NumPy float or integer at `place`; 0 for anything else."""
-    kind = load(given, Offset.TYPE)
+def read_real(value: int, target: int) -> int:
+    """Store the value of a Python or NumPy float or integer at `target`; 0 for anything else."""
+    kind = load(value, Offset.TYPE)
     if kind == address("jk_float") or kind == address("jk_float64_type"):
-        place[0] = load(given, Offset.FLOAT_VALUE)
+        target[0] = load(value, Offset.FLOAT_VALUE)
         return 1
-    if kind != address("jk_int") and kind != address("jk_float32_type") and is_integer_of_numpy(given) == 0:
+    if kind != address("jk_int") and kind != address("jk_float32_type") and is_numpy_integer(value) == 0:
         return 0
-    return float_of(given, place)
+    return to_float(value, target)
 
 
-def float_of(given: int, place: int) -> int:
-    """Store Python's float of a number at `place`; 0 if the conversion fails."""
-    number = PyNumber_Float(given)
+def to_float(value: int, target: int) -> int:
+    """Store Python's float of a number at `target`; 0 if the conversion fails."""
+    number = PyNumber_Float(value)
     if number == 0:
         PyErr_Clear()
         return 0
-    place[0] = load(number, Offset.FLOAT_VALUE)
+    target[0] = load(number, Offset.FLOAT_VALUE)
     Py_DecRef(number)
     return 1
 
 
-def read_int(entry: int, given: int, frame: int) -> int:
+def read_int_option(option: int, value: int, frame: int) -> int:
     """Store an int within its limits, or its default, as an extent."""
-    place = frame + 8 * (Frame.EXTENTS + entry[Choice.FACTOR])
-    if given == 0:
-        place[0] = entry[Choice.VALUES]
-        return entry[Choice.COUNT]
-    if an_int(given, place) == 0:
+    target = frame + 8 * (Frame.EXTENTS + option[Choice.FACTOR])
+    if value == 0:
+        target[0] = option[Choice.VALUES]
+        return option[Choice.COUNT]
+    if read_integer(value, target) == 0:
         return 0
-    return place[0] >= entry[Choice.LEAST] and place[0] <= entry[Choice.MOST]
+    return target[0] >= option[Choice.LEAST] and target[0] <= option[Choice.MOST]
 
 
-def read_shape(given: int, frame: int) -> int:
+def read_shape(value: int, frame: int) -> int:
     """Read the leading dimensions that a call passes: an int or a tuple of ints."""
-    if given == 0:
+    if value == 0:
         return 0
-    if is_sequence(given) == 0:
+    if is_sequence(value) == 0:
         frame[Frame.LEADING] = 1
-        return an_int(given, frame + 8 * Frame.LEAD) and frame[Frame.LEAD] >= 0
-    count = load(given, Offset.TUPLE_SIZE)
+        return read_integer(value, frame + 8 * Frame.LEAD) and frame[Frame.LEAD] >= 0
+    count = load(value, Offset.TUPLE_SIZE)
     if count > MOST_OPERAND_DIMENSIONS - 2:
         return 0
     frame[Frame.LEADING] = count
     for d in range(count):
-        place = frame + 8 * (Frame.LEAD + d)
-        if an_int(items_of(given)[d], place) == 0:
+        target = frame + 8 * (Frame.LEAD + d)
+        if read_integer(items_of(value)[d], target) == 0:
             return 0
-        if place[0] < 0:
+        if target[0] < 0:
             return 0
     return 1
 
 
-def read_dtype(entry: int, given: int, out: int, frame: int) -> int:
+def read_dtype(option: int, value: int, out: int, frame: int) -> int:
     """Read the dtype that a call passes; else that of its `out`, else the wider one."""
-    if given == 0 or given == address("jk_none"):
+    if value == 0 or value == address("jk_none"):
         if out != 0:
             if load(out, Offset.TYPE) == address("jk_ndarray"):
                 frame[Frame.WIDE] = load32(load(out, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != FLOAT32
         return 1
-    place = place_among(entry, given)
-    frame[Frame.WIDE] = 2 * place >= entry[Choice.COUNT]
-    return place < entry[Choice.COUNT]
-
-
-FUNCTIONS = (
-    read_options,
-    place_among,
-    an_int,
-    is_integer_of_numpy,
-    read_float,
-    ordered,
-    real_number,
-    float_of,
-    read_int,
-    read_shape,
-    read_dtype,
-)
+    index = index_of_value(option, value)
+    frame[Frame.WIDE] = 2 * index >= option[Choice.COUNT]
+    return index < option[Choice.COUNT]

@@ -2,117 +2,121 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
-from jitkernels.runtime.abi_layout import (
-    MOST_CALL_WORDS,
-    NATIVE,
-    NO_ORDER,
-    WRITEABLE,
-    Frame,
-    Known,
-    Offset,
-    Operand,
-    Outcome,
-    Part,
-    Record,
-    Table,
-)
+from jitkernels.runtime.abi_layout import Frame, Known, Offset, Operand, Outcome, Part, Record, Table
 
 
-def with_results(table: int, slots: int, frame: int, context: int) -> int:
+def call_with_results(table: int, slots: int, frame: int, context: int) -> int:
     """Allocate or check the results, compute, and return them."""
     inputs = table[Table.INPUTS]
-    outputs = table[Table.OUTPUTS]
-    given = slots[table[Table.PARAMETERS] - 1]
-    if given == address("jk_none"):
-        given = 0
-    nothing = 1
-    present = 0
-    for i in range(outputs):
-        own = operand(frame, inputs + i)
-        leader = record(table, inputs + i)[Record.LEADER]
-        here = 1
-        asked = record(table, inputs + i)[Record.WHEN]
-        if leader >= 0:
-            here = operand(frame, leader)[Operand.PRESENT]
-        elif asked:
-            here = frame[Frame.OPTIONS] // asked % 2
-        own[Operand.PRESENT] = here
-        own[Operand.ARRAY] = 0
-        if here:
-            total = natural(table, frame, record(table, inputs + i), own)
-            nothing = nothing and total == 0
-            present += 1
+    out = slots[table[Table.PARAMETERS] - 1]
+    if out == address("jk_none"):
+        out = 0
+    bound = bind_results(table, frame)
+    count = bound >> 1
+    # Inputs that results do not depend on are checked all the same, such as indices.
+    is_empty = bound & 1 and frame[Frame.EMPTY] & table[Table.HIDDEN] == 0
     items = stack(1)
-    items[0] = given
-    if given != 0 and present > 1:
-        if load(given, Offset.TYPE) != address("jk_tuple") or load(given, Offset.TUPLE_SIZE) != present:
+    items[0] = out
+    if out != 0 and count > 1:
+        if load(out, Offset.TYPE) != address("jk_tuple") or load(out, Offset.TUPLE_SIZE) != count:
             return 0
-        items = given + Offset.TUPLE_ITEMS
-    if nothing:
-        # Inputs that results do not depend on are checked all the same, such as indices.
-        nothing = frame[Frame.EMPTY] & table[Table.HIDDEN] == 0
+        items = out + Offset.TUPLE_ITEMS
     if context == 0:
-        if nothing == 0:
+        if is_empty == 0:
             return 0
         table[Table.MISSED] = 0
-    for i in range(outputs):
-        own = operand(frame, inputs + i)
-        if own[Operand.PRESENT] == 0:
-            continue
-        own[Operand.BESIDE] = 0
-        if given != 0:
-            if takes_copies(frame, record(table, inputs + i), own, items[0]):
-                own[Operand.BESIDE] = items[0]
-            elif accept(frame, record(table, inputs + i), own, items[0]) == 0:
+    for i in range(inputs, argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.PRESENT]:
+            if prepare_result(frame, argument_at(table, i), operand, items[0]) == 0:
                 return 0
-            items += 8
-        if given == 0 or own[Operand.BESIDE] != 0:
-            kind = wanted_of(frame, record(table, inputs + i))
-            descr = descr_of(kind)
-            Py_IncRef(descr)
-            array = PyArray_Empty(own[Operand.DIMENSIONS], own + 8 * Operand.EXTENTS, descr, frame[Frame.FORTRAN])
-            if array == 0:
-                PyErr_Clear()
-                return 0
-            own[Operand.OWNED] = array
-            own[Operand.ARRAY] = array
-            own[Operand.DATA] = load(array, Offset.ARRAY_DATA)
-            own[Operand.KIND] = kind
-            own[Operand.ITEM] = load(descr, Offset.DTYPE_BYTES)
-            own[Operand.CONTIGUOUS] = 1
-            own[Operand.ALIGNED] = 1
-            if frame[Frame.MOVED] >= 0:
-                read_array(own, array)
-        lay_out_result(frame, record(table, inputs + i), own)
-    if given != 0:
-        if keep_apart(table, frame) == 0:
+            items += 8 * (out != 0)
+    if out != 0:
+        if resolve_overlap(table, frame) == 0:
             return 0
-    if nothing == 0:
-        if computed(table, frame, context) == 0:
+    if is_empty == 0:
+        if compute(table, frame, context) == 0:
             return 0
-    if given != 0:
-        for i in range(outputs):
-            own = operand(frame, inputs + i)
-            if own[Operand.PRESENT] and own[Operand.BESIDE] != 0:
-                if PyArray_CopyInto(own[Operand.BESIDE], own[Operand.OWNED]) != 0:
-                    return Outcome.ERROR
-        Py_IncRef(given)
-        return given
-    if present == 1:
-        array = operand(frame, inputs)[Operand.OWNED]
-        operand(frame, inputs)[Operand.OWNED] = 0
+    if out == 0:
+        return return_results(table, frame, count)
+    for i in range(inputs, argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.PRESENT] and operand[Operand.BESIDE] != 0:
+            if PyArray_CopyInto(operand[Operand.BESIDE], operand[Operand.OWNED]) != 0:
+                return Outcome.ERROR
+    Py_IncRef(out)
+    return out
+
+
+def bind_results(table: int, frame: int) -> int:
+    """Compute the shapes of the results that there are; return twice their number, plus 1 if all are empty."""
+    count = 0
+    is_empty = 1
+    for i in range(table[Table.INPUTS], argument_count(table)):
+        operand = operand_at(frame, i)
+        argument = argument_at(table, i)
+        present = 1
+        if argument[Record.LEADER] >= 0:
+            present = operand_at(frame, argument[Record.LEADER])[Operand.PRESENT]
+        elif argument[Record.WHEN]:
+            present = frame[Frame.OPTIONS] // argument[Record.WHEN] % 2
+        operand[Operand.PRESENT] = present
+        operand[Operand.ARRAY] = 0
+        if present:
+            elements = result_shape(table, frame, argument, operand)
+            is_empty = is_empty and elements == 0
+            count += 1
+    return count << 1 | is_empty
+
+
+def prepare_result(frame: int, argument: int, operand: int, out: int) -> int:
+    """Accept the array that the caller passed for a result, or allocate one; 0 on failure."""
+    operand[Operand.BESIDE] = 0
+    if out != 0:
+        if is_copied_out(frame, argument, operand, out):
+            operand[Operand.BESIDE] = out
+        elif accept_out(frame, argument, operand, out) == 0:
+            return 0
+    if out == 0 or operand[Operand.BESIDE] != 0:
+        kind = kernel_kind(frame, argument)
+        descr = descr_of(kind)
+        Py_IncRef(descr)
+        extents = operand + 8 * Operand.EXTENTS
+        array = PyArray_Empty(operand[Operand.DIMENSIONS], extents, descr, frame[Frame.FORTRAN])
+        if array == 0:
+            PyErr_Clear()
+            return 0
+        operand[Operand.OWNED] = array
+        operand[Operand.ARRAY] = array
+        operand[Operand.DATA] = load(array, Offset.ARRAY_DATA)
+        operand[Operand.KIND] = kind
+        operand[Operand.ITEM] = load(descr, Offset.DTYPE_BYTES)
+        operand[Operand.CONTIGUOUS] = 1
+        operand[Operand.ALIGNED] = 1
+        if frame[Frame.MOVED] >= 0:
+            read_array(operand, array)
+    lay_out_result(frame, argument, operand)
+    return 1
+
+
+def return_results(table: int, frame: int, count: int) -> int:
+    """The new array of the only result, or a tuple of all of them."""
+    inputs = table[Table.INPUTS]
+    if count == 1:
+        array = operand_at(frame, inputs)[Operand.OWNED]
+        operand_at(frame, inputs)[Operand.OWNED] = 0
         return array
-    both = PyTuple_New(present)
-    if both == 0:
+    results = PyTuple_New(count)
+    if results == 0:
         return Outcome.ERROR
-    place = both + Offset.TUPLE_ITEMS
-    for i in range(outputs):
-        own = operand(frame, inputs + i)
-        if own[Operand.PRESENT]:
-            place[0] = own[Operand.OWNED]
-            own[Operand.OWNED] = 0
-            place += 8
-    return both
+    item = results + Offset.TUPLE_ITEMS
+    for i in range(inputs, argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.PRESENT]:
+            item[0] = operand[Operand.OWNED]
+            operand[Operand.OWNED] = 0
+            item += 8
+    return results
 
 
 def descr_of(kind: int) -> int:
@@ -130,247 +134,232 @@ def descr_of(kind: int) -> int:
     return address("jk_int32") if kind == 5 else address("jk_int64")
 
 
-def natural(table: int, frame: int, entry: int, own: int) -> int:
+def result_shape(table: int, frame: int, argument: int, operand: int) -> int:
     """Compute the shape of a result as the caller sees it; returns its number of elements."""
     dimensions = 0
     total = 1
-    if entry[Record.LEADS]:
+    if argument[Record.LEADS]:
         dimensions = frame[Frame.LEADING]
         for d in range(dimensions):
-            own[Operand.EXTENTS + d] = frame[Frame.LEAD + d]
+            operand[Operand.EXTENTS + d] = frame[Frame.LEAD + d]
             total = total * frame[Frame.LEAD + d]
-    fixed = entry[Record.FIXED]
+    fixed = argument[Record.FIXED]
     inner = 1
     for e in range(fixed):
-        extent = entry[Record.SHAPE + 3 * e]
-        first = entry[Record.SHAPE + 3 * e + 1]
+        extent = argument[Record.SHAPE + 3 * e]
+        first = argument[Record.SHAPE + 3 * e + 1]
         if first >= 0:
             extent = extent * frame[Frame.EXTENTS + first]
-        second = entry[Record.SHAPE + 3 * e + 2]
+        second = argument[Record.SHAPE + 3 * e + 2]
         if second >= 0:
             extent = extent * frame[Frame.EXTENTS + second]
-        extent += entry[Record.MORE + e]
+        extent += argument[Record.MORE + e]
         inner = inner * extent
-        if e < fixed - 1 or entry[Record.OPTIONAL] == 0 or frame[Frame.MISSING] == 0:
-            own[Operand.EXTENTS + dimensions] = extent
+        if e < fixed - 1 or argument[Record.OPTIONAL] == 0 or frame[Frame.MISSING] == 0:
+            operand[Operand.EXTENTS + dimensions] = extent
             dimensions += 1
-    if entry[Record.TRAILS]:
+    if argument[Record.TRAILS]:
         for d in range(frame[Frame.BEHIND]):
             extent = frame[Frame.TRAIL + d]
             inner = inner * extent
-            own[Operand.EXTENTS + dimensions] = extent
+            operand[Operand.EXTENTS + dimensions] = extent
             dimensions += 1
-    own[Operand.INNER] = inner
-    own[Operand.DIMENSIONS] = dimensions
+    operand[Operand.INNER] = inner
+    operand[Operand.DIMENSIONS] = dimensions
     if frame[Frame.FORTRAN] and table[Table.MIRRORS]:
-        mirror(own)
+        reverse_dimensions(operand)
     if fixed and frame[Frame.MOVED] >= 0:
         # Move the extent of the axis, now last, back to the caller's position.
-        kept = own[Operand.EXTENTS + dimensions - 1]
-        place = dimensions + frame[Frame.AXIS]
-        d = dimensions - 1
-        while d > place:
-            own[Operand.EXTENTS + d] = own[Operand.EXTENTS + d - 1]
-            d -= 1
-        own[Operand.EXTENTS + place] = kept
+        extent = operand[Operand.EXTENTS + dimensions - 1]
+        axis = dimensions + frame[Frame.AXIS]
+        for d in range(dimensions - 1, axis, -1):
+            operand[Operand.EXTENTS + d] = operand[Operand.EXTENTS + d - 1]
+        operand[Operand.EXTENTS + axis] = extent
     return total * inner
 
 
-def accept(frame: int, entry: int, own: int, array: int) -> int:
+def accept_out(frame: int, argument: int, operand: int, array: int) -> int:
     """Check a result that the caller passed: shape, writeable, a float dtype or the result's own; 0 if it fails."""
-    if load(array, Offset.TYPE) != address("jk_ndarray") and is_derived(load(array, Offset.TYPE)) == 0:
+    if load(array, Offset.TYPE) != address("jk_ndarray") and is_known_subclass(load(array, Offset.TYPE)) == 0:
         return 0
-    dimensions = own[Operand.DIMENSIONS]
-    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE) == 0:
+    dimensions = operand[Operand.DIMENSIONS]
+    if has_shape(array, dimensions, operand + 8 * Operand.EXTENTS, WRITEABLE) == 0:
         return 0
-    if read_array(own, array) == 0:
+    if read_array(operand, array) == 0:
         return 0
-    kind = own[Operand.KIND]
-    wanted = wanted_of(frame, entry)
-    if wanted < FLOAT32 or wanted == BFLOAT16:
-        if kind != wanted:
+    kind = operand[Operand.KIND]
+    expected = kernel_kind(frame, argument)
+    if expected < FLOAT32 or expected == BFLOAT16:
+        if kind != expected:
             return 0
     elif kind != FLOAT32 and kind != FLOAT64 and (kind != FLOAT16 or frame[Frame.WIDE]):
         return 0
-    if own[Operand.CONTIGUOUS] == 0:
-        if folds(own):
+    if operand[Operand.CONTIGUOUS] == 0:
+        if overlaps_itself(operand):
             return 0
-    own[Operand.ARRAY] = array
+    operand[Operand.ARRAY] = array
     return 1
 
 
-def takes_copies(frame: int, entry: int, own: int, array: int) -> int:
-    """Whether it is valid for a result but byte-swapped: NumPy then copies a new result into it."""
+def is_copied_out(frame: int, argument: int, operand: int, array: int) -> int:
+    """Whether an array is valid for a result but byte-swapped: NumPy then copies a new result into it."""
     if load(array, Offset.TYPE) != address("jk_ndarray"):
         return 0
     descr = load(array, Offset.ARRAY_DTYPE)
     order = load8(descr, Offset.DTYPE_ORDER)
-    if load32(descr, Offset.DTYPE_NUMBER) != wanted_of(frame, entry) or order == NATIVE or order == NO_ORDER:
+    if load32(descr, Offset.DTYPE_NUMBER) != kernel_kind(frame, argument) or order == NATIVE or order == NO_ORDER:
         return 0
-    dimensions = own[Operand.DIMENSIONS]
-    if lies(array, dimensions, own + 8 * Operand.EXTENTS, WRITEABLE) == 0:
+    dimensions = operand[Operand.DIMENSIONS]
+    if has_shape(array, dimensions, operand + 8 * Operand.EXTENTS, WRITEABLE) == 0:
         return 0
     for d in range(dimensions):
-        own[Operand.STRIDES + d] = load(array, Offset.ARRAY_STRIDES)[d]
-    own[Operand.ITEM] = load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
-    own[Operand.DATA] = load(array, Offset.ARRAY_DATA)
-    find_ends(own)
-    return folds(own) == 0
+        operand[Operand.STRIDES + d] = load(array, Offset.ARRAY_STRIDES)[d]
+    operand[Operand.ITEM] = load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
+    operand[Operand.DATA] = load(array, Offset.ARRAY_DATA)
+    find_address_range(operand)
+    return overlaps_itself(operand) == 0
 
 
-def folds(own: int) -> int:
+def overlaps_itself(operand: int) -> int:
     """Whether two elements may share memory: a stride does not exceed the reach of smaller ones."""
-    for d in range(own[Operand.DIMENSIONS]):
-        stride = own[Operand.STRIDES + d]
+    for d in range(operand[Operand.DIMENSIONS]):
+        stride = operand[Operand.STRIDES + d]
         stride = max(stride, -stride)
-        reach = own[Operand.ITEM]
-        for e in range(own[Operand.DIMENSIONS]):
-            other = own[Operand.STRIDES + e]
+        reach = operand[Operand.ITEM]
+        for e in range(operand[Operand.DIMENSIONS]):
+            other = operand[Operand.STRIDES + e]
             other = max(other, -other)
             if other < stride or (other == stride and e < d):
-                reach += other * (own[Operand.EXTENTS + e] - 1)
-        if stride < reach and own[Operand.EXTENTS + d] > 1:
+                reach += other * (operand[Operand.EXTENTS + e] - 1)
+        if stride < reach and operand[Operand.EXTENTS + d] > 1:
             return 1
     return 0
 
 
-def lay_out_result(frame: int, entry: int, own: int) -> int:
+def lay_out_result(frame: int, argument: int, operand: int) -> int:
     """Compute the loop extents and strides of a result, and whether the kernel can write it directly."""
-    dimensions = own[Operand.DIMENSIONS]
-    wanted = wanted_of(frame, entry)
-    own[Operand.WANTED] = wanted
-    own[Operand.TURNED] = 0
-    direct = own[Operand.KIND] == wanted or entry[Record.INTEGER]
-    direct = direct and own[Operand.ALIGNED]
-    if entry[Record.FIXED] and frame[Frame.MOVED] >= 0:
-        place = dimensions + frame[Frame.AXIS]
-        rotate(own + 8 * Operand.EXTENTS, place, dimensions - 1)
-        rotate(own + 8 * Operand.STRIDES, place, dimensions - 1)
-        direct = direct and lies_in_order(own)
-    elif frame[Frame.FORTRAN] and own[Operand.OWNED] == 0:
-        mirror(own)
-        direct = direct and lies_in_order(own)
-    elif direct and own[Operand.CONTIGUOUS] == 0:
-        direct = lies_in_order(own)
-    kind = own[Operand.KIND]
-    if kind != wanted and (wanted != 7 or kind != 9):  # such as an int32 result in memory of a wider dtype
-        direct = 0
-    own[Operand.DIRECT] = direct
+    dimensions = operand[Operand.DIMENSIONS]
+    kind = operand[Operand.KIND]
+    expected = kernel_kind(frame, argument)
+    operand[Operand.WANTED] = expected
+    operand[Operand.TURNED] = 0
+    may_be_strided = operand[Operand.CONTIGUOUS] == 0
+    if argument[Record.FIXED] and frame[Frame.MOVED] >= 0:
+        axis = dimensions + frame[Frame.AXIS]
+        rotate(operand + 8 * Operand.EXTENTS, axis, dimensions - 1)
+        rotate(operand + 8 * Operand.STRIDES, axis, dimensions - 1)
+        may_be_strided = 1
+    elif frame[Frame.FORTRAN] and operand[Operand.OWNED] == 0:
+        reverse_dimensions(operand)
+        may_be_strided = 1
+    has_kind = kind == expected or (expected == 7 and kind == 9)  # unlike an int32 result in memory of a wider dtype
+    direct = has_kind and operand[Operand.ALIGNED]
+    operand[Operand.DIRECT] = direct and (may_be_strided == 0 or is_dense(operand))
     return 0
 
 
-def keep_apart(table: int, frame: int) -> int:
+def resolve_overlap(table: int, frame: int) -> int:
     """Mark inputs that overlap a passed result for copying; Python rejects results that share memory."""
     inputs = table[Table.INPUTS]
-    both = inputs + table[Table.OUTPUTS]
-    for i in range(both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0:
-            if i < inputs or own[Operand.BESIDE] == 0:
-                find_ends(own)
-    for o in range(inputs, both):
-        out = operand(frame, o)
-        if out[Operand.ARRAY] == 0:
-            continue
-        for i in range(both):
-            own = operand(frame, i)
-            if i != o and own[Operand.ARRAY] != 0:
-                if own[Operand.LOW] < out[Operand.HIGH] and out[Operand.LOW] < own[Operand.HIGH]:
-                    if i >= inputs:
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.ARRAY] != 0 and (i < inputs or operand[Operand.BESIDE] == 0):
+            find_address_range(operand)
+    for o in range(inputs, argument_count(table)):
+        out = operand_at(frame, o)
+        for i in range(argument_count(table) if out[Operand.ARRAY] != 0 else 0):
+            operand = operand_at(frame, i)
+            if i != o and operand[Operand.ARRAY] != 0 and ranges_overlap(operand, out):
+                if i >= inputs:
+                    return 0
+                may_alias = argument_at(table, i)[Record.IN_PLACE] and argument_at(table, o)[Record.IN_PLACE]
+                is_direct = operand[Operand.DIRECT] and out[Operand.DIRECT]
+                if may_alias == 0 or is_direct == 0 or operand[Operand.DATA] != out[Operand.DATA]:
+                    if operand[Operand.TURNED]:
                         return 0
-                    same = own[Operand.DIRECT] and out[Operand.DIRECT]
-                    same = same and own[Operand.DATA] == out[Operand.DATA]
-                    same = same and record(table, i)[Record.IN_PLACE]
-                    if same == 0 or record(table, o)[Record.IN_PLACE] == 0:
-                        if own[Operand.TURNED]:
-                            return 0
-                        own[Operand.COPY] = 1
-                        own[Operand.DIRECT] = 0
+                    operand[Operand.COPY] = 1
+                    operand[Operand.DIRECT] = 0
     return 1
 
 
-def find_ends(own: int) -> int:
+def ranges_overlap(operand: int, other: int) -> int:
+    """Whether the address ranges of two operands overlap."""
+    return operand[Operand.LOW] < other[Operand.HIGH] and other[Operand.LOW] < operand[Operand.HIGH]
+
+
+def find_address_range(operand: int) -> int:
     """Compute the address range of an operand."""
-    low = own[Operand.DATA]
-    high = low + own[Operand.ITEM]
-    for d in range(own[Operand.DIMENSIONS]):
-        reach = own[Operand.STRIDES + d] * (own[Operand.EXTENTS + d] - 1)
+    low = operand[Operand.DATA]
+    high = low + operand[Operand.ITEM]
+    for d in range(operand[Operand.DIMENSIONS]):
+        reach = operand[Operand.STRIDES + d] * (operand[Operand.EXTENTS + d] - 1)
         if reach > 0:
             high += reach
         else:
             low += reach
-    own[Operand.LOW] = low
-    own[Operand.HIGH] = high
+    operand[Operand.LOW] = low
+    operand[Operand.HIGH] = high
     return 0
 
 
-def computed(table: int, frame: int, context: int) -> int:
+def compute(table: int, frame: int, context: int) -> int:
     """Call the entry; 0 if it failed."""
-    if copy_narrow(table, frame) == 0:
+    if materialize_narrow(table, frame) == 0:
         return 0
-    for i in range(table[Table.INPUTS] + table[Table.OUTPUTS]):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0:
-            if own[Operand.DIRECT] == 0:
-                function = part(Part.IN_BLOCKS)
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.ARRAY] != 0:
+            if operand[Operand.DIRECT] == 0:
+                function = segment(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
-            own[Operand.BASE] = own[Operand.DATA]
+            operand[Operand.BASE] = operand[Operand.DATA]
     if table[Table.MOVES]:
-        if operand(frame, 0)[Operand.DATA] == operand(frame, 1)[Operand.DATA]:
+        if operand_at(frame, 0)[Operand.DATA] == operand_at(frame, 1)[Operand.DATA]:
             return 1  # every element is where it belongs
-    return launch(table, frame, context, stack(MOST_CALL_WORDS), -1, context[Known.LONG])
+    return launch_kernel(table, frame, context, stack(MOST_CALL_WORDS), -1, context[Known.LONG])
 
 
-def copy_narrow(table: int, frame: int) -> int:
+def materialize_narrow(table: int, frame: int) -> int:
     """Materialize inputs that no buffer supports: narrow integers, bfloat16, and wider integers; 0 if out of range."""
-    inputs = table[Table.INPUTS]
-    for i in range(inputs + table[Table.OUTPUTS]):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0 and own[Operand.DIRECT] == 0:
-            kind = own[Operand.KIND]
-            wanted = own[Operand.WANTED]
-            if wanted < 7 or wanted == BFLOAT16 or (wanted == 7 and (kind == 8 or kind == 10)):
-                if i >= inputs:
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if needs_buffer(operand):
+            kind = operand[Operand.KIND]
+            expected = operand[Operand.WANTED]
+            if expected < 7 or expected == BFLOAT16 or (expected == 7 and (kind == 8 or kind == 10)):
+                if i >= table[Table.INPUTS]:
                     return 0
-                if apart_from_caller(own, wanted) == 0:
+                if materialize(operand, expected) == 0:
                     return 0
-                own[Operand.DIRECT] = 1
+                operand[Operand.DIRECT] = 1
     return 1
 
 
-def launch(table: int, frame: int, context: int, words: int, lead: int, long: int) -> int:
+def needs_buffer(operand: int) -> int:
+    """Whether an operand is present and in a layout that the kernel does not accept."""
+    return operand[Operand.ARRAY] != 0 and operand[Operand.DIRECT] == 0
+
+
+def launch_kernel(table: int, frame: int, context: int, words: int, lead: int, long: int) -> int:
     """Call the entry with the words of one call, with `lead` as leading extent unless negative; 0 on failure."""
-    both = table[Table.INPUTS] + table[Table.OUTPUTS]
-    at = 0
-    for i in range(both):
-        own = operand(frame, i)
-        if own[Operand.ARRAY] != 0:
-            words[at] = own[Operand.BASE]
-            at += 1
-    spread = table[Table.SPREAD]
+    arrays = 0
+    for i in range(argument_count(table)):
+        operand = operand_at(frame, i)
+        if operand[Operand.ARRAY] != 0:
+            words[arrays] = operand[Operand.BASE]
+            arrays += 1
+    count = append_scalars(table, frame, words, arrays)
+    if lead >= 0 and table[Table.SPREAD] >= 0:
+        words[arrays + table[Table.SPREAD]] = lead
+    return call_entry(context[Known.ENTRY], words, count, long) == 0
+
+
+def append_scalars(table: int, frame: int, words: int, count: int) -> int:
+    """Append the extents, and the addresses of the floats, to the words of a call; return their number."""
     for s in range(table[Table.SYMBOLS]):
-        extent = frame[Frame.EXTENTS + s]
-        if s == spread and lead >= 0:
-            extent = lead
-        words[at] = extent
-        at += 1
+        words[count] = frame[Frame.EXTENTS + s]
+        count += 1
     for f in range(table[Table.FLOATS]):
-        words[at] = frame + 8 * (Frame.FLOATS + f)
-        at += 1
-    return invoked(context[Known.ENTRY], words, at, long) == 0
-
-
-FUNCTIONS = (
-    with_results,
-    descr_of,
-    natural,
-    accept,
-    takes_copies,
-    folds,
-    lay_out_result,
-    keep_apart,
-    find_ends,
-    computed,
-    copy_narrow,
-    launch,
-)
+        words[count] = frame + 8 * (Frame.FLOATS + f)
+        count += 1
+    return count

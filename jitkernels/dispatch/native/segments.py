@@ -25,16 +25,16 @@ VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(PARTS)}
 jk_bypass: whether Python serves all everyday calls. jk_missing: one plus the number of the missing part. jk_parts: the
 addresses of the parts.
 """
-TOGETHER = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
-"""The parts of each object."""
-WRITTEN = ("dispatch/native", "runtime/cast_copy.py", "runtime/copy_transpose.py")
+SEGMENTS = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
+"""The functions that each segment exports."""
+TRANSLATED = ("dispatch/native", "runtime/cast_copy.py", "runtime/copy_transpose.py")
 """The modules whose functions are translated."""
 ARGUMENTS = (6, 12, MOST_CALL_WORDS)
 """A kernel is called with the smallest sufficient count of these: in C a function may be passed extra arguments."""
 
 
-class Parts:
-    """The loaded launcher, and the parts of the dispatcher that calls have needed so far.
+class Segments:
+    """The loaded launcher, and the segments of the dispatcher that calls have needed so far.
 
     `addresses` are those of the launcher's functions and variables. Raises BuildError if it cannot be built.
     """
@@ -63,25 +63,25 @@ class Parts:
             "LEAST_SINGLE_BITS": 1023 - 149 << 52,
         }
         # The source of the translator is in every key (`jitkernels.codegen.object_cache`).
-        self._written = f"{state_of(*WRITTEN)}\n{self._constants}\n"
+        self._key = f"{state_of(*TRANSLATED)}\n{self._constants}\n"
         self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
 
-    def bring_missing(self) -> bool:
+    def load_missing(self) -> bool:
         """Load the part that a call missed; False if there was none. Raises BuildError if it cannot be built."""
         missing = ctypes.c_int64.from_address(self.addresses["jk_missing"])
         number, missing.value = missing.value - 1, 0
-        for title, parts in TOGETHER.items():
+        for title, parts in SEGMENTS.items():
             if number in [PARTS[part] for part in parts]:
-                self._bring(title, parts)
+                self._load(title, parts)
                 return True
         return False
 
-    def bring_all(self) -> None:
+    def load_all(self) -> None:
         """Load every part. Raises BuildError if one cannot be built."""
-        for title, parts in TOGETHER.items():
-            self._bring(title, parts)
+        for title, parts in SEGMENTS.items():
+            self._load(title, parts)
 
-    def _bring(self, title: str, parts: Sequence[str]) -> None:
+    def _load(self, title: str, parts: Sequence[str]) -> None:
         links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
         addresses = self._loaded(title, parts, links)
         for name in parts:
@@ -102,7 +102,7 @@ class Parts:
 
             variables = {name: f"@{name} = global [{count} x i64] zeroinitializer\n" for name, count in owns.items()}
             provided = {
-                "called": _called(),
+                "call_words": _called(),
                 "nearest_single": NEAREST_SINGLE,
                 **cast_copy.provided(),
                 **copy_transpose.provided(),
@@ -111,14 +111,14 @@ class Parts:
             text = translated(native.FUNCTIONS, exported, self._constants, provided, native.INLINED)
             return text.replace(f"@{exported[0]}(", "@entry(")
 
-        source = I64Source(name, self._written, ir, (*externals(), *links))
+        source = I64Source(name, self._key, ir, (*externals(), *links))
         return {exported[0]: loader.address_of(source), **loader.functions_of(source, (*exported[1:], *owns))}
 
 
 def _called() -> str:
-    """IR of ``called(entry, words, count)``: call the C function with `count` words, or more."""
+    """IR of ``call_words(entry, words, count)``: call the C function with `count` words, or more."""
     most = ARGUMENTS[-1]
-    lines = ["define internal i64 @called(i64 %entry, i64 %words, i64 %count) nounwind {"]
+    lines = ["define internal i64 @call_words(i64 %entry, i64 %words, i64 %count) nounwind {"]
     lines += ["  %f = inttoptr i64 %entry to ptr", "  %w = inttoptr i64 %words to ptr"]
     for count in ARGUMENTS:
         if count < most:

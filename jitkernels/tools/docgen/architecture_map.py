@@ -145,15 +145,17 @@ CALL_PATHS = {
                 "dispatch.native.entry:jk_everyday",
                 "machine code behind `jk.softmax` and its like: the fast path, the general path, or Python",
             ),
-            Station("dispatch.native.entry:plain", "whole arrays of one dtype, options left out"),
+            Station("dispatch.native.entry:try_fast_path", "whole arrays of one dtype, options left out"),
             Station("dispatch.native.fast_path:elementwise", "elementwise functions: checks, allocates, calls"),
             Station("dispatch.native.fast_path:of_rows", "functions of rows: the same"),
-            Station("dispatch.native.entry:sorted_call", "sorts arguments by parameter"),
+            Station("dispatch.native.entry:call_bound", "binds arguments to parameters"),
             Station("dispatch.native.entry:general", "any other call", "loads the part on first use"),
-            Station("dispatch.native.entry:served", "inputs, options, extents, context, results"),
+            Station("dispatch.native.entry:dispatch_call", "inputs, options, extents, context, results"),
             Station("dispatch.native.input_operands:read_inputs", "describes the inputs"),
             Station("dispatch.native.lookup:find_context", "finds the kernel of the options, dtype and size class"),
-            Station("dispatch.native.result_arrays:with_results", "allocates or checks results, and runs the kernel"),
+            Station(
+                "dispatch.native.result_arrays:call_with_results", "allocates or checks results, and runs the kernel"
+            ),
             Station(
                 "dispatch.operators:Everyday.serve",
                 "Python: a size class that is new, or a call that is rare",
