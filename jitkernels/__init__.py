@@ -65,7 +65,7 @@ _PROVIDERS = {
     "compile_reference": ("jitkernels.compiler.api.traced_kernel", "register"),
     "compile_reference_by_numba": ("jitkernels.compiler.api.traced_kernel", "register_numba"),
     "discover_rows": ("jitkernels.attrs.schema.registry", "import_all_rows"),
-    "implement_by_numba": ("jitkernels.dispatch.numba_extension.implementing", "implementation_of"),
+    "implement_by_numba": ("jitkernels.dispatch.numba_extension.entry_compiler", "implementation_of"),
     "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
     "trace_everyday_function": ("jitkernels.compiler.capture.kernels.kernel_call", "operator_proxy"),

@@ -135,7 +135,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from jitkernels.dispatch import operators
     from jitkernels.dispatch.kernel_cache import KernelFuncs
 
-    monkeypatch.setattr(operators, "PATIENCE", 0.0)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 0.0)
     KernelFuncs.cache().clear()
     yield
     KernelFuncs.cache().clear()

@@ -31,7 +31,7 @@ class Kernel(launcher.Holder):
     """
 
     __slots__ = (
-        "_call_python", "_callable", "_code", "_due", "_function", "_kept", "_slow", "_words", "address", "attr",
+        "_call_python", "_callable", "_code", "_due", "_function", "_kept", "_scalars", "_slow", "address", "attr",
         "calls_until_due", "exact", "implementation", "rule", "signature", "symbol", "timings", "variant",
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ class Kernel(launcher.Holder):
         self.signature = attr.signature()
         self._function = implementation.function
         self._call_python = self._reference if implementation.is_reference else None
-        self._words = _words(self.signature)
+        self._scalars = scalar_words(self.signature)
         if implementation.is_reference:
             implementation.check_reference(attr)
             self._code: Code | None = None
@@ -58,7 +58,8 @@ class Kernel(launcher.Holder):
         else:
             code = code or code_of(implementation.source(attr, variant))
             if not code.is_loaded:
-                self._load(code)
+                with saying(f"building {self.implementation} of {attr.kernel_type.name}({attr.text()})"):
+                    _ = code.address
             self._code, self.symbol, self.address = code, code.symbol, code.address
             self.exact = getattr(code.source, "exact", False)
         self._slow = self.run
@@ -67,11 +68,12 @@ class Kernel(launcher.Holder):
     @property
     def source(self) -> str:
         """The text of the code."""
-        return _text_of(self._function) if self._code is None else self._code.source.text
-
-    def _load(self, code: Code) -> None:
-        with saying(f"building {self.implementation} of {self.attr.kernel_type.name}({self.attr.text()})"):
-            _ = code.address
+        if self._code is not None:
+            return self._code.source.text
+        try:
+            return inspect.getsource(self._function)
+        except OSError:  # defined in an interactive session
+            return f"# the source of {self._function.__qualname__} is not in a file"
 
     @property
     def callable(self) -> Any:
@@ -85,10 +87,10 @@ class Kernel(launcher.Holder):
             return self._callable
 
     def _launcher(self) -> Any:
-        if not launcher.fits(self._parameters, self._words):
+        if not launcher.fits(self._parameters, self._scalars):
             return self.run
         self._context = self._new_context()
-        if not self._context[Context.CALL]:
+        if not self._context[Context.CALL]:  # Python serves all calls
             return self.run
         self._context[Context.COUNTDOWN] = self.calls_until_due
         return launcher.launcher(self.attr.name, type(self.attr).__doc__ or "", self) or self.run
@@ -96,19 +98,15 @@ class Kernel(launcher.Holder):
     @property
     def _parameters(self) -> list[launcher.Parameter]:
         return [
-            launcher.Parameter(_singleton(array.dtype), array.shape, array.output, array.in_place)
+            launcher.Parameter(dtypes.named(array.dtype).numpy, array.shape, array.output, array.in_place)
             for array in self.signature.arrays
         ]
 
     def _new_context(self) -> Any:
         return launcher.context(
-            self._parameters,
-            self._words,
-            entry=self.address,
-            python=self._call_python,
-            slow=self._slow,
-            long=self.is_long,
-        )
+            self._parameters, self._scalars,
+            entry=self.address, python=self._call_python, slow=self._slow, long=self.is_long,
+        )  # fmt: skip
 
     @property
     def _is_launched(self) -> bool:
@@ -140,7 +138,7 @@ class Kernel(launcher.Holder):
             self.settle()
         self.run_as(self.attr, arrays)
 
-    def watch(self, calls: int, due: "Callable[[], int]") -> None:
+    def watch(self, calls: int, due: Callable[[], int]) -> None:
         """Call `due` after `calls` calls, and again after as many more as it returns; never if that is 0."""
         self._due = due
         self._count_down(calls)
@@ -162,20 +160,12 @@ class Kernel(launcher.Holder):
         if self._is_launched:
             self._context[Context.COUNTDOWN] = self.calls_until_due
 
-    def become(self, other: "Kernel") -> None:
+    def replace_code(self, other: "Kernel") -> None:
         """Replace the code by that of another kernel of the same attr; existing callables stay valid."""
         self._kept.append(other)  # the context refers to its Python objects
         for name in (
-            "implementation",
-            "variant",
-            "rule",
-            "timings",
-            "_code",
-            "symbol",
-            "address",
-            "_function",
-            "_call_python",
-        ):
+            "implementation", "variant", "rule", "timings", "_code", "symbol", "address", "_function", "_call_python",
+        ):  # fmt: skip
             setattr(self, name, getattr(other, name))
         if self._is_launched:
             launcher.replace(self._context, other._new_context())
@@ -188,22 +178,21 @@ class Kernel(launcher.Holder):
         if self._call_python is not None:
             signature.through_numbers(partial(self._function, attr), arrays)
             return
-        words = [array.ctypes.data for array in arrays] + _words(signature)
-        entry = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
-        status = entry(*words)
+        words = [array.ctypes.data for array in arrays] + scalar_words(signature)
+        status = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)(*words)
         if status != 0:
             raise error_of(status, attr.name, self.implementation)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is rebuilt: machine code and addresses are valid in one process only."""
-        return _rebuilt, (self.attr, self.implementation, self.variant)
+        return _rebuild, (self.attr, self.implementation, self.variant)
 
     def __repr__(self) -> str:
         variant = "".join(f", {key}={value}" for key, value in self.variant.items())
         return f"<Kernel {self.attr.kernel_type.name}({self.attr.text()}) by {self.implementation}{variant}>"
 
 
-def _rebuilt(attr: KernelAttr, name: str, variant: Variant) -> Kernel:
+def _rebuild(attr: KernelAttr, name: str, variant: Variant) -> Kernel:
     return Kernel(attr, implementation(type(attr), name), variant)
 
 
@@ -213,25 +202,11 @@ def kernel_of(function: Callable[..., Any]) -> Kernel | None:
     return holder if isinstance(holder, Kernel) else None
 
 
-def _text_of(function: Any) -> str:
-    try:
-        return inspect.getsource(function)
-    except OSError:  # defined in an interactive session
-        return f"# the source of {function.__qualname__} is not in a file"
-
-
-def _singleton(dtype: str) -> Any:
-    return dtypes.named(dtype).numpy
-
-
-def _words(signature: Signature) -> list[int]:
+def scalar_words(signature: Signature) -> list[int]:
     """The arguments of the C function after the arrays: integers, and addresses of the floats."""
-    return [value for _, value in signature.integers] + [_address(value) for _, value in signature.floats]
+    floats = [_floats.setdefault(value, ctypes.c_double(value)) for _, value in signature.floats]
+    return [value for _, value in signature.integers] + [ctypes.addressof(value) for value in floats]
 
 
 _floats: dict[float, Any] = {}
-
-
-def _address(value: float) -> int:
-    """The permanent address of a float: calls without the interpreter lock may outlive their kernel."""
-    return ctypes.addressof(_floats.setdefault(value, ctypes.c_double(value)))
+"""Floats at permanent addresses: calls without the interpreter lock may outlive their kernel."""

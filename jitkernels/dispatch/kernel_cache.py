@@ -26,7 +26,7 @@ class KernelFuncs:
     """The process-wide dictionary from attr to the fastest kernel. Get it by ``KernelFuncs.cache()``."""
 
     _instance: ClassVar["KernelFuncs"]
-    _followers: ClassVar[list[Callable[[], None]]] = []
+    _clear_callbacks: ClassVar[list[Callable[[], None]]] = []
 
     def __init__(self) -> None:
         self._selected: dict[tuple[Any, ...], Callable[..., None]] = {}
@@ -51,11 +51,11 @@ class KernelFuncs:
                 return self._selected[attr._key]
             except (KeyError, AttributeError, TypeError):  # not cached, or not an attr
                 pass
-        return self._look(attr)
+        return self._select(attr)
 
     __getitem__ = at
 
-    def _look(self, attr: KernelAttr) -> Callable[..., None]:
+    def _select(self, attr: KernelAttr) -> Callable[..., None]:
         """The miss path of `at`: a pinned kernel is not cached as the selected one."""
         key = checked(attr)._key
         pinned = overrides.pinned(attr) if overrides.blocks else None
@@ -63,7 +63,7 @@ class KernelFuncs:
             return self.get(attr, pinned)
         with making, sources_cached():
             if key not in self._selected:
-                self._selected[key] = _picked(attr, choose(attr)).callable
+                self._selected[key] = _build_choice(attr, choose(attr)).callable
             return self._selected[key]
 
     def of_class(self, attr: KernelAttr) -> Kernel:
@@ -72,7 +72,7 @@ class KernelFuncs:
         with making, sources_cached():
             if largest not in self._classes:
                 choice = choose_for_class(largest)
-                self._classes[largest] = _picked(largest, choice, self._code_for_class(largest, choice))
+                self._classes[largest] = _build_choice(largest, choice, self._code_for_class(largest, choice))
             return self._classes[largest]
 
     def _code_for_class(self, attr: KernelAttr, choice: Choice) -> Code | None:
@@ -129,26 +129,23 @@ class KernelFuncs:
         return function
 
     def clear(self) -> None:
-        """Drop every kernel, so that the next `at` and the next everyday call select anew."""
+        """Drop every kernel, so that the next `at` and the next everyday call select one."""
         with making:
-            self._selected.clear()
-            self._requested.clear()
-            self._classes.clear()
-            self._priced.clear()
-            self._codes.clear()
-        for follow in self._followers:
-            follow()
+            for cache in (self._selected, self._requested, self._classes, self._priced, self._codes):
+                cache.clear()
+        for callback in self._clear_callbacks:
+            callback()
 
     @classmethod
-    def when_cleared(cls, follow: Callable[[], None]) -> None:
+    def on_clear(cls, callback: Callable[[], None]) -> None:
         """Call a function after each `clear`, for caches of kernels elsewhere."""
-        cls._followers.append(follow)
+        cls._clear_callbacks.append(callback)
 
 
 KernelFuncs._instance = KernelFuncs()
 
 
-def _picked(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kernel:
+def _build_choice(attr: KernelAttr, choice: Choice, code: Code | None = None) -> Kernel:
     """Build the kernel of a choice. If that fails, warn and fall back to refer."""
     try:
         kernel = Kernel(attr, choice.implementation, choice.variant, code)

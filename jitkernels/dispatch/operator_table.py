@@ -54,7 +54,7 @@ _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
 
-class Dispatch:
+class DispatchTable:
     """The table of one everyday function; raises ValueError where the row exceeds its limits.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
@@ -81,7 +81,7 @@ class Dispatch:
             name for name in self._symbols if not isinstance(values := self._options.get(name), Whole) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
-        self._weigh()
+        self._assign_factors()
         self._check(outputs)
         self.words = self._table(outputs)
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
@@ -91,7 +91,7 @@ class Dispatch:
         self._listed: set[int] = set()
         self.forget()
 
-    def _weigh(self) -> None:
+    def _assign_factors(self) -> None:
         """Assign the factor of each optional group, transposed input and choice in the options of a key."""
         factor = 1
         for argument in self._inputs:
@@ -144,7 +144,7 @@ class Dispatch:
         free = [a for a in self._inputs if a.spreads or a.trailing is not None]
         unconditional = [a for a in outputs if a.when not in self._options]  # where all options have their defaults
         plain = kind_of(self._inputs, unconditional, self._symbols, bool(self._options))
-        picked, picker = self._picking()
+        picked, picker = self._gathered()
         header = {
             Table.INPUTS: len(self._inputs),
             Table.OPTIONS: len(self._options),
@@ -166,7 +166,7 @@ class Dispatch:
             Table.NARROWS: int(self._narrow),
             Table.MOVES: int(outputs[0].moves is not None),
             Table.CHOICES: start,
-            Table.HIDDEN: self._hidden(outputs),
+            Table.HIDDEN: self._symbols_without_output(outputs),
         }
         for index, value in header.items():
             words[index] = value
@@ -180,13 +180,13 @@ class Dispatch:
         shared = any(len(a.fixed) > 1 and not a.spreads for a in self._inputs)
         return not spread or not self._inputs or shared or not all(a.spreads for a in outputs)
 
-    def _picking(self) -> tuple[int, int]:
+    def _gathered(self) -> tuple[int, int]:
         """The input whose rows are gathered, and the input of indices that selects them; -1 where there are none."""
         names = [a.name for a in self._inputs]
         pairs = [(names.index(a.picks), i) for i, a in enumerate(self._inputs) if a.picks is not None]
         return pairs[0] if len(pairs) == 1 else (-1, -1)
 
-    def _hidden(self, outputs: Sequence[Argument]) -> int:
+    def _symbols_without_output(self, outputs: Sequence[Argument]) -> int:
         """The symbols, as bits, that no output has: where one of them is 0 results may be non-empty."""
         shown = {symbol for a in outputs for extent in a.extents for symbol in extent.symbols}
         looked_at = [a for a in self._inputs if a.dtype is not None]  # integers, where there are any
@@ -204,7 +204,7 @@ class Dispatch:
             Record.LEADER: first,
             Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
             Record.VARIES: self._factors.get(argument.dtype or "", 0),
-            Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._tells(argument) else 0,
+            Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._determines_dtype(argument) else 0,
             Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
             Record.LEADS: int(argument.spreads),
             Record.TRAILS: int(argument.trailing is not None),
@@ -227,7 +227,7 @@ class Dispatch:
         name = argument.dtype or ""
         return int(np.dtype(self._kinds[name][0] if name in self._kinds else name).num)
 
-    def _tells(self, argument: Argument) -> bool:
+    def _determines_dtype(self, argument: Argument) -> bool:
         """Whether an input determines a dtype field: the first one that can."""
         if argument.dtype not in self._kinds or argument.dtype in self._options:
             return False
@@ -261,7 +261,7 @@ class Dispatch:
             key = key << EXACT_BITS | extent if exact else key << 6 | size_class
         return key | 1 << 62 if exact else key
 
-    def missed(self) -> tuple[int, dict[str, Any]]:
+    def take_missed(self) -> tuple[int, dict[str, Any]]:
         """The key of the size class that a call missed, and the fields of the class's largest member; (0, {}) if none.
 
         Floats are not in the key, so they are not among the fields; ints that are not sizes get any valid value.
@@ -293,7 +293,7 @@ class Dispatch:
         """Whether a context for exactly these extents is possible."""
         return self.may_be_exact and all(fields[symbol] < 1 << EXACT_BITS for symbol in self._sizes)
 
-    def wanted(self, entry: int) -> tuple[int, list[str]]:
+    def take_wanted(self, entry: int) -> tuple[int, list[str]]:
         """The key of the fused-cast nest that a call missed, and the forms of its inputs; (0, []) if none."""
         key = int(self.words[Table.WANTED])
         self.words[Table.WANTED] = 0
@@ -309,8 +309,8 @@ class Dispatch:
         """Whether the countdown of a key has ended, so that Python handles this call."""
         return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
 
-    def counted(self, key: int) -> int:
-        """How many calls of a key the dispatcher counted since the last `put` or `counted`; 0 for an unknown key."""
+    def take_count(self, key: int) -> int:
+        """How many calls of a key the dispatcher counted since the last `put` or `take_count`; 0 for an unknown key."""
         if key not in self._listed:
             return 0
         before, self._countdowns[key] = self._countdowns[key], int(self._contexts[key][Known.COUNTDOWN])
@@ -322,19 +322,19 @@ class Dispatch:
         The words of a key are never moved, as a call without the interpreter lock may be reading them.
         """
         if 4 * (len(self._contexts) + 1) > len(self._keys):
-            self._use(np.zeros(2 * len(self._keys), np.int64))
+            self._set_hash_table(np.zeros(2 * len(self._keys), np.int64))
             for known in self._listed:
-                self._list(known)
+                self._insert(known)
         context = entry, long, countdown, bool(key >> 62)  # the words of `Known`
         self.words[Table.EXACT] |= key >> 62
         if key not in self._contexts:
-            self._take(key, len(context))
+            self._allocate(key, len(context))
         self._contexts[key][:] = context
         self._countdowns[key] = countdown
         self._listed.add(key)
-        self._list(key)
+        self._insert(key)
 
-    def _take(self, key: int, words: int) -> None:
+    def _allocate(self, key: int, words: int) -> None:
         """Allocate the words of a key; many keys share an array."""
         # One atomic step, since a signal handler may allocate as well.
         room = next(self._free_rows, None)
@@ -344,7 +344,7 @@ class Dispatch:
         self._addresses[key] = room.ctypes.data
         self._contexts[key] = room  # last: its presence means that the address is set
 
-    def _list(self, key: int) -> None:
+    def _insert(self, key: int) -> None:
         slots = len(self._keys) // 2
         slot = (((key * _GOLDEN) & _MASK) >> 32) & (slots - 1)
         while self._keys[2 * slot] not in (0, key):
@@ -352,7 +352,7 @@ class Dispatch:
         self._keys[2 * slot + 1] = self._addresses[key]
         self._keys[2 * slot] = key
 
-    def _use(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
+    def _set_hash_table(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         self._keys = keys
         self.words[Table.KEYS] = keys.ctypes.data
         self.words[Table.MASK] = len(keys) // 2 - 1
@@ -361,4 +361,4 @@ class Dispatch:
         """Remove all contexts from the dispatcher."""
         self._listed.clear()
         self.words[Table.EXACT] = 0
-        self._use(np.zeros(128, np.int64))
+        self._set_hash_table(np.zeros(128, np.int64))

@@ -23,7 +23,7 @@ from jitkernels.dispatch import outputs as results
 from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.dispatch.native import launcher
-from jitkernels.dispatch.operator_table import Dispatch
+from jitkernels.dispatch.operator_table import DispatchTable
 from jitkernels.dispatch.option_types import Real, Whole
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.runtime import c_api
@@ -33,13 +33,13 @@ from jitkernels.selection.shape_buckets import share_of_smallest
 
 LEAST_SECONDS = 1e-7
 """A lower bound of the time of an everyday call."""
-PATIENCE = 0.002
+CAST_NEST_SECONDS = 0.002
 """Seconds of calls with inputs of some dtypes that pay for a nest with fused casts, built once per machine."""
-BROUGHT = 10.0
+CAST_COST = 10.0
 """The time of casting inputs relative to the arithmetic, about."""
-SERVED = 2
+LET_ONE_PASS = 2
 """A countdown that lets the next call pass."""
-_made: dict[str, "Everyday"] = {}
+_holders: dict[str, "Everyday"] = {}
 
 
 class _Traces(_local):
@@ -54,7 +54,7 @@ traces = _Traces()
 class Everyday(launcher.Holder):
     """The Python side of one everyday function; `callable` is what users call."""
 
-    __slots__ = ("_dispatch", "_looks", "_position_beyond", "_signature", "_slow", "callable", "name", "row")
+    __slots__ = ("_calls_until_search", "_position_beyond", "_signature", "_slow", "_table", "callable", "name", "row")
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self.row = attr_class
@@ -63,23 +63,25 @@ class Everyday(launcher.Holder):
         self._slow: Callable[..., Any] = self.serve
         if attr_class.beyond is not None:
             self._position_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
-            self._slow = self.send_on
-        self._dispatch = _dispatch(attr_class)
-        self._looks: dict[int, int] = {}  # calls of a class until the next search for a kernel of static shape
+            self._slow = self.forward
+        self._table = _dispatch_table(attr_class)
+        self._calls_until_search: dict[
+            int, int
+        ] = {}  # calls of a class until the next search for a kernel of static shape
         compiled = None
-        if self._dispatch is not None:
-            self._context = self._dispatch.words
+        if self._table is not None:
+            self._context = self._table.words
             self._context[0] = id(self._slow)
             compiled = launcher.launcher(self.name, docstrings.text_of(attr_class), self, "jk_everyday")
         self.callable = compiled or self._slow
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _holder_of, (self.name,)
+        return _holder, (self.name,)
 
     def serve(self, *arguments: Any, **named: Any) -> Any:
         """Serve calls from compiled code; if it lacked a segment that is loaded now, call it again."""
         for value in (*arguments, *named.values()):
-            traced = _own_call(value)
+            traced = _proxy_call(value)
             if traced is not None:
                 return traced(self.row, self.callable, arguments, named)
         if cffi_values.has_memory((*arguments, *named.values())):
@@ -93,7 +95,7 @@ class Everyday(launcher.Holder):
         result = self.callable(*arrays, **by_name)
         return result if named.get("out") is None else named["out"]
 
-    def send_on(self, *arguments: Any, **named: Any) -> Any:
+    def forward(self, *arguments: Any, **named: Any) -> Any:
         """Forward calls with more dimensions than the row supports to the row that supports them; serve all others."""
         assert self.row.beyond is not None, "set only for rows with `beyond`"
         name, most, other = self.row.beyond
@@ -101,22 +103,22 @@ class Everyday(launcher.Holder):
         value = arguments[position] if len(arguments) > position else named.get(name)
         if (value.ndim if type(value) is np.ndarray else _dimensions(value)) <= most:
             return self.serve(*arguments, **named)
-        return _holder_of(other).callable(*arguments, **named)
+        return _holder(other).callable(*arguments, **named)
 
     def call(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Convert the arguments, run the fastest kernel, return arrays of the caller's shape."""
-        if self._learns():
+        if self._learn_missed():
             return self.callable(*arguments, **named if out is None else {**named, "out": out})
         if len(arguments) == len(self._signature.parameters) + 1 and out is None:
             *rest, out = arguments
             arguments = tuple(rest)
-        out_arrays = results.several(out)
+        out_arrays = results.as_tuple(out)
         if len(out_arrays) == min_results(self.row) == 1:
             out = out_arrays[0]  # of a tuple of one, as NumPy accepts it
         if DTYPE in self.row.options:
             arguments, named = self._in_dtype_of(out, arguments, named)
-        if self._dispatch is not None and any(map(results.lies_strangely, out_arrays)):
-            results.put(self.name, self.callable(*arguments, **named), out)
+        if self._table is not None and any(map(results.is_unusual_memory, out_arrays)):
+            results.copy_to_out(self.name, self.callable(*arguments, **named), out)
             return out
         call = self.row.call(*arguments, **named)
         if call.narrow is not None:
@@ -126,11 +128,11 @@ class Everyday(launcher.Holder):
                 c_api.accept_subclass(type(value))
         signature = call.attr.signature()
         outputs = signature.outputs
-        targets = results.targets(self.name, call, outputs, out)
-        arrays = [results.new(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)]
-        self._compute(call, [*results.apart(signature, call.inputs, arrays), *arrays])
+        targets = results.direct_targets(self.name, call, outputs, out)
+        arrays = [results.allocate(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)]
+        self._compute(call, [*results.copy_overlapping(signature, call.inputs, arrays), *arrays])
         shaped = [
-            results.in_caller_axis_order(call, parameter, array.reshape(shape))
+            results.as_caller_dtype(call, parameter, array.reshape(shape))
             for parameter, array, shape in zip(outputs, arrays, call.shapes, strict=True)
         ]
         if call.finish:
@@ -138,7 +140,7 @@ class Everyday(launcher.Holder):
         if out is None:
             shaped = [np.ascontiguousarray(result) if call.finish else result for result in shaped]
             return shaped[0] if len(shaped) == 1 else tuple(shaped)
-        for array, result, target in zip(results.several(out), shaped, targets, strict=True):
+        for array, result, target in zip(results.as_tuple(out), shaped, targets, strict=True):
             if target is None:
                 with np.errstate(all="ignore"):
                     array[...] = result
@@ -156,14 +158,14 @@ class Everyday(launcher.Holder):
             bound.arguments[DTYPE] = results.dtype_of(out)
         return bound.args, bound.kwargs
 
-    def _learns(self) -> bool:
+    def _learn_missed(self) -> bool:
         """Whether the dispatcher missed the kernel of a size class and has it now: it can serve the call then.
 
         The key determines the choice, so that the arguments need not be examined.
         """
-        if self._dispatch is None or overrides.blocks:
+        if self._table is None or overrides.blocks:
             return False
-        key, fields = self._dispatch.missed()
+        key, fields = self._table.take_missed()
         if not key:
             return False
         try:
@@ -173,18 +175,18 @@ class Everyday(launcher.Holder):
         if not kernel.address:
             return False
         calls = launcher.NEVER
-        if self._dispatch.may_be_exact:  # sizes are unknown: assume the smallest
+        if self._table.may_be_exact:  # sizes are unknown: assume the smallest
             calls = _calls_worth(LOOK, kernel.attr, share_of_smallest(kernel.attr))
-        self._put(key, kernel, calls)
+        self._register(key, kernel, calls)
         return True
 
-    def _put(self, key: int, kernel: Kernel, calls: int) -> None:
+    def _register(self, key: int, kernel: Kernel, calls: int) -> None:
         """Register a kernel until its countdown ends or a kernel of static shape is to be searched for."""
-        assert self._dispatch is not None, "called only with a dispatcher"
-        self._looks[key] = calls
+        assert self._table is not None, "called only with a dispatcher"
+        self._calls_until_search[key] = calls
         with writing:
-            countdown = max(min(kernel.calls_until_due, calls), SERVED)
-            self._dispatch.put(key, kernel.address, kernel.is_long, countdown)
+            countdown = max(min(kernel.calls_until_due, calls), LET_ONE_PASS)
+            self._table.put(key, kernel.address, kernel.is_long, countdown)
 
     def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
         """Run the kernel of the call's size class, and register it for the next call of that class."""
@@ -193,36 +195,36 @@ class Everyday(launcher.Holder):
             return
         kernel = KernelFuncs.cache().of_class(call.attr)
         kernel.run_as(call.attr, arrays)
-        if self._dispatch is not None:
-            key = self._dispatch.key(call.attr.fields())
-            passed = self._dispatch.counted(key) or 1
-            left = self._looks.get(key, 0) - passed
-            calls = self._specialise(call.attr, key in self._looks and left <= 0)
+        if self._table is not None:
+            key = self._table.key(call.attr.fields())
+            passed = self._table.take_count(key) or 1
+            left = self._calls_until_search.get(key, 0) - passed
+            calls = self._register_exact(call.attr, key in self._calls_until_search and left <= 0)
             kernel.count(passed)
             if kernel.address:
-                self._put(key, kernel, left if left > 0 else calls)
-            self._convert(call.attr, kernel)
+                self._register(key, kernel, left if left > 0 else calls)
+            self._register_cast_nest(call.attr, kernel)
 
-    def _convert(self, attr: KernelAttr, kernel: Kernel) -> None:
+    def _register_cast_nest(self, attr: KernelAttr, kernel: Kernel) -> None:
         """Register a nest with fused casts that the last call missed, once calls have paid for it."""
-        assert self._dispatch is not None, "called only with a dispatcher"
-        key, names = self._dispatch.wanted(kernel.address)
+        assert self._table is not None, "called only with a dispatcher"
+        key, names = self._table.take_wanted(kernel.address)
         if not key or not kernel.address:
             return
         entry = calls = 0
         with making:  # before the lock inside a cached property of the nest
             nest = fused_casts.nest_of(kernel, names)
             if nest is not None:
-                due = nest.is_loaded or self._dispatch.is_due(key)
-                calls = 0 if due else _calls_worth(PATIENCE, attr, BROUGHT)
+                due = nest.is_loaded or self._table.is_due(key)
+                calls = 0 if due else _calls_worth(CAST_NEST_SECONDS, attr, CAST_COST)
                 entry = 0 if calls else fused_casts.address_of(nest)
         with writing:
-            self._dispatch.put(key, entry, False, calls or launcher.NEVER)
+            self._table.put(key, entry, False, calls or launcher.NEVER)
 
-    def _specialise(self, attr: KernelAttr, earned: bool) -> int:
+    def _register_exact(self, attr: KernelAttr, earned: bool) -> int:
         """Register a kernel of static shape, once calls have paid for it; returns how many more calls to wait."""
-        assert self._dispatch is not None, "called only with a dispatcher"
-        if not self._dispatch.can_be_exact(attr.fields()):
+        assert self._table is not None, "called only with a dispatcher"
+        if not self._table.can_be_exact(attr.fields()):
             return launcher.NEVER
         cost = KernelFuncs.cache().cost_of_exact(attr, earned)
         if cost is None:
@@ -230,28 +232,28 @@ class Everyday(launcher.Holder):
         if not cost:
             kernel = kernel_of(KernelFuncs.cache().at(attr))
             assert kernel is not None, "every callable of `at` has a kernel behind it"
-            exact = self._dispatch.key(attr.fields(), exact=True)
-            kernel.count(self._dispatch.counted(exact))
+            exact = self._table.key(attr.fields(), exact=True)
+            kernel.count(self._table.take_count(exact))
             # The reference has no machine code; the kernel of the class may.
             served = kernel if kernel.address else KernelFuncs.cache().of_class(attr)
             if served.address:
                 with writing:
-                    self._dispatch.put(exact, served.address, served.is_long, kernel.calls_until_due)
+                    self._table.put(exact, served.address, served.is_long, kernel.calls_until_due)
             cost = BUILD
         return _calls_worth(cost, attr)
 
     def forget(self) -> None:
         """Remove all kernels from the dispatcher."""
-        if self._dispatch is not None:
-            self._looks.clear()
+        if self._table is not None:
+            self._calls_until_search.clear()
             with writing:
-                self._dispatch.forget()
+                self._table.forget()
 
 
-def _own_call(value: Any) -> Any:
+def _proxy_call(value: Any) -> Any:
     """The handler of array proxies that replaces a call; None for all others. Traces search lists for proxies."""
     if type(value) in (list, tuple):
-        return next(filter(None, map(_own_call, value)), None) if traces.open else None
+        return next(filter(None, map(_proxy_call, value)), None) if traces.open else None
     return value.__jitkernels_call__ if hasattr(type(value), "__jitkernels_call__") else None
 
 
@@ -269,7 +271,7 @@ def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
     return int(seconds / (LEAST_SECONDS + share * attr.operations() / 5e10))
 
 
-def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
+def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
     """The dispatch table of a row, or None where Python must serve all calls."""
     if launcher.reason_for_slow_path() is not None:
         return None
@@ -302,7 +304,7 @@ def _dispatch(attr_class: type[KernelAttr]) -> Dispatch | None:
         return None
     try:
         narrow = bfloat16.NAME in fields[DTYPE].dtypes if DTYPE in fields else False
-        return Dispatch(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds, narrow=narrow)
+        return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds, narrow=narrow)
     except ValueError:
         return None
 
@@ -314,24 +316,24 @@ def _names_of(number: Any) -> tuple[Any, ...]:
 
 def everyday(name: str) -> Any:
     """The everyday function of a kernel; raises UnknownNameError for an unknown name."""
-    return _holder_of(name).callable
+    return _holder(name).callable
 
 
-def _holder_of(name: str) -> Everyday:
-    if name not in _made:
+def _holder(name: str) -> Everyday:
+    if name not in _holders:
         row_class = row(name)
         if not is_everyday(row_class):
             raise UnknownNameError(f"{name} has no everyday function: its inputs do not determine all extents")
         with making:
-            if name not in _made:
-                _made[name] = Everyday(row_class)
-    return _made[name]
+            if name not in _holders:
+                _holders[name] = Everyday(row_class)
+    return _holders[name]
 
 
-def forget_all() -> None:
+def clear_tables() -> None:
     """Empty the dispatch tables of all everyday functions, after selections may have changed."""
-    for function in list(_made.values()):
+    for function in list(_holders.values()):
         function.forget()
 
 
-KernelFuncs.when_cleared(forget_all)
+KernelFuncs.on_clear(clear_tables)

@@ -11,7 +11,7 @@ from jitkernels.core import bfloat16
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError
 
 
-def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
+def direct_targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
     """For each output the memory of ``out`` in the kernel's shape, or None where the kernel cannot write it directly.
 
     Raises ArgumentTypeError and ArgumentError for an ``out`` that cannot hold the results.
@@ -21,7 +21,7 @@ def targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list
     shapes = [tuple(shape) for shape in call.shapes]
     if call.finish:
         shapes = [finish(np.empty(shape, np.bool_)).shape for finish, shape in zip(call.finish, shapes, strict=True)]
-    arrays = checked(kernel, out, [output.dtype for output in outputs], shapes)
+    arrays = check_out(kernel, out, [output.dtype for output in outputs], shapes)
     direct_targets: list[AnyArray | None] = []
     for array, output in zip(arrays, outputs, strict=True):
         direct = not call.finish and array.flags.carray and output.takes(array.dtype)
@@ -36,10 +36,10 @@ def dtype_of(out: Any) -> Any:
     return {"float32": np.float32, "float64": np.float64}.get(str(name))
 
 
-def put(kernel: str, results: Any, out: Any) -> None:
-    """Copy results to an ``out`` that the dispatcher cannot write. Raises the errors of `targets`."""
-    new_results = several(results)
-    arrays = checked(
+def copy_to_out(kernel: str, results: Any, out: Any) -> None:
+    """Copy results to an ``out`` that the dispatcher cannot write. Raises the errors of `direct_targets`."""
+    new_results = as_tuple(results)
+    arrays = check_out(
         kernel, out, [str(result.dtype) for result in new_results], [result.shape for result in new_results]
     )
     for array, result in zip(arrays, new_results, strict=True):
@@ -47,19 +47,19 @@ def put(kernel: str, results: Any, out: Any) -> None:
             array[...] = result
 
 
-def lies_strangely(array: Any) -> bool:
+def is_unusual_memory(array: Any) -> bool:
     """Whether it is an array with unaligned or byte-swapped elements, which the dispatcher does not write."""
     return type(array) is np.ndarray and not (array.flags.aligned and array.dtype.isnative)
 
 
-def several(out: Any) -> tuple[Any, ...]:
+def as_tuple(out: Any) -> tuple[Any, ...]:
     """``out`` as a tuple; for subclasses of tuple, its actual items."""
     return (*tuple.__iter__(out),) if isinstance(out, tuple) else (out,)
 
 
-def checked(kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> tuple[AnyArray, ...]:
+def check_out(kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> tuple[AnyArray, ...]:
     """The arrays of ``out``, checked for results of these dtypes and shapes."""
-    arrays = several(out)
+    arrays = as_tuple(out)
     if len(arrays) != len(dtypes):
         got = f"{len(arrays)} of them" if isinstance(out, tuple) else type(out).__name__
         raise ArgumentTypeError(f"{kernel}: out: expected a tuple of {len(dtypes)} arrays, got {got}")
@@ -70,7 +70,7 @@ def checked(kernel: str, out: Any, dtypes: Sequence[str], shapes: Sequence[tuple
     return arrays
 
 
-def new(kernel: str, output: Array) -> AnyArray:
+def allocate(kernel: str, output: Array) -> AnyArray:
     """Memory for a result. Raises WorkspaceError if there is none."""
     try:
         return np.empty(output.shape, output.numpy)
@@ -78,7 +78,7 @@ def new(kernel: str, output: Array) -> AnyArray:
         raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
 
-def in_caller_axis_order(call: Call, output: Array, result: AnyArray) -> AnyArray:
+def as_caller_dtype(call: Call, output: Array, result: AnyArray) -> AnyArray:
     """A result viewed as the caller's bfloat16 dtype, if it holds bits of bfloat16."""
     narrow = call.narrow if output.dtype == bfloat16.NAME else None
     return result if narrow is None or result.dtype == narrow else result.view(narrow)
@@ -94,7 +94,7 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
         raise ArgumentError(f"{expected}, got shape {array.shape}")
     if not array.flags.writeable:
         raise ArgumentError(f"{expected}, got a read-only array")
-    if folds(array):
+    if overlaps_itself(array):
         raise ArgumentError(f"{expected}, got one whose own elements overlap, with strides {array.strides}")
 
 
@@ -107,7 +107,7 @@ def _can_hold(memory: "np.dtype[Any]", dtype: str) -> bool:
     return memory.kind in "iufc" and np.can_cast(dtype, memory, "safe")
 
 
-def folds(array: AnyArray) -> bool:
+def overlaps_itself(array: AnyArray) -> bool:
     """Whether two elements may share memory: NumPy then keeps one of the values written there, no matter which.
 
     Slices and transposes are never folded: every stride exceeds the reach of all smaller ones.
@@ -120,7 +120,7 @@ def folds(array: AnyArray) -> bool:
     return False
 
 
-def apart(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> list[AnyArray]:
+def copy_overlapping(signature: Signature, inputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> list[AnyArray]:
     """Copy inputs that overlap an output in a way the kernel does not support, as NumPy does."""
     separate = []
     for parameter, value in zip(signature.inputs, inputs, strict=True):

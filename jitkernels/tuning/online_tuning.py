@@ -108,7 +108,7 @@ def watch(kernel: Kernel, choice: Choice) -> None:
         if not accounts[-1].settle():
             return accounts[-1].calls
         now = reselect(kernel.attr, choice)
-        kernel.become(Kernel(kernel.attr, now.implementation, now.variant))
+        kernel.replace_code(Kernel(kernel.attr, now.implementation, now.variant))
         kernel.rule = now.rule
         following = open_account(kernel.attr, now)
         if following is None:

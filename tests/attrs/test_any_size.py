@@ -17,7 +17,7 @@ from jitkernels.attrs.schema.schema_queries import specialised_extents_of
 from jitkernels.attrs.schema.signature import AnyArray, Array
 from jitkernels.codegen.source_protocol import Source
 from jitkernels.core import bfloat16
-from jitkernels.dispatch.kernel import _words
+from jitkernels.dispatch.kernel import scalar_words
 from jitkernels.runtime.loading import loader
 from jitkernels.selection.shape_buckets import nbytes
 from jitkernels.tools import testing
@@ -76,7 +76,7 @@ def made_for(row: cases.Row, name: str) -> Iterator[tuple[KernelAttr, KernelAttr
 
 def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
     """Call a C entry with the words of an attr."""
-    words = [array.ctypes.data for array in arrays] + _words(attr.signature())
+    words = [array.ctypes.data for array in arrays] + scalar_words(attr.signature())
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(address)(*words))
 
 

@@ -246,7 +246,7 @@ def test_a_new_class_whose_code_is_known_makes_nothing(name: str, fresh: Path, m
     known = len(KernelFuncs.cache()._classes)
     right = {n: function(*CALLS[name](40, n)) for n in (60, 500)}
     KernelFuncs.cache()._classes.clear()
-    operators._made[name].forget()
+    operators._holders[name].forget()
     made: list[Any] = []
     for owner, what in (
         (LoopNest.__dict__["text"], "func"), (loader, "address_of"), (Implementation, "source"),
@@ -318,28 +318,28 @@ def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
 @pytest.mark.parametrize("row", every_row())
 def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
     """All that `tuning_class` keeps but floats, which are none of a key; other keys are not taken for one."""
-    if not schema_queries.is_everyday(row) or (dispatch := operators._dispatch(row)) is None:
+    if not schema_queries.is_everyday(row) or (dispatch := operators._dispatch_table(row)) is None:
         pytest.skip("Python serves its everyday calls")
     for attr in of_many_sizes(row):
         key = dispatch.key(attr.fields())
         dispatch.words[Table.MISSED] = key
-        told, fields = dispatch.missed()
+        told, fields = dispatch.take_missed()
         floats = {name for name, field in row.known_fields().items() if field.kind == "float"}
         wanted = attr.tuning_class().fields()
         assert told == key
         assert fields == {name: value for name, value in wanted.items() if name not in floats}
         assert dispatch.key(row(**fields).fields()) == key
-        assert dispatch.missed() == (0, {}), "it is told once"
+        assert dispatch.take_missed() == (0, {}), "it is told once"
         exact = [dispatch.key(attr.fields(), exact=True)] if dispatch.may_be_exact else []
         for other in (*exact, CONVERTING | key):
             dispatch.words[Table.MISSED] = other
-            assert dispatch.missed() == (0, {})
+            assert dispatch.take_missed() == (0, {})
 
 
 @pytest.mark.parametrize("row", every_row())
 def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> None:
     """Where a result has no elements, nothing is missed: the next call that Python serves would build it."""
-    if not schema_queries.is_everyday(row) or operators._dispatch(row) is None:
+    if not schema_queries.is_everyday(row) or operators._dispatch_table(row) is None:
         pytest.skip("Python serves its everyday calls")
     function = getattr(jk, row.kernel_type.name.lower())
     empty = [
@@ -350,4 +350,4 @@ def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> Non
     named = {"shape": (0,)} if schema_queries.SHAPE in row.options else {}
     with contextlib.suppress(JitKernelsError):  # of a reduction that nothing has, or without an option
         function(*empty, **named)
-    assert function.__self__._dispatch.missed() == (0, {})
+    assert function.__self__._table.take_missed() == (0, {})

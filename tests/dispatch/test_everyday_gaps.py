@@ -69,7 +69,7 @@ NUMBERS = (
 @pytest.mark.parametrize("nests", [True, False])
 def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nests read them where calls blockwise have them written down as often as there are elements."""
-    for owner, name, value in () if nests else ((operators, "PATIENCE", 1e9), (Code, "is_loaded", False)):
+    for owner, name, value in () if nests else ((operators, "CAST_NEST_SECONDS", 1e9), (Code, "is_loaded", False)):
         monkeypatch.setattr(owner, name, value)
     function = function_of(row)
     for dtype, n in itertools.product(("float32", "float64", "int16"), (1, 33, 960) if nests else (5, 511)):

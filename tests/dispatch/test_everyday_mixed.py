@@ -35,7 +35,7 @@ GUARDED = (1, 7, 8, 15, 33, 48)
 
 def nests(row: Row) -> list[int]:
     """The entries for inputs of other dtypes, 0 where these are converted first."""
-    table = operators._holder_of(row.kernel_type.name.lower())._dispatch
+    table = operators._holder(row.kernel_type.name.lower())._table
     assert table is not None
     forms = 2**KIND_BITS - 1
     return [
@@ -118,7 +118,7 @@ def test_a_mistake_in_the_order_of_dtypes_is_seen(kinds: tuple[str, str], monkey
 def test_calls_pay_for_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first call waits for nothing; what is there already, after everything was forgotten, is taken at once."""
     KernelFuncs.cache().clear()
-    monkeypatch.setattr(operators, "PATIENCE", 2e-6)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 2e-6)
     monkeypatch.setattr(Code, "is_loaded", False)
     given = numbers(960, "int8", 0), numbers(960, "uint8", 1)
     expected = bits(np.multiply(*given, dtype=np.float64))
@@ -164,8 +164,8 @@ def test_another_pick_has_another_nest() -> None:
     kernel = KernelFuncs.cache().of_class(attr)
     assert kernel.implementation == "gen"
     found = implementation(jk.VSigmoidAttr, "mix")
-    kernel.become(Kernel(attr, found, best_variant(attr, found)))
-    table = operators._holder_of("vsigmoid")._dispatch
+    kernel.replace_code(Kernel(attr, found, best_variant(attr, found)))
+    table = operators._holder("vsigmoid")._table
     assert table is not None
     table.put(table.key(attr.fields()), kernel.address, long=False)
     expected = np.empty(960)
@@ -191,7 +191,7 @@ def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
 @pytest.mark.parametrize("other", ["bool", "float32", "float64"])
 def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of bool that were never written as such hold other bytes than 0 and 1."""
-    monkeypatch.setattr(operators, "PATIENCE", patience)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", patience)
     KernelFuncs.cache().clear()
     for n in (5, 200):
         x = np.arange(n, dtype=np.uint8).view(bool)
@@ -205,7 +205,7 @@ def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest
 
 def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread that makes a kernel holds it first, and then waits for the same nest's code."""
-    monkeypatch.setattr(operators, "PATIENCE", 0.0)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 0.0)
     KernelFuncs.cache().clear()
     seen = []
 
@@ -220,7 +220,7 @@ def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    monkeypatch.setattr(operators, "PATIENCE", 0.0)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 0.0)
     given = numbers(600, "int8", 0), numbers(600, "uint8", 1)
     monkeypatch.setattr(loader, "_loaded", {})
     monkeypatch.setattr(loader, "_held", WeakValueDictionary())

@@ -121,7 +121,7 @@ def test_out_that_overlaps_itself(row: Row) -> None:
                 continue
             outs = [*outs_of(row, given)]
             outs[number] = make(out)
-            if not outputs.folds(outs[number]):
+            if not outputs.overlaps_itself(outs[number]):
                 continue
             before = outs[number].tobytes()
             with failures.gathered(f"{form} {number}"):
@@ -149,11 +149,11 @@ def test_what_overlaps_itself() -> None:
         try:
             jk.vexp(x, out=out)
         except ArgumentError:
-            assert outputs.folds(out)
+            assert outputs.overlaps_itself(out)
         else:
             taken += 1
             assert apart
-            assert not outputs.folds(out)
+            assert not outputs.overlaps_itself(out)
     assert taken > 10
     room = np.zeros((7, 5, 9, 8), np.float32)
     views = [room[::2, ::2, 1, ::2].transpose(order) for order in itertools.permutations(range(3))]
@@ -161,7 +161,7 @@ def test_what_overlaps_itself() -> None:
     for out in views:
         for _ in range(2):
             jk.vexp(np.ones(out.shape, np.float32), out=out)
-        assert not outputs.folds(out)
+        assert not outputs.overlaps_itself(out)
 
 
 @pytest.mark.parametrize("row", cases.every_form())
@@ -192,13 +192,13 @@ def _check_out_over_inputs(row: Row, place: str) -> None:
 
 def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
     """Whoever only ever passes ``out`` gets the compiled dispatcher as well."""
-    holder = operators._holder_of("vmul")
+    holder = operators._holder("vmul")
     x, z = np.ones(9, np.float32), np.empty(9, np.float32)
     for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
         holder.forget()
         jk.vmul(*arguments, **named)
-        assert holder._dispatch is not None
-        assert len(holder._dispatch._listed) == 1
+        assert holder._table is not None
+        assert len(holder._table._listed) == 1
 
 
 def test_results_that_are_not_there_leave_nothing_behind() -> None:

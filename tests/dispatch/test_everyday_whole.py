@@ -112,7 +112,7 @@ def functions(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, Any]]:
         made = [Everyday(ToyRepeatAttr), Everyday(ToyCountAttr)]
         if request.param == "Python":
             for one in made:
-                one._dispatch = None
+                one._table = None
             yield made[0].call, made[1].call, made[1].call
         else:
             repeat, count = (partial(compiled, one.callable) for one in made)

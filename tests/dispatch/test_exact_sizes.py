@@ -25,13 +25,13 @@ Row = Any
 def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) -> None:
     """Once there is one, operands that pass through a buffer still reach it with all of their rows."""
     attr, given = example(row)
-    holder = operators._holder_of(attr.name)
+    holder = operators._holder(attr.name)
     forms = {name: make for name, make in SAME_VALUES.items() if name not in ("subclass", "byte_swapped")}
     for form, make in {**forms, "single": lambda value: value, "wide": as_wide}.items():
         used = arrays_only(given, make)
         call = row.call(**used)
         function_of(row)(**used)
-        holder._specialise(call.attr, earned=True)
+        holder._register_exact(call.attr, earned=True)
         outs = tuple(testing.Guarded(out, "end") for out in function_results(row, used))
         function_of(row)(**used, out=passed(tuple(guard.array for guard in outs)))
         assert all(guard.intact() for guard in outs), form
@@ -56,14 +56,14 @@ def test_a_kernel_of_one_size_may_become_the_reference(fresh: Path) -> None:
     attr = jk.MatMulAttr(m=7, n=9, k=5)
     a, b, _ = attr.signature().sample()
     right = a.astype(np.float64) @ b
-    holder = operators._holder_of("matmul")
+    holder = operators._holder("matmul")
     jk.matmul(a, b)
     for _ in range(2):  # the first look tells the price
-        holder._specialise(attr, earned=True)
+        holder._register_exact(attr, earned=True)
     kernel = KernelFuncs.cache().at(attr).__self__  # type: ignore[attr-defined]
     assert kernel.exact
     np.testing.assert_allclose(jk.matmul(a, b), right, rtol=1e-4)
-    kernel.become(Kernel(attr, implementation(type(attr), "refer"), {}))
+    kernel.replace_code(Kernel(attr, implementation(type(attr), "refer"), {}))
     for _ in range(2):
-        holder._specialise(attr, earned=False)
+        holder._register_exact(attr, earned=False)
         np.testing.assert_allclose(jk.matmul(a, b), right, rtol=1e-4)

@@ -41,7 +41,7 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def python_only(fresh: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As on a Python whose object layout is not known: everything goes through the slow path."""
     monkeypatch.setattr(launcher, "_loaded", lambda: "forced by a test")
-    monkeypatch.setattr(operators, "_made", {})
+    monkeypatch.setattr(operators, "_holders", {})
     launcher._pattern_address.cache_clear()
     yield
     launcher._pattern_address.cache_clear()
@@ -225,7 +225,7 @@ def remembers(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str,
         return original(self, *arguments, **named)
 
     monkeypatch.setattr(Everyday, "call", counting)
-    monkeypatch.setattr(operators, "_made", {})
+    monkeypatch.setattr(operators, "_holders", {})
     return operators.everyday(attr.name), given, counted
 
 
@@ -269,7 +269,7 @@ def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPa
     function(*arrays)
     assert len(counted) == 2
     jk.set_num_threads(jk.get_num_threads())
-    operators.forget_all()
+    operators.clear_tables()
     function(*arrays)
     assert len(counted) == 3
 

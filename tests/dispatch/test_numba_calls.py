@@ -12,7 +12,7 @@ from test_cffi import everyday_call
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.schema_queries import is_everyday
-from jitkernels.dispatch.numba_extension import sites
+from jitkernels.dispatch.numba_extension import call_site as sites
 
 NATIVE_NEVER: dict[str, str] = {}
 """Everyday functions of which every call goes through Python, with the reason."""
@@ -49,13 +49,13 @@ def compiled(row: Any, given: dict[str, Any]) -> tuple[Callable[..., Any], list[
 def through_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The calls that went through Python."""
     found: list[str] = []
-    slow = sites.Site.slow
+    slow = sites.CallSite.slow
 
-    def counted(self: sites.Site, *values: Any) -> Any:
+    def counted(self: sites.CallSite, *values: Any) -> Any:
         found.append(self.holder.name)
         return slow(self, *values)
 
-    monkeypatch.setattr(sites.Site, "slow", counted)
+    monkeypatch.setattr(sites.CallSite, "slow", counted)
     return found
 
 

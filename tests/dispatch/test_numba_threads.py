@@ -10,7 +10,7 @@ import numpy as np
 from test_numba_calls import assert_same, njit, njit_parallel, through_python
 
 import jitkernels as jk
-from jitkernels.dispatch.numba_extension import sites
+from jitkernels.dispatch.numba_extension import call_site as sites
 
 __all__ = ["through_python"]
 
@@ -63,7 +63,7 @@ def test_without_the_interpreter_lock() -> None:
     for thread in threads:
         thread.start()
     for _ in range(20):
-        sites.forget_all()
+        sites.clear_tables()
     for thread in threads:
         thread.join()
     assert wrong == []

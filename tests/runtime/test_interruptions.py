@@ -69,10 +69,10 @@ def test_a_first_call_may_be_disturbed_at_any_line(
     jk.vmul(x, x)  # which stays the function that everybody else calls
     number, reached = 1, True
     while reached:
-        operators.forget_all()
+        operators.clear_tables()
         KernelFuncs.cache().clear()
-        monkeypatch.setitem(operators._made, "vmul", operators.Everyday(jk.VMulAttr))
-        vmul = operators._made["vmul"].callable
+        monkeypatch.setitem(operators._holders, "vmul", operators.Everyday(jk.VMulAttr))
+        vmul = operators._holders["vmul"].callable
         disturbed = Disturbed(number, action)
         try:
             with disturbed:

@@ -279,7 +279,7 @@ def test_everyday_functions_from_several_threads() -> None:
             given = example(row, seed=seed)[1]
             results = as_tuple(function_of(row)(**given))
             examples.append((function_of(row), given, [result.tobytes() for result in results]))
-    operators.forget_all()
+    operators.clear_tables()
 
     def call(number: int) -> None:
         for _ in range(20):

@@ -14,7 +14,7 @@ from jitkernels.runtime.abi_layout import Plain, Table
 
 def rows() -> Sequence[Any]:
     """Return the rows whose arrays need nothing but conversion."""
-    tables = {param.id: operators._holder_of(param.id)._dispatch for param in cases.every_row()}
+    tables = {param.id: operators._holder(param.id)._table for param in cases.every_row()}
     words = {name: table.words for name, table in tables.items() if table is not None}
     return [
         param

@@ -272,10 +272,10 @@ def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) ->
     seen: list[int] = []
     kernel = KernelFuncs.cache().of_class(jk.VExpAttr(n=8))
     kernel.watch(100, noted(seen, 100))
-    operators._made["vexp"].forget()
+    operators._holders["vexp"].forget()
     for _ in range(60):
         jk.vexp(x)
-    operators._made["vexp"].call(x)
+    operators._holders["vexp"].call(x)
     assert not seen
     for _ in range(60):
         jk.vexp(x)
@@ -286,7 +286,7 @@ def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: 
     """Not for those after which its class is settled, and the other way round."""
     a = np.ones((7, 5), np.float32)
     jk.matmul(a, a.T)
-    holder = operators._made["matmul"]
+    holder = operators._holders["matmul"]
     settled: list[int] = []
     made = 0
     looked: list[tuple[int, bool]] = []
@@ -300,7 +300,7 @@ def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: 
         settled.append(made)
         return 50
 
-    monkeypatch.setattr(operators.Everyday, "_specialise", look)
+    monkeypatch.setattr(operators.Everyday, "_register_exact", look)
     kernel.watch(50, settle)
     holder.forget()
     holder.call(a, a.T)
@@ -316,7 +316,7 @@ def test_calls_that_the_reference_serves_are_counted(fresh: Path) -> None:
     x = np.ones(8, np.float32)
     attr = jk.VExpAttr(n=8)
     kernel = KernelFuncs.cache().of_class(attr)
-    kernel.become(Kernel(attr, implementation(type(attr), "refer"), {}))
+    kernel.replace_code(Kernel(attr, implementation(type(attr), "refer"), {}))
     seen: list[int] = []
     kernel.watch(20, noted(seen, 20))
     for _ in range(50):

@@ -1,7 +1,7 @@
 """numba's view of everyday functions: ``@njit`` code calls ``jk.softmax`` at native speed.
 
 numba calls `init` through the entry point ``numba_extensions`` before it compiles anything. It only registers
-`jitkernels.dispatch.numba_extension.typing` for built-in functions that are ours.
+`jitkernels.dispatch.numba_extension.call_typing` for built-in functions that are ours.
 """
 
 import sys
@@ -27,6 +27,6 @@ def _type_of(value: Any, context: Any) -> Any:
     holder = getattr(value, "__self__", None)
     if module is None or not isinstance(holder, module.Everyday):
         return typeof_impl.dispatch(object)(value, context)
-    from jitkernels.dispatch.numba_extension.typing import function_type
+    from jitkernels.dispatch.numba_extension.call_typing import function_type
 
     return function_type(holder)

@@ -81,7 +81,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "arrays so small that NumPy is sooner done",
         ),
         ("compiler.api.cold_call:PythonCalls._sooner", "measured: whichever of both is faster"),
-        ("dispatch.kernel_cache:_picked", "a kernel that cannot be built: the reference serves"),
+        ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (
         ("compiler.lowering.lower_graph:_allocate_arena", "the plan of one program, step by step"),

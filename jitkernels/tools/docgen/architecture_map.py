@@ -163,13 +163,13 @@ CALL_PATHS = {
                 "dispatch.native.entry:jk_everyday",
             ),
             Station("dispatch.operators:Everyday.call", "learns a kernel for the class, or computes in Python"),
-            Station("dispatch.operators:Everyday._learns", "enters the kernel of a new class in the table"),
+            Station("dispatch.operators:Everyday._learn_missed", "enters the kernel of a new class in the table"),
             Station("dispatch.kernel_cache:KernelFuncs.of_class", "the kernel of the class, remembered"),
             Station(
                 "selection.select:choose_for_class", "chooses implementation and variant for any size of the class"
             ),
             Station("selection.select:preferences", "the lookup order: measured, nearby, shipped, static"),
-            Station("dispatch.kernel_cache:_picked", "builds the kernel of the choice"),
+            Station("dispatch.kernel_cache:_build_choice", "builds the kernel of the choice"),
             Station("dispatch.kernel:Kernel", "one implementation bound to one attr: machine code and launcher"),
         ),
     ),

@@ -144,7 +144,7 @@ def _call_operator(tracer: Tracer, shapes: KernelShapes, function: Any, argument
 
 def _store(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
     """Store results in traced ``out`` arrays. Raises what the operator raises for unsuitable ones."""
-    outs = outputs.several(out)
+    outs = outputs.as_tuple(out)
     if len(outs) == min_results(row) == 1:
         out = outs[0]
     if any(type(array) is not Traced and isinstance(array, np.ndarray) for array in outs):
@@ -155,7 +155,7 @@ def _store(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
     ]
     given = tuple(placeholders) if isinstance(out, tuple) else placeholders[0]
     sizes = [tuple(map(symbolic_dims.value_of, node.shape)) for node in nodes]
-    outputs.checked(row.kernel_type.name.lower(), given, [node.dtype for node in nodes], sizes)
+    outputs.check_out(row.kernel_type.name.lower(), given, [node.dtype for node in nodes], sizes)
     if len({array.view.storage for array in outs}) < len(outs):
         raise UnknownError("outputs that may overlap")
     for node, array in zip(nodes, outs, strict=True):

@@ -25,7 +25,7 @@ SLOTS = 64
 GOLDEN = 0x9E3779B97F4A7C15
 SAMPLE_EXTENT = 2
 """The value of every symbol in the sample call that determines the types of results."""
-_sites: "weakref.WeakSet[Site]" = weakref.WeakSet()
+_sites: "weakref.WeakSet[CallSite]" = weakref.WeakSet()
 
 
 class Operand(NamedTuple):
@@ -45,7 +45,7 @@ class Operand(NamedTuple):
         return self.layout == "F" and self.argument.transposed is not None and self.ndim == 2
 
 
-class Site:
+class CallSite:
     """All calls of an everyday function with arguments of the same numba types.
 
     constants: parameters known at compile time. operands: the present inputs by name. scalars: options known at run
@@ -78,7 +78,7 @@ class Site:
         self.sizes = [name for name, f in self.row.known_fields().items() if f.is_integer and f.is_size]
         self.slots = np.zeros(SLOTS, np.int64)
         self._records: dict[tuple[int, ...], Any] = {}
-        self._kept: list[Any] = []
+        self._alive: list[Any] = []
         self.reason = self._reason()
         _sites.add(self)
 
@@ -140,7 +140,7 @@ class Site:
         if len(arrays) != len(self.signature.inputs):
             return "the kernel has other array arguments"
         for operand, array, value in zip(arrays, self.signature.inputs, self.call.inputs, strict=True):
-            if why := self._misfit(operand, array, value):
+            if why := self._reason_against(operand, array, value):
                 return f"{operand.argument.name}: {why}"
         leads = {self.lead(operand) for operand in arrays if operand.argument.spreads}
         if len(leads) > 1:
@@ -151,7 +151,7 @@ class Site:
         unknown = [name for name, _ in self.signature.integers if name not in known]
         return f"no argument determines {', '.join(unknown)}" if unknown else None
 
-    def _misfit(self, operand: Operand, array: Any, value: Any) -> str | None:
+    def _reason_against(self, operand: Operand, array: Any, value: Any) -> str | None:
         """Why the kernel cannot accept an array, whatever its extents are."""
         if operand.ndim is None:
             return None if operand.argument.is_number else "a scalar is broadcast"
@@ -213,7 +213,7 @@ class Site:
         record = self._records.get((kernel.address, *key))
         if record is None:
             record = self._records[kernel.address, *key] = np.array([kernel.address, *key], np.int64)
-            self._kept.append(kernel)
+            self._alive.append(kernel)
         self.slots[slot_of(key)] = record.ctypes.data
 
     def key(self, attr: KernelAttr) -> list[int]:
@@ -236,12 +236,12 @@ def slot_of(key: Sequence[int]) -> int:
     return mixed >> 64 - (SLOTS.bit_length() - 1)
 
 
-def forget_all() -> None:
+def clear_tables() -> None:
     """Empty all tables, after selections may have changed."""
     for site in [*_sites]:
         site.forget()
 
 
-KernelFuncs.when_cleared(forget_all)
+KernelFuncs.on_clear(clear_tables)
 NOT_SCALAR = (AXIS, SHAPE, DTYPE)
 """Options that determine the type of results: constants of compiled code."""

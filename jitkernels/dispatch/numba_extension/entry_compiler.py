@@ -1,6 +1,6 @@
 """Implementations that numba compiles: a Python function of arrays gets a C entry of its row's signature.
 
-numba is imported when one is built. The entry lives in this process: every process builds the kernel anew.
+numba is imported when one is built. The entry lives in this process: every process builds it again.
 """
 
 import functools
@@ -9,17 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.signature import Array
 from jitkernels.core import dtypes
 from jitkernels.errors import BuildError, RegistrationError
 from jitkernels.runtime.cffi_library import function_at
 
 FAILED = -(1 << 20)
 """The status of a function that raised: no row defines it."""
-Made = Callable[[KernelAttr], Any]
+_alive: list[Any] = []
+"""Compiled numba code whose addresses kernels hold for the lifetime of the process."""
 
 
-def implementation_of(attr_class: type[KernelAttr], function: Any) -> tuple[Made, Callable[[KernelAttr], str | None]]:
+def implementation_of(
+    attr_class: type[KernelAttr], function: Any
+) -> tuple[Callable[[KernelAttr], Any], Callable[[KernelAttr], str | None]]:
     """The factory of the C function for an attr, and the reason why some attrs have none.
 
     `function` takes the arrays of the kernel (inputs, then outputs) in their declared shapes, then any integers and
@@ -32,9 +34,10 @@ def implementation_of(attr_class: type[KernelAttr], function: Any) -> tuple[Made
         )
 
     def factory(attr: KernelAttr) -> Any:
-        arguments = attr.signature().c_arguments
-        shapes = tuple(_shape(attr, array) for array in attr.signature().arrays)
-        return _entry(attr_class, function, arguments, shapes)  # type: ignore[arg-type]  # a class is hashable
+        declared = {argument.name: argument for argument in attr_class.arrays}
+        extents = [declared[array.name].extents for array in attr.signature().arrays]
+        shapes = tuple("(" + "".join(f"{extent}, " for extent in listed) + ")" for listed in extents)
+        return _entry(attr_class, function, attr.signature().c_arguments, shapes)  # type: ignore[arg-type]  # a class
 
     factory.__module__ = getattr(function, "__module__", __name__)
     return factory, _reason_against
@@ -50,15 +53,12 @@ def _reason_against(attr: KernelAttr) -> str | None:
     return f"numba has no {', '.join(sorted(unknown))}" if unknown else None
 
 
-def _shape(attr: KernelAttr, array: Array) -> str:
-    """The declared shape of an array as Python text, in the names of the row's integers."""
-    (argument,) = (a for a in type(attr).arrays if a.name == array.name)
-    return "(" + "".join(f"{extent}, " for extent in argument.extents) + ")"
-
-
 @functools.cache
 def _entry(attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ...], shapes: tuple[str, ...]) -> Any:
-    """The C function of the row's signature that calls `function`, as a cffi function."""
+    """The C function of the row's signature that calls `function`, as a cffi function.
+
+    `shapes` are the declared shapes of the arrays as Python text, in the names of the row's integers.
+    """
     try:
         import numba
     except ImportError as error:
@@ -68,11 +68,11 @@ def _entry(attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ..
     if hasattr(function, "address") and hasattr(function, "native_name"):
         declared = tuple(function._sig.args)
         if declared != tuple(kinds) or function._sig.return_type != numba.types.int64:
-            raise RegistrationError(f"{label}: expected int64({_listed(kinds)}), got {function._sig}")
+            raise RegistrationError(f"{label}: expected int64({', '.join(map(str, kinds))}), got {function._sig}")
         compiled = function
     else:
         python_function = getattr(function, "py_func", function)
-        text = _text(label, attr_class, python_function, arguments, shapes)
+        text = _entry_text(label, attr_class, python_function, shapes)
         dispatcher = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
         scope = {"function": dispatcher, "carray": numba.carray}
         exec(text, scope)  # contains only names of the row
@@ -80,36 +80,30 @@ def _entry(attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ..
             compiled = numba.cfunc(numba.types.int64(*kinds))(scope["entry"])
         except numba.core.errors.NumbaError as error:
             raise BuildError(f"{label}: numba rejects {python_function.__qualname__}: {error}") from error
-    pointer = function_at(compiled.address, f"int64_t(*)({', '.join(map(_c_type, arguments))})")
+    parameters = ", ".join(dtypes.c_type(text).declare("").replace("restrict", "").strip() for text in arguments)
+    pointer = function_at(compiled.address, f"int64_t(*)({parameters})")
     _alive.append((pointer, compiled))
     return pointer
 
 
-_alive: list[Any] = []
-"""Compiled numba code whose addresses kernels hold for the lifetime of the process."""
-
-
-def _text(
-    label: str, attr_class: type[KernelAttr], python_function: Any, arguments: tuple[str, ...], shapes: tuple[str, ...]
-) -> str:
+def _entry_text(label: str, attr_class: type[KernelAttr], python_function: Any, shapes: tuple[str, ...]) -> str:
     """The Python text of the entry: arrays of the pointers, and a status where the function raises."""
     count = len(shapes)
-    wholes = [name for name, field in attr_class.known_fields().items() if field.is_integer]
+    integers = [name for name, field in attr_class.known_fields().items() if field.is_integer]
     floats = [*attr_class.floats]
     parameters = [*inspect.signature(python_function).parameters]
-    unknown = [name for name in parameters[count:] if name not in (*wholes, *floats)]
+    unknown = [name for name in parameters[count:] if name not in (*integers, *floats)]
     if len(parameters) < count or unknown:
-        known = ", ".join([*wholes, *floats])
+        known = ", ".join([*integers, *floats])
         raise RegistrationError(
             f"{label}: expected {count} arrays and then any of {known}, got the parameters ({', '.join(parameters)})"
         )
     pointers = [f"array{i}" for i in range(count)]
-    values = [f"float_{name}" for name in floats]
-    arguments_passed = [f"carray({pointer}, {shape})" for pointer, shape in zip(pointers, shapes, strict=True)]
-    arguments_passed += [f"float_{name}[0]" if name in floats else name for name in parameters[count:]]
+    passed = [f"carray({pointer}, {shape})" for pointer, shape in zip(pointers, shapes, strict=True)]
+    passed += [f"float_{name}[0]" if name in floats else name for name in parameters[count:]]
     return (
-        f"def entry({', '.join([*pointers, *wholes, *values])}):\n"
-        f"    try:\n        function({', '.join(arguments_passed)})\n"
+        f"def entry({', '.join([*pointers, *integers, *(f'float_{name}' for name in floats)])}):\n"
+        f"    try:\n        function({', '.join(passed)})\n"
         f"    except Exception:\n        return {FAILED}\n    return 0\n"
     )
 
@@ -122,11 +116,3 @@ def _type_of(text: str) -> Any:
     kind = dtypes.c_type(text)
     element = getattr(types, {"bool": "boolean"}.get(kind.element.name, kind.element.name)) if kind.element else None
     return types.CPointer(element) if kind.is_pointer else element
-
-
-def _c_type(text: str) -> str:
-    return dtypes.c_type(text).declare("").replace("restrict", "").strip()
-
-
-def _listed(kinds: list[Any]) -> str:
-    return ", ".join(map(str, kinds))

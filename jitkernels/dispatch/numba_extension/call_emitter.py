@@ -10,30 +10,30 @@ from numba.core.imputils import impl_ret_borrowed, impl_ret_new_ref
 from numba.np import arrayobj
 
 from jitkernels.dispatch.native import launcher
-from jitkernels.dispatch.numba_extension.shapes import INT, Shapes
-from jitkernels.dispatch.numba_extension.sites import GOLDEN, SLOTS, Site
+from jitkernels.dispatch.numba_extension.call_site import GOLDEN, SLOTS, CallSite
+from jitkernels.dispatch.numba_extension.shape_emitter import BIT, INT, ShapeEmitter
 
 types: Any = numba.core.types
 BYTES = ir.IntType(8).as_pointer()
 WORDS = INT.as_pointer()
 
 
-def lowered(site: Site, names: Sequence[str]) -> Callable[..., Any]:
+def lowering_of(site: CallSite, names: Sequence[str]) -> Callable[..., Any]:
     """The function that numba calls to emit a call; `names` are the parameters in the order of its arguments."""
 
     def lower(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
         kinds = dict(zip(names, sig.args, strict=True))
-        emitter = _Emitter(site, context, builder, kinds, dict(zip(names, args, strict=True)), sig.return_type)
+        emitter = _CallEmitter(site, context, builder, kinds, dict(zip(names, args, strict=True)), sig.return_type)
         return emitter.call()
 
     return lower
 
 
-class _Emitter:
+class _CallEmitter:
     """Emits one call."""
 
     def __init__(
-        self, site: Site, context: Any, builder: Any, kinds: dict[str, Any], values: dict[str, Any], result: Any
+        self, site: CallSite, context: Any, builder: Any, kinds: dict[str, Any], values: dict[str, Any], result: Any
     ) -> None:
         self.site, self.context, self.builder = site, context, builder
         self.kinds, self.values, self.result_type = kinds, values, result
@@ -66,18 +66,16 @@ class _Emitter:
     def _native(self, result: Any, slow: Any) -> None:
         """Check the arguments and call the kernel; a failed check branches to `slow`."""
         builder, context, site = self.builder, self.context, self.site
-        shapes = Shapes(self)
+        shapes = ShapeEmitter(self)
         bypass = self._address(launcher.bypass_address(), WORDS)
         shapes.require(builder.icmp_signed("==", builder.load(bypass), INT(0)))
         shapes.solve()
-        out_pointers = shapes.outputs_given() if self.has_out else []
+        out_pointers = shapes.output_pointers() if self.has_out else []
         self._fail_unless(shapes.holds, slow)
         entry = self._kernel(shapes, slow)
         new_results = [] if self.has_out else [self._new(shapes, i) for i in range(len(site.outputs))]
-        pointers = [
-            builder.bitcast(p, BYTES)
-            for p in (*shapes.pointers, *(out_pointers or [new_result[1] for new_result in new_results]))
-        ]
+        result_pointers = out_pointers or [pointer for _, pointer, _ in new_results]
+        pointers = [builder.bitcast(pointer, BYTES) for pointer in (*shapes.pointers, *result_pointers)]
         integers = [shapes.symbols[name] for name, _ in site.signature.integers]
         floats = [builder.bitcast(shapes.floats[name], BYTES) for name, _ in site.signature.floats]
         arguments = [*pointers, *integers, *floats]
@@ -87,11 +85,10 @@ class _Emitter:
         self._fail_unless(builder.icmp_signed("==", status, INT(0)), failed)
         values = [self._value(new_result) for new_result in new_results]
         if self.has_out:
-            builder.store(self.values["out"], result)
-        elif len(values) == 1:
-            builder.store(values[0], result)
+            returned = self.values["out"]
         else:
-            builder.store(context.make_tuple(builder, self.result_type, values), result)
+            returned = values[0] if len(values) == 1 else context.make_tuple(builder, self.result_type, values)
+        builder.store(returned, result)
         with builder.goto_block(failed):
             for kind, _, value in new_results:
                 if isinstance(kind, types.Array):
@@ -115,7 +112,7 @@ class _Emitter:
         record = builder.load_atomic(slot, "acquire", 8)
         self._fail_unless(builder.icmp_signed("!=", record, INT(0)), slow)
         words = builder.inttoptr(record, WORDS)
-        same: Any = ir.Constant(ir.IntType(1), 1)
+        same: Any = BIT(1)
         for i, word in enumerate(key, 1):
             known = builder.load(builder.gep(words, [INT(i)]))
             same = builder.and_(same, builder.icmp_signed("==", known, word))
@@ -153,7 +150,7 @@ class _Emitter:
                 context.nrt.incref(builder, kind, self.values[name])  # boxing takes a reference
             objects.append(python.from_native_value(kind, self.values[name], environment))
         slow = site.slow
-        site._kept.append(slow)  # each access creates a new bound method
+        site._alive.append(slow)  # each access creates a new bound method
         function = self._address(id(slow), BYTES)
         answer = python.call_function_objargs(function, objects)
         for item in objects:

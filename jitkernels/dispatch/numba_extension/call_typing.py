@@ -12,8 +12,8 @@ from numba.core.typing.typeof import typeof
 from numba.np import numpy_support
 
 from jitkernels.attrs.schema.schema_queries import DTYPE, SHAPE, inputs_of
-from jitkernels.dispatch.numba_extension.lowering import lowered
-from jitkernels.dispatch.numba_extension.sites import NOT_SCALAR, Operand, Site
+from jitkernels.dispatch.numba_extension.call_emitter import lowering_of
+from jitkernels.dispatch.numba_extension.call_site import NOT_SCALAR, CallSite, Operand
 from jitkernels.dispatch.operators import Everyday
 from jitkernels.errors import JitKernelsError
 
@@ -67,15 +67,15 @@ class _Template(AbstractTemplate):  # type: ignore[misc,unused-ignore]
 
 
 @functools.cache
-def _implementation(site: Site, names: tuple[str, ...]) -> object:
+def _implementation(site: CallSite, names: tuple[str, ...]) -> object:
     """The key under which numba finds the code generator of a call."""
     key = object()
-    cpu_target.target_context.insert_func_defn([(lowered(site, names), key, (types.VarArg(types.Any),))])
+    cpu_target.target_context.insert_func_defn([(lowering_of(site, names), key, (types.VarArg(types.Any),))])
     return key
 
 
 @functools.cache
-def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> Site:
+def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> CallSite:
     """The call site for parameters of these types. Raises TypingError for unsupported types."""
     kinds = dict(typed)
     arrays = {a.name: a for a in inputs_of(holder.row)}
@@ -102,7 +102,7 @@ def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> Site:
     if missing:
         raise errors.TypingError(f"{holder.name}: missing a required argument: {missing[0]!r}")
     try:
-        return Site(holder, constants, operands, scalars)
+        return CallSite(holder, constants, operands, scalars)
     except (JitKernelsError, ValueError, TypeError) as error:
         raise errors.TypingError(f"{holder.name}: {error}") from error
 
@@ -135,7 +135,7 @@ def _sample_scalar(field: Any, position: int, kind: Any) -> Any:
     return max(int(field.least), 1) if isinstance(kind, types.Integer) else float(position)
 
 
-def _result(kernel: str, site: Site, out: Any) -> Any:
+def _result(kernel: str, site: CallSite, out: Any) -> Any:
     """The type of the result: that of ``out`` if it is passed."""
     inferred = typeof(site.result)
     if _constant(out)[0]:

@@ -19,7 +19,7 @@ BIT = ir.IntType(1)
 DOUBLE = ir.DoubleType()
 
 
-class Shapes:
+class ShapeEmitter:
     """The inferred values of a call as LLVM values: `symbols` by name, `pointers` of inputs, `floats` by name.
 
     `holds` is the condition that all arguments match what the kernel accepts.
@@ -202,7 +202,7 @@ class Shapes:
         lead = self.lead if argument.spreads else []
         return [*lead, *fixed, *(self.trail if argument.trailing is not None else [])]
 
-    def outputs_given(self) -> list[Any]:
+    def output_pointers(self) -> list[Any]:
         """Pointers of the arrays of ``out``, which must have the result shapes and must not overlap other arrays."""
         builder = self.builder
         kind, value = self.kinds["out"], self.values["out"]
@@ -240,7 +240,7 @@ class Shapes:
         return builder.or_(builder.icmp_unsigned("<=", end, first), builder.icmp_unsigned("<=", last, begin))
 
     def key(self) -> list[Any]:
-        """The words of `Site.key`."""
+        """The words of `CallSite.key`."""
         builder = self.builder
         words = []
         for name in self.site.sizes:
