@@ -1,4 +1,4 @@
-"""A Kalman filter: a body of constant velocity is seen in noise, and its place is told better than it is seen.
+"""A Kalman filter: it estimates the position of a body of constant velocity from noisy measurements.
 
 python examples/kalman_filter.py [picture.png]
 """

@@ -34,7 +34,7 @@ def digits(count=None):
 
 
 def run(steps=300, rate=2.0, count=None):
-    """The loss of each step, and the share of images that are told right after the last."""
+    """The loss of each step, and the accuracy after the last one."""
     images, labels = digits(count)
     weights, bias = np.zeros((64, 10), np.float32), np.zeros(10, np.float32)
     losses = []

@@ -38,7 +38,7 @@ def step(parameters, means, squares, images, labels, rate, time):
 
 
 def run(steps=300, batch=64, rate=1e-3, seed=0, count=None):
-    """The loss of each step, and the share of all images that are told right after the last."""
+    """The loss of each step, and the accuracy on all images after the last one."""
     from logistic_regression import digits
 
     images, labels = digits(count)

@@ -1,7 +1,7 @@
 """1. One function, one kernel
 ===========================
 
-A function that is written in NumPy becomes machine code by one decorator. Its results stay NumPy's.
+One decorator compiles a function written in NumPy to machine code. Its results stay NumPy's.
 """
 
 import numpy as np
@@ -19,22 +19,22 @@ y = gelu(x)
 assert np.allclose(y, gelu.__wrapped__(x), atol=1e-6)
 
 # %%
-# The first call runs the function once with objects that stand for arrays and record what is done to them. What was
-# recorded is compiled, which took
+# The first call traces the function once with proxies of the arrays, which record the operations. The recorded graph is
+# compiled, which took
 stats = gelu.stats()
 print(f"{1e3 * stats.compile_seconds:.0f} ms")
 
 # %%
-# What became of it
-# -----------------
-# `explain` tells which operations became one kernel. NumPy makes a pass over memory for each of them; this code makes
-# one, and values between stay in registers.
-told = gelu.explain(x)
-print(told)
-assert told.kernels == 1
+# Fusion
+# ------
+# `explain` reports which operations were fused into a kernel. NumPy makes a pass over memory for each of them; this code
+# makes one, and intermediates stay in registers.
+explanation = gelu.explain(x)
+print(explanation)
+assert explanation.kernels == 1
 
 # %%
-# Reductions are fused as well: here each row is read while it is in the cache, and nothing lies between in memory.
+# Reductions are fused as well: each row is read while it is in the cache, and no intermediate array is materialized.
 
 
 @jk.jit
@@ -46,9 +46,9 @@ def softmax(x):
 print(softmax.explain(x))
 
 # %%
-# How long it takes
-# -----------------
-# Results go where you say by ``out=``; such a call allocates nothing.
+# Timing
+# ------
+# A call with ``out=`` writes its result there and allocates nothing.
 from timeit import repeat
 
 out = np.empty_like(x)
@@ -60,9 +60,9 @@ for name, call in (
     print(f"{name:10} {1e6 * min(repeat(call, number=5, repeat=5)) / 5:6.0f} us")
 
 # %%
-# All sizes, and what else there may be
-# -------------------------------------
-# One compilation serves arrays of all sizes. Code is made again for another dtype, number of dimensions, or layout.
+# Specialization
+# --------------
+# One compilation serves arrays of all sizes. Another dtype, rank or memory layout is compiled again.
 for n in range(2, 20):
     softmax(np.ones((n, 2 * n), np.float32))
 print(softmax.stats().compiles, "compilations")
@@ -70,7 +70,7 @@ softmax(x.astype(np.float64))
 print(softmax.stats().compiles, "compilations")
 
 # %%
-# What the compiler does not know is NumPy's, which the code calls, and `explain` says so.
+# The code calls NumPy for operations that the compiler does not implement, and `explain` reports that.
 
 
 @jk.jit

@@ -1,7 +1,7 @@
 """2. Loops and branches
 =====================
 
-Loops over single elements, which Python takes seconds for, become the loops that a C programmer would write.
+Loops over single elements, for which Python takes seconds, compile to the loops that a C programmer would write.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ axes.imshow(np.log1p(times), cmap="magma")
 axes.set_axis_off()
 
 # %%
-# Numbers are Python's to the last bit. An index that is out of bounds, an int that needs more than 64 bits or a
-# division by zero raise what they raise in Python.
+# Scalars have Python's semantics, bit by bit. An index out of bounds, an int overflow of 64 bits or a division by zero
+# raise what they raise in Python.
 
 
 @jk.jit
@@ -51,7 +51,7 @@ except IndexError as error:
 # %%
 # Array expressions in loops
 # --------------------------
-# A loop around whole arrays keeps them where they lie. Names that change places cost nothing.
+# A loop around array expressions reuses its buffers. Swapped arrays exchange buffers without a copy.
 
 
 @jk.jit
@@ -72,7 +72,7 @@ axes.imshow(warmed(plate, 500), cmap="inferno")
 axes.set_axis_off()
 
 # %%
-# What cannot become code is NumPy's. With `strict=True` it is an error: the line, and what to write instead.
+# Unsupported code falls back to NumPy. With `strict=True` it is an error that names the line and what to write instead.
 
 
 @jk.jit(strict=True)

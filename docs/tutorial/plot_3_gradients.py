@@ -1,7 +1,7 @@
 """3. Gradients
 ============
 
-`grad` gives the function that computes derivatives; it is compiled together with what calls it.
+`grad` returns the function that computes derivatives; it is compiled in one graph with its caller.
 """
 
 import matplotlib.pyplot as plt
@@ -16,16 +16,16 @@ def wave(x):
 
 slope = jk.grad(wave)
 curvature = jk.grad(jk.grad(wave))
-places = np.linspace(0.0, 15.0, 200)
+points = np.linspace(0.0, 15.0, 200)
 figure, axes = plt.subplots()
-axes.plot(places, wave(places), label="f")
-axes.plot(places, [slope(one) for one in places], label="f'")
-axes.plot(places, [curvature(one) for one in places], label="f''")
+axes.plot(points, wave(points), label="f")
+axes.plot(points, [slope(one) for one in points], label="f'")
+axes.plot(points, [curvature(one) for one in points], label="f''")
 axes.legend()
 assert np.isclose(slope(1.0), (wave(1.0 + 1e-6) - wave(1.0 - 1e-6)) / 2e-6)
 
 # %%
-# Arguments may be arrays, and tuples, lists, dicts or objects that hold them; gradients come in the same form.
+# Arguments may be arrays, and tuples, lists, dicts or objects that hold them; gradients have the same structure.
 
 
 def loss(model, x, y):
@@ -41,9 +41,9 @@ value, slopes = jk.value_and_grad(loss)(model, x, y)
 print(f"{value:.3f}", {name: one.shape for name, one in slopes.items()})
 
 # %%
-# Steps of training
-# -----------------
-# Forward, backward and the update are one function, and one native call.
+# Training
+# --------
+# Forward pass, backward pass and update are one function, and one native call.
 
 
 @jk.jit
@@ -58,6 +58,6 @@ losses = [step(model, x, y, 0.1) for _ in range(1000)]
 print(f"from {losses[0]:.3f} to {losses[-1]:.3f}")
 assert losses[-1] < 0.5 * losses[0]
 figure, axes = plt.subplots()
-axes.plot(x, y, label="what is told")
-axes.plot(x, np.tanh(x @ model["w1"] + model["b1"]) @ model["w2"], label="what is learned")
+axes.plot(x, y, label="data")
+axes.plot(x, np.tanh(x @ model["w1"] + model["b1"]) @ model["w2"], label="model")
 axes.legend()

@@ -10,9 +10,9 @@ from sklearn.datasets import load_digits
 
 import jitkernels as jk
 
-found = load_digits()
-images = (found.data / 16).astype(np.float32)
-labels = np.eye(10, dtype=np.float32)[found.target]
+digits = load_digits()
+images = (digits.data / 16).astype(np.float32)
+labels = np.eye(10, dtype=np.float32)[digits.target]
 
 
 def scores(parameters, images):
@@ -22,14 +22,14 @@ def scores(parameters, images):
 
 def loss(parameters, images, labels):
     """The mean cross entropy."""
-    found = scores(parameters, images)
-    found = found - found.max(axis=1, keepdims=True)
-    logs = found - np.log(np.exp(found).sum(axis=1, keepdims=True))
+    logits = scores(parameters, images)
+    logits = logits - logits.max(axis=1, keepdims=True)
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     return -(logs * labels).sum() / images.shape[0]
 
 
 # %%
-# The step changes its arguments where they lie, as NumPy would.
+# The step updates its arguments in place, as NumPy would.
 
 
 @jk.jit
@@ -56,15 +56,15 @@ for time in range(1, 251):
     losses.append(step(parameters, means, squares, images[chosen], labels[chosen], float(time)))
 
 # %%
-# 1,500 images were learned from; the others tell what that was worth.
-right = scores(parameters, images[1500:]).argmax(axis=1) == found.target[1500:]
-print(f"{100 * right.mean():.1f} % of the others are read right")
+# 1,500 images are the training set; the others are the test set.
+right = scores(parameters, images[1500:]).argmax(axis=1) == digits.target[1500:]
+print(f"test accuracy: {100 * right.mean():.1f} %")
 assert right.mean() > 0.8
 figure, axes = plt.subplots()
 axes.plot(losses)
 axes.set(xlabel="step", ylabel="loss", yscale="log")
 
 # %%
-# How many kernels a step is, what it moves in memory and how long it took to compile:
+# The number of kernels of a step, the memory between them, and the compile time:
 stats = step.stats()
 print(f"{stats.kernels} kernels, {stats.arena_bytes:,} bytes between them, compiled in {stats.compile_seconds:.2f} s")

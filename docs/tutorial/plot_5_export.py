@@ -28,11 +28,11 @@ for file in sorted(folder.iterdir()):
     print(f"{file.name:18} {file.stat().st_size:7,} bytes")
 
 # %%
-# Arrays that the function refers to have become weights. The header says all that a caller has to know:
+# Arrays that the function refers to become weights. The header documents the interface:
 print((folder / "network.h").read_text())
 
 # %%
-# The example in C reads inputs from files and writes the outputs to where it is told. It needs the C library alone.
+# The example in C reads inputs from files and writes the outputs. It needs the C library alone.
 x = rng.normal(size=(1, 16)).astype(np.float32)
 if shutil.which("cc"):
     program = [folder / "example.c", folder / "network.o"]

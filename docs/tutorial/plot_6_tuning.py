@@ -1,7 +1,8 @@
-"""6. Where the time goes, and how to have less of it
-==================================================
+"""6. Profiling and tuning
+=======================
 
-With ``profile=True`` compiled code counts what each kernel takes, and `tune` spends a given time where most of it goes.
+With ``profile=True`` compiled code counts the time of each kernel, and `tune` measures variants of the kernels that take
+most of it.
 """
 
 import matplotlib.pyplot as plt
@@ -15,14 +16,14 @@ def recurrent(x, w, u, b):
     """The hidden states of an LSTM over a sequence."""
     n = u.shape[1]
     h, c = np.zeros(n), np.zeros(n)
-    found = np.zeros((x.shape[0], n))
+    states = np.zeros((x.shape[0], n))
     for t in range(x.shape[0]):
         z = w @ x[t] + u @ h + b
         i, f, o = 1.0 / (1.0 + np.exp(-z[: 3 * n])).reshape(3, n)
         c = f * c + i * np.tanh(z[3 * n :])
         h = o * np.tanh(c)
-        found[t] = h
-    return found
+        states[t] = h
+    return states
 
 
 rng = np.random.default_rng(0)
@@ -32,7 +33,8 @@ for _ in range(20):
 print(recurrent.stats())
 
 # %%
-# Most of it is the product with the state. Kernels inside of the loop are indented: their times are a part of its own.
+# The product with the state takes most of the time. Kernels inside of the loop are indented: the time of the loop
+# includes theirs.
 times = [one for one in recurrent.stats().times if one.inside]
 names = [one.kernel.removeprefix("kernel: ") for one in times]
 figure, axes = plt.subplots(layout="constrained")
@@ -44,16 +46,16 @@ axes.set_xlabel("% of the time")
 # %%
 # Measuring
 # ---------
-# Without arguments `tune` takes the calls that were counted. What computes something else than plain, unfused code
-# is out; what was best is remembered, and taken in other processes, too.
+# Without arguments `tune` takes the calls that were counted. A variant whose results differ from those of unfused code is
+# discarded; the best one is recorded, and used in other processes, too.
 try:
-    for told in recurrent.tune(seconds=1.0):
-        print(told)
+    for measurement in recurrent.tune(seconds=1.0):
+        print(measurement)
 except jk.NotUsableError as error:  # where measurements are switched off
     print(error)
 
 # %%
-# Sizes that never change can be constants of the code; then there is code for each.
+# Sizes that never change can be constants of the code, which is then compiled for each.
 
 
 @jk.jit(exact_sizes=True)

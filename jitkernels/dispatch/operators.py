@@ -65,9 +65,7 @@ class Everyday(launcher.Holder):
             self._position_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
             self._slow = self.forward
         self._table = _dispatch_table(attr_class)
-        self._calls_until_search: dict[
-            int, int
-        ] = {}  # calls of a class until the next search for a kernel of static shape
+        self._calls_until_search: dict[int, int] = {}  # by key of a class, for a kernel of static shape
         compiled = None
         if self._table is not None:
             self._context = self._table.words
@@ -296,10 +294,10 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
             return None
     symbols = [name for name, field in fields.items() if field.is_integer]
     kinds = {a.dtype: fields[a.dtype].values for a in attr_class.arrays if a.dtype is not None and a.dtype in fields}
-    told = {*options, *symbols, *kinds, "dtype"} | {
+    in_key = {*options, *symbols, *kinds, "dtype"} | {
         flag for a in attr_class.arrays for flag in (a.when, a.transposed) if flag
     }
-    fixed = [n for n in fields if n not in told and n not in {a.read for a in attr_class.arrays}]
+    fixed = [n for n in fields if n not in in_key and n not in {a.read for a in attr_class.arrays}]
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
