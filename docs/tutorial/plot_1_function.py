@@ -27,8 +27,8 @@ print(f"{1e3 * stats.compile_seconds:.0f} ms")
 # %%
 # Fusion
 # ------
-# `explain` reports which operations were fused into a kernel. NumPy makes a pass over memory for each of them; this code
-# makes one, and intermediates stay in registers.
+# `explain` reports which operations were fused into a kernel. NumPy makes a pass over memory for each of them; this
+# code makes one, and intermediates stay in registers.
 explanation = gelu.explain(x)
 print(explanation)
 assert explanation.kernels == 1

@@ -1,8 +1,8 @@
 """6. Profiling and tuning
 =======================
 
-With ``profile=True`` compiled code counts the time of each kernel, and `tune` measures variants of the kernels that take
-most of it.
+With ``profile=True`` compiled code counts the time of each kernel, and `tune` measures variants of the kernels that
+take most of it.
 """
 
 import matplotlib.pyplot as plt
@@ -46,8 +46,8 @@ axes.set_xlabel("% of the time")
 # %%
 # Measuring
 # ---------
-# Without arguments `tune` takes the calls that were counted. A variant whose results differ from those of unfused code is
-# discarded; the best one is recorded, and used in other processes, too.
+# Without arguments `tune` takes the calls that were counted. A variant whose results differ from those of unfused code
+# is discarded; the best one is recorded, and used in other processes, too.
 try:
     for measurement in recurrent.tune(seconds=1.0):
         print(measurement)

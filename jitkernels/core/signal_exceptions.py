@@ -13,7 +13,7 @@ RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def raised_by_signal_handler(error: BaseException) -> bool:
-    """Whether a signal handler raised `error`, such as a `signal.alarm` handler that ends a long operation.
+    """Whether a signal handler raised `error`, such as a SIGALRM handler that ends a long operation.
 
     Python calls handlers between any two instructions of the main thread, so the traceback of such an exception passes
     through the handler's code.
