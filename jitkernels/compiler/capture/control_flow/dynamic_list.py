@@ -267,8 +267,8 @@ class DynamicList:
         """The index of an element. Calls in which it is out of bounds bail out."""
         length, zero = self._length(), builder.constant(0, "int64")
         if type(index) is int and index < 0:
-            index = length + index
-            self.tracer.checks.append(elementwise("less", as_int(self.tracer, index), zero))
+            index, position = length + index, as_int(self.tracer, length + index)
+            self.tracer.checks.append(elementwise("less", position, zero))
         elif type(index) in (int, Whole) or kind_of(index) is int:
             node = as_int(self.tracer, index)
             if type(index) is not int:
