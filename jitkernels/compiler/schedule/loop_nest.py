@@ -91,7 +91,7 @@ class Nest:
         """Additions of four bytes, about: of every node as many as the loops that it depends on have iterations.
 
         Where loads and stores take longer than computing, their time. What is little beside the rest is left out: work
-        is one product of extents mostly then, so that many functions have code in common (see `extents.content`).
+        is one product of extents mostly then, so that many functions have code in common.
         """
         most: dict[Node, tuple[int, Number]] = {}
         for region in self.regions:

@@ -99,7 +99,7 @@ def load_rotating(
 
 
 def next_element(function: FunctionBuilder, block: Block, dtype: str, held: RotatingVector) -> str:
-    """Return the next element of a `Held` vector, and rotate the vector by one lane."""
+    """Return the next element of a `RotatingVector`, and rotate the vector by one lane."""
     vector, new = memory_type(dtype, held.width), function.new
     vector_value = new(block, f"load {vector}, ptr {held.slot}")
     numbers = ((number + 1) % held.width for number in range(held.width))

@@ -122,7 +122,7 @@ def segment_text(
 ) -> str:
     """Return the LLVM IR of a segment: its loop nests, its loops and branches, and the entry that calls them in order.
 
-    The entry returns 0, `REFUSED`, `FULL`, `polls.INTERRUPTED`, or an odd number if a kernel could not allocate its
+    The entry returns 0, `REFUSED`, `FULL`, `INTERRUPTED`, or an odd number if a kernel could not allocate its
     workspace; and `MISSING` at once if some required code is not built.
     """
     library, flows, calls = parts.library, parts.flows, parts.calls

@@ -1,7 +1,7 @@
 """How each primitive operation is written in Python: an operator where Python's means the same, else a function.
 
 A function is called by the operation and its dtypes, such as ``exp_float32``. In compiled code it is the scalar code
-of the table of operations, so that both code generators compute the same; `scalars` has it for CPython.
+of the table of operations, so that both code generators compute the same; `python_scalars` has it for CPython.
 """
 
 from collections.abc import Callable, Sequence

@@ -54,7 +54,7 @@ def _is_of_elements(product: MatMulStep, emitter: NestEmitter) -> bool:
 
 
 def text_of_rows(product: MatMulStep, emitter: NestEmitter, name: str) -> str:
-    """Return the function that runs a nest for rows ``begin`` to ``end`` of a matrix pair; see `MatMulStep.text`."""
+    """Return the function that runs a nest for rows ``begin`` to ``end`` of a matrix pair; see `matmul_call`."""
     function = FunctionBuilder(emitter.function.library, emitter.function.symbol_slots)
     block, new = function.block, function.new
     step = function.extent(product.node.shape[-1] if _is_of_elements(product, emitter) else 1)
