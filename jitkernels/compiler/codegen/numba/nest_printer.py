@@ -286,8 +286,8 @@ class NestPrinter(Loops):
             return
         values = [printed.named(block, target.node, target.index_map) for target in stored]
         for target, one in reductions:
-            value = printed.value(block, target.node, target.index_map)
-            text = printed.spelling.cast(value.text, value.dtype, one.inner)
+            element = printed.value(block, target.node, target.index_map)
+            text = printed.spelling.cast(element.text, element.dtype, one.inner)
             if one.is_index:
                 text = text if text.isidentifier() else printed._variable(block, text)
             block.lines += one.accumulate_element(printed.spelling, text, self.loop_name(loops[-1]))
