@@ -33,12 +33,9 @@ PUBLISHED_SIGNATURES = {
 LONG_FUNCTIONS: dict[str, int] = {
     "jitkernels/codegen": 1,
     "jitkernels/compiler/export": 1,
-    "jitkernels/dispatch/native": 8,
-    "jitkernels/gen": 9,
     "jitkernels/microkernels/gemm": 6,
     "jitkernels/microkernels/gemv": 2,
     "jitkernels/microkernels/reduction": 2,
-    "jitkernels/microkernels/sequence": 1,
     "jitkernels/more/mix": 1,
     "jitkernels/runtime": 1,
 }  # fmt: skip
@@ -49,18 +46,16 @@ WIDE_FUNCTIONS: dict[str, int] = {
     "jitkernels/compiler/capture": 2,
     "jitkernels/compiler/dispatch": 2,
     "jitkernels/compiler/export": 1,
-    "jitkernels/gen": 36,
     "jitkernels/microkernels/epilogue": 4,
     "jitkernels/microkernels/gemm": 46,
     "jitkernels/microkernels/gemv": 5,
-    "jitkernels/microkernels/reduction": 9,
+    "jitkernels/microkernels/reduction": 8,
     "jitkernels/microkernels/weight_only_quant": 1,
     "jitkernels/more/intrinsic": 1,
     "jitkernels/more/mix": 2,
     "jitkernels/more/mkl": 2,
     "jitkernels/more/numba": 15,
     "jitkernels/more/onednn": 11,
-    "jitkernels/more/openblas": 1,
 }  # fmt: skip
 """Functions of more than 7 parameters that still stand, by folder."""
 FAMILIES = {
