@@ -43,7 +43,6 @@ LONG_FUNCTIONS: dict[str, int] = {
 WIDE_FUNCTIONS: dict[str, int] = {
     "jitkernels/codegen": 1,
     "jitkernels/compiler/api": 1,
-    "jitkernels/compiler/capture": 2,
     "jitkernels/compiler/dispatch": 2,
     "jitkernels/compiler/export": 1,
     "jitkernels/microkernels/epilogue": 4,
@@ -66,7 +65,6 @@ FAMILIES = {
 }  # fmt: skip
 """Folders that are tables: one module for each family of kernels, function or benchmark."""
 CROWDED_FOLDERS: dict[str, int] = {
-    "jitkernels/compiler/ir": 26,
     "tests/compiler/codegen": 28,
     "tests/compiler/dispatch": 28,
 }  # fmt: skip

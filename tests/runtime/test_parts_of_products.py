@@ -105,7 +105,7 @@ def test_rows_of_the_last_block_of_a_loop(tmp_path: Path) -> None:
 def test_cases_of_what_moves() -> None:
     scope = Scope()
     n, r, other = (scope.symbol(name, 100) for name in "nrs")
-    scope.moving |= {"r": (1, 64), "s": (0, 7)}
+    scope.loop_variant |= {"r": (1, 64), "s": (0, 7)}
     assert cases((n, 7)) == [(n, 7)]
     assert cases((r, 7)) is None
     scope.few["r"] = 64, n - 64

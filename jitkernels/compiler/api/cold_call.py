@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.api import out_argument
-from jitkernels.compiler.capture.pytree.result_spec import Known
+from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
 from jitkernels.compiler.diagnostics.differential_check import Check
 from jitkernels.compiler.dispatch import compiled_entry, dispatch_chain, python_entries
 from jitkernels.compiler.dispatch.call_signature import Signature
@@ -97,7 +97,7 @@ class PythonCalls:
         if arrays is None:  # outside the handler, so that our error is no __context__ of the function's
             return self._plain(args, kwargs, out)
         specialization.tell(flags.kinds, args, kwargs)
-        result = specialization.plan.make(Known(leaves, arrays, values))
+        result = specialization.plan.make(ResultInputs(leaves, arrays, values))
         return result if out is None else out_argument.given_to(out, result)
 
     def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

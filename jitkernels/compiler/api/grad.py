@@ -14,10 +14,18 @@ import numpy as np
 
 from jitkernels.compiler.api.jit import JitFunction
 from jitkernels.compiler.autodiff.forward import tangents
-from jitkernels.compiler.autodiff.reverse import NotDifferentiableError, is_float
+from jitkernels.compiler.autodiff.loop_vjp import is_float
+from jitkernels.compiler.autodiff.reverse import NotDifferentiableError
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.numpy import decompositions as _composed  # noqa: F401  # what NumPy's functions are then
-from jitkernels.compiler.capture.pytree.tree_map import Leaves, Variables, around, lacking, matching, told
+from jitkernels.compiler.capture.pytree.derivative_trees import (
+    Leaves,
+    Variables,
+    derivative_context,
+    describe_value,
+    matching_nodes,
+    missing_derivative_error,
+)
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.dispatch import dispatch_chain, python_entries
 from jitkernels.compiler.ir import builder
@@ -139,14 +147,14 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     outs = Leaves(tracer, about, "result")
     outs.collect(result)
     if way.kind == "vjp":
-        weights = matching(tracer, about, given, outs.found, "cotangents")
+        weights = matching_nodes(tracer, about, given, outs.arrays, "cotangents")
         parts = variables.of(outs.nodes(), weights)
         return _with_aux(way, (result, variables.tree(primals, parts)), aux)
-    along = matching(tracer, about, given, variables.found, "tangents")
+    along = matching_nodes(tracer, about, given, variables.arrays, "tangents")
     try:
-        pushed = tangents(outs.nodes(), along, variables.nodes(), around(tracer))
+        pushed = tangents(outs.nodes(), along, variables.nodes(), derivative_context(tracer))
     except NotDifferentiableError as error:
-        raise lacking(tracer, about, error) from None
+        raise missing_derivative_error(tracer, about, error) from None
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)
 
 
@@ -163,7 +171,9 @@ def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs
     if not way.has_aux:
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
-        raise DerivativeError(f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {told(found)}")
+        raise DerivativeError(
+            f"{named(function)}: expected a pair (result, aux) with has_aux=True, got {describe_value(found)}"
+        )
     return found
 
 
@@ -179,10 +189,10 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
         given[i] = variables.replaced(args[i], f"argument {i}")
     result, aux = _called(tracer, way, function, given, kwargs)
     if type(result) is not Traced and not isinstance(result, float | np.floating):
-        raise DerivativeError(f"{about}: expected a float as the result, got {told(result)}")
+        raise DerivativeError(f"{about}: expected a float as the result, got {describe_value(result)}")
     value = result if type(result) is Traced else None
     if value is not None and (value.ndim or not is_float(value.node)):
-        raise DerivativeError(f"{about}: expected a float as the result, got {told(result)}")
+        raise DerivativeError(f"{about}: expected a float as the result, got {describe_value(result)}")
     if value is None:
         parts = [zeros(one.dtype, one.shape) for one in variables.nodes()]
     else:

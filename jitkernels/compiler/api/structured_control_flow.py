@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.control_flow.region_transaction import RegionTr
 from jitkernels.compiler.capture.control_flow.trace_branch import is_decided
 from jitkernels.compiler.capture.symint import as_extent, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer, current
-from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir import builder, pytree
 from jitkernels.errors import ArgumentError
 
 
@@ -152,22 +152,10 @@ def _length(array: Any) -> Any:
 
 
 def _flatten(whole: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Flatten a pytree: its leaves, and the function that unflattens as many leaves."""
-    if whole is None:
-        return [], lambda _: None
-    if type(whole) is dict:
-        keys, (leaves, make) = list(whole), _flatten(list(whole.values()))
-        return leaves, lambda leaf_values: dict(zip(keys, make(leaf_values), strict=True))
-    if not isinstance(whole, tuple | list):
-        return [whole], lambda leaf_values: leaf_values[0]
-    parts = [_flatten(one) for one in whole]
-    kind = type(whole)
+    """Flatten a pytree: its leaves but None, and the function that unflattens as many leaves."""
 
-    def made(leaf_values: Any) -> Any:
-        unflattened, start = [], 0
-        for leaves, make in parts:
-            unflattened.append(make(leaf_values[start : start + len(leaves)]))
-            start += len(leaves)
-        return kind(*unflattened) if hasattr(kind, "_fields") else kind(unflattened)
+    def unflatten(values: Any) -> Any:
+        remaining = iter(values)
+        return pytree.tree_map(lambda leaf: None if leaf is None else next(remaining), whole)
 
-    return [leaf for leaves, _ in parts for leaf in leaves], made
+    return [leaf for leaf in pytree.leaves(whole) if leaf is not None], unflatten

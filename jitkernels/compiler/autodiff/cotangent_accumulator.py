@@ -1,57 +1,72 @@
-"""Accumulation of cotangents: the sum for each node, and the context in which a reverse pass runs."""
+"""Accumulation of cotangents: the sum for each node, and the context in which derivatives are built."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import elementwise
-from jitkernels.compiler.ir.graph import Node, frozen
+from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.graph import Graph, Node, frozen, sorted_nodes
+from jitkernels.compiler.ir.region_memory import unsupported
+from jitkernels.compiler.ir.regions import clone_region
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, same_shape
 
 
-class Around:
+class DerivativeContext:
     """The context in which derivatives are built.
 
-    `known` maps int nodes to extents; `room` gives the length of tapes of loops of unknown trip count. `rounds` bounds
-    the trip count of all enclosing loops together, `own_rounds` that of the innermost one. `in_place`: updates reuse
-    memory, as in all regions. `is_open`: this is inside a differentiated loop or branch. Then `opened` lists the tapes
-    and positions that inner loops write and all enclosing loops carry, as pairs (before, after); `instead` maps the ids
-    of loops and branches to the results of their tape-writing replacements, and `made` lists all nodes of these.
+    `extent_of` maps int nodes to extents; `tape_capacity` gives the length of tapes of loops of unknown trip count.
+    `max_trip_count` bounds the trip count of all enclosing loops together, `own_trip_count` that of the innermost one.
+    `in_place`: updates reuse memory, as in all regions. `is_nested`: this is inside a differentiated loop or branch.
+    Then `tapes` lists the tapes and positions that inner loops write and all enclosing loops carry, as pairs (before,
+    after); `rebuilt` maps loops and branches to the results of their tape-writing replacements, and `new_nodes` lists
+    all nodes of these.
     """
 
     def __init__(
         self,
         scope: Scope,
-        known: Callable[[Node], Number | None],
-        room: Callable[[], Extent],
-        rounds: tuple[Number | None, Number | None] = (1, 1),
+        extent_of: Callable[[Node], Number | None],
+        tape_capacity: Callable[[], Extent],
+        trip_counts: tuple[Number | None, Number | None] = (1, 1),
         *,
         in_place: bool = False,
-        is_open: bool = False,
+        is_nested: bool = False,
     ) -> None:
-        self.scope, self.known, self.room, self.in_place, self.is_open = scope, known, room, in_place, is_open
-        self.rounds, self.own_rounds = rounds
-        self.opened: list[tuple[Node, Node]] = []
-        self.instead: dict[int, list[Node]] = {}
-        self.made: list[Node] = []
+        self.scope, self.extent_of, self.tape_capacity = scope, extent_of, tape_capacity
+        self.in_place, self.is_nested = in_place, is_nested
+        self.max_trip_count, self.own_trip_count = trip_counts
+        self.tapes: list[tuple[Node, Node]] = []
+        self.rebuilt: dict[Node, list[Node]] = {}
+        self.new_nodes: list[Node] = []
 
-    def inside(self, rounds: Number | None) -> "Around":
-        """The context inside a region with a trip count of at most `rounds`."""
-        total = None if rounds is None or self.rounds is None else self.rounds * rounds
-        return Around(self.scope, self.known, self.room, (total, rounds), in_place=True, is_open=True)
+    def inside(self, trip_count: Number | None) -> "DerivativeContext":
+        """The context inside a region that runs at most `trip_count` times."""
+        total = None if trip_count is None or self.max_trip_count is None else self.max_trip_count * trip_count
+        return DerivativeContext(
+            self.scope, self.extent_of, self.tape_capacity, (total, trip_count), in_place=True, is_nested=True
+        )
 
-    def keep(self, node: Node, results: list[Node]) -> None:
+    def replace(self, node: Node, results: list[Node]) -> None:
         """Replace a loop or branch by one with the same results and more."""
-        self.instead[id(node)] = results
-        self.made += [node, results[0].inputs[0], *results]
+        self.rebuilt[node] = results
+        self.new_nodes += [node, results[0].inputs[0], *results]
 
-    def replaced(self, nodes: Iterable[Node]) -> dict[int, Node]:
-        """By the ids of results of loops and branches among `nodes`: those results of the tape-writing replacements."""
-        return {
-            id(node): self.instead[id(node.inputs[0])][node.options["index"]]
-            for node in nodes
-            if node.operation == "item" and id(node.inputs[0]) in self.instead
+    def extended_region(self, region: Graph, parameters: Sequence[Node], outputs: Sequence[Node]) -> Graph:
+        """A region rebuilt with these parameters and with more outputs, which reads the rebuilt loops and branches."""
+        roots = sorted_nodes([*region.roots, *outputs])
+        replaced = {
+            node: self.rebuilt[node.inputs[0]][node.options["index"]]
+            for node in roots
+            if node.operation == "item" and node.inputs[0] in self.rebuilt
         }
+        return clone_region(parameters, [*region.outputs, *outputs], region.checks, replaced)
+
+
+def require_supported(region: Graph, what: str) -> None:
+    """Raise UnknownError where a region has an operation without code. `what`: the region in the message."""
+    operation = unsupported(region)
+    if operation:
+        raise UnknownError(f"{what} would contain {operation}")
 
 
 class CotangentAccumulator:
@@ -59,42 +74,43 @@ class CotangentAccumulator:
 
     def __init__(self, *, in_place: bool) -> None:
         self.in_place = in_place
-        self._dense: dict[int, Node] = {}
-        self._few: dict[int, list[Node]] = {}
-        self._owners: dict[int, int] = {}
-        self._alive: list[Node] = []
+        self._dense: dict[Node, Node] = {}
+        self._sparse: dict[Node, list[Node]] = {}
+        self._owners: dict[Node, Node] = {}
 
     def add(self, node: Node, part: Node) -> None:
         """Add a contribution `part` to the cotangent of a node."""
-        self._alive += [node, part]
         if node.ndim and _is_sparse_update(part) and (self.in_place or part.operation == "scatter"):
-            self._few.setdefault(id(node), []).append(part)
+            self._sparse.setdefault(node, []).append(part)
             return
-        previous = self._dense.get(id(node))
-        if previous is None and self._owners.setdefault(id(part), id(node)) != id(node) and part.ndim:
+        previous = self._dense.get(node)
+        if previous is None and self._owners.setdefault(part, node) is not node and part.ndim:
             part = builder.copy(part) if self.in_place else part  # a copy: one of both sums may be updated in place
         self.put(node, part if previous is None else elementwise("add", previous, part))
 
     def put(self, node: Node, total: Node) -> None:
         """Set the sum of a node to `total`, which contains the sum so far."""
-        self._alive += [node, total]
-        self._dense[id(node)] = total
+        self._dense[node] = total
 
     def dense(self, node: Node) -> Node | None:
         """The sum of the dense contributions, without the sparse ones."""
-        return self._dense.get(id(node))
+        return self._dense.get(node)
 
     def has(self, node: Node) -> bool:
         """Whether a node has a cotangent."""
-        return id(node) in self._dense or id(node) in self._few
+        return node in self._dense or node in self._sparse
 
     def of(self, node: Node) -> Node | None:
         """The sum of all contributions; None without any."""
-        updates = self._few.pop(id(node), [])
-        for update in sorted(updates, key=lambda part: not _fills(self._dense.get(id(node)), part)):
-            previous = self._dense.get(id(node))
+        updates = self._sparse.pop(node, [])
+        for update in sorted(updates, key=lambda part: not _fills(self._dense.get(node), part)):
+            previous = self._dense.get(node)
             self.put(node, update if previous is None else _add_sparse_update(previous, update))
-        return self._dense.get(id(node))
+        return self._dense.get(node)
+
+    def of_or_zeros(self, node: Node) -> Node:
+        """The sum of all contributions; zeros without any."""
+        return self.of(node) or builder.zeros(node.dtype, node.shape)
 
 
 def _is_sparse_update(part: Node) -> bool:
@@ -132,5 +148,5 @@ def _add_sparse_update(total: Node, part: Node) -> Node:
         current = Node("gather", (total, *indices), part.dtype, value.shape, options)
     else:
         current = builder.view(total, options["map"], options["extents"])
-    return Node("scatter" if indices else "update", (total, elementwise("add", current, value), *indices),
-                part.dtype, part.shape, options)  # fmt: skip
+    operands = (total, elementwise("add", current, value), *indices)
+    return Node("scatter" if indices else "update", operands, part.dtype, part.shape, options)

@@ -8,7 +8,6 @@ Operations with integral or boolean results have derivative zero, written None.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from jitkernels.compiler.autodiff.node_operators import Term, apply, number
 
@@ -110,8 +109,4 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "sigmoid": (lambda x, y: y * (1.0 - y),),
     "softplus": (lambda x, y: apply("sigmoid", x),),
 }
-
-
-def partials_of(name: str) -> tuple[Any, ...] | None:
-    """The partials of an elementwise operation, one for each operand; None if it has no rules."""
-    return PARTIALS.get(name)
+"""By elementwise operation, the partial derivative with respect to each operand."""

@@ -13,7 +13,7 @@ from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnknownError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.matrix_ops import product, turned
+from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.numpy_call_spec import Called, Hole
 
 ResultCotangents = Mapping[int, Node]
@@ -48,8 +48,8 @@ def numpy_call(function: Any, dtype: str, shape: Sequence[Any], *inputs: Node, *
 
 
 def _inverse(node: Node, result_cotangents: ResultCotangents, a: Node) -> dict[str, Node]:
-    back = turned(node)
-    return {"a": elementwise("negative", product(product(back, result_cotangents[0]), back))}
+    back = matrix_transpose(node)
+    return {"a": elementwise("negative", matmul(matmul(back, result_cotangents[0]), back))}
 
 
 def _determinant(node: Node, result_cotangents: ResultCotangents, a: Node) -> dict[str, Node]:
@@ -67,7 +67,7 @@ def _log_determinant(node: Node, result_cotangents: ResultCotangents, a: Node) -
 
 
 def _inverse_transposed(a: Node, dtype: str) -> Node:
-    return turned(numpy_call(np.linalg.inv, dtype, a.shape, a))
+    return matrix_transpose(numpy_call(np.linalg.inv, dtype, a.shape, a))
 
 
 def _scale_matrices(numbers: Node, matrices: Node) -> Node:
@@ -79,18 +79,18 @@ def _solution(node: Node, result_cotangents: ResultCotangents, a: Node, b: Node)
     cotangent, solution = (
         builder.expand_dims(value, (-1,)) if is_vector else value for value in (result_cotangents[0], node)
     )
-    to_right = numpy_call(np.linalg.solve, node.dtype, cotangent.shape, turned(a), cotangent)
-    to_left = elementwise("negative", product(to_right, turned(solution)))
+    to_right = numpy_call(np.linalg.solve, node.dtype, cotangent.shape, matrix_transpose(a), cotangent)
+    to_left = elementwise("negative", matmul(to_right, matrix_transpose(solution)))
     return {"a": to_left, "b": builder.squeeze(to_right, (-1,)) if is_vector else to_right}
 
 
 def _cholesky(node: Node, result_cotangents: ResultCotangents, a: Node, upper: bool = False) -> dict[str, Node]:
     """The cotangent through the Cholesky factor (Murray, arXiv:1602.07527)."""
-    factor, cotangent = (turned(value) if upper else value for value in (node, result_cotangents[0]))
-    inner = _triangle(product(turned(factor), cotangent), lambda value: elementwise("multiply", value, 0.5))
+    factor, cotangent = (matrix_transpose(value) if upper else value for value in (node, result_cotangents[0]))
+    inner = _triangle(matmul(matrix_transpose(factor), cotangent), lambda value: elementwise("multiply", value, 0.5))
     inverse = numpy_call(np.linalg.inv, node.dtype, node.shape, factor)
-    cotangent_of_a = _to_lower_triangle(product(product(turned(inverse), inner), inverse))
-    return {"a": turned(cotangent_of_a) if upper else cotangent_of_a}
+    cotangent_of_a = _to_lower_triangle(matmul(matmul(matrix_transpose(inverse), inner), inverse))
+    return {"a": matrix_transpose(cotangent_of_a) if upper else cotangent_of_a}
 
 
 def _eigenvalues(
@@ -118,15 +118,15 @@ def _eigenvectors(
         rows, columns = _row_and_column_indices(gaps)
         own = elementwise("equal", rows, columns)
         part = elementwise(
-            "divide", product(turned(vectors), result_cotangents[1]), elementwise("where", own, 1.0, gaps)
+            "divide", matmul(matrix_transpose(vectors), result_cotangents[1]), elementwise("where", own, 1.0, gaps)
         )
         parts.append(elementwise("where", own, 0.0, part))
     if 0 in result_cotangents:
         spread = builder.expand_dims(result_cotangents[0], (-2,))
         parts.append(elementwise("where", elementwise("equal", *_row_and_column_indices(vectors)), spread, 0.0))
     inner = parts[0] if len(parts) == 1 else elementwise("add", *parts)
-    cotangent_of_a = _to_lower_triangle(product(product(vectors, inner), turned(vectors)))
-    return {"a": turned(cotangent_of_a) if UPLO.upper() == "U" else cotangent_of_a}
+    cotangent_of_a = _to_lower_triangle(matmul(matmul(vectors, inner), matrix_transpose(vectors)))
+    return {"a": matrix_transpose(cotangent_of_a) if UPLO.upper() == "U" else cotangent_of_a}
 
 
 def _row_and_column_indices(node: Node) -> tuple[Node, Node]:
@@ -145,7 +145,7 @@ def _triangle(node: Node, diagonal: Callable[[Node], Node]) -> Node:
 
 def _to_lower_triangle(node: Node) -> Node:
     """The cotangent of a symmetric matrix, folded to its lower triangle."""
-    return _triangle(elementwise("add", node, turned(node)), lambda _: node)
+    return _triangle(elementwise("add", node, matrix_transpose(node)), lambda _: node)
 
 
 RULES: dict[Any, Rule] = {

@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from jitkernels.compiler.autodiff.branch_vjp import branch_cotangents
-from jitkernels.compiler.autodiff.cotangent_accumulator import Around, CotangentAccumulator
-from jitkernels.compiler.autodiff.elementwise_rules import partials_of
+from jitkernels.compiler.autodiff.cotangent_accumulator import CotangentAccumulator, DerivativeContext
+from jitkernels.compiler.autodiff.elementwise_rules import PARTIALS
 from jitkernels.compiler.autodiff.linalg_rules import call_cotangents
-from jitkernels.compiler.autodiff.loop_vjp import loop_cotangents
+from jitkernels.compiler.autodiff.loop_vjp import is_float, loop_cotangents
 from jitkernels.compiler.autodiff.node_operators import Term
 from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
 from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, zeros
+from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
-from jitkernels.compiler.ir.merge_loop_variants import once
-from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.regions import merged_nodes
 
 CALLS = frozenset({"call", "kernel"})
 """Operations with rules of their own and one or several results; each of several is an `item`, as of loops."""
@@ -30,58 +27,55 @@ class NotDifferentiableError(Exception):
         self.node = node
 
 
-def is_float(node: Node) -> bool:
-    """Whether a node is differentiable: its elements are floats."""
-    return np.dtype(node.dtype).kind == "f"
-
-
-def cotangents(outputs: Sequence[Node], seeds: Sequence[Node], variables: Sequence[Node], around: Around) -> list[Node]:
+def cotangents(
+    outputs: Sequence[Node], seeds: Sequence[Node], variables: Sequence[Node], context: DerivativeContext
+) -> list[Node]:
     """The vector-Jacobian product: for each variable the derivative of the outputs weighted by `seeds`.
 
     Raises NotDifferentiableError for an operation without a derivative.
     """
-    new = once([*outputs, *variables])
-    variables = [new[id(variable)] for variable in variables]
-    totals = backward_pass([new[id(node)] for node in outputs], seeds, variables, around)
-    return [totals.of(variable) or zeros(variable.dtype, variable.shape) for variable in variables]
+    new = merged_nodes([*outputs, *variables])
+    variables = [new[variable] for variable in variables]
+    totals = backward_pass([new[node] for node in outputs], seeds, variables, context)
+    return [totals.of_or_zeros(variable) for variable in variables]
 
 
 def backward_pass(
     outputs: Sequence[Node],
     seeds: Sequence[Node],
     variables: Sequence[Node],
-    around: Around,
-    initial: Mapping[int, Node] | None = None,
+    context: DerivativeContext,
+    initial: Mapping[Node, Node] | None = None,
 ) -> CotangentAccumulator:
-    """The cotangents of all nodes; `initial`: initial values of sums, by the ids of variables."""
+    """The cotangents of all nodes; `initial`: initial values of the sums of some variables."""
     nodes = sorted_nodes(outputs)
-    active = {id(variable) for variable in variables}
-    multi_result = {id(node.inputs[0]) for node in nodes if node.operation == "item"}
+    active = set(variables)
+    multi_result = {node.inputs[0] for node in nodes if node.operation == "item"}
     for node in nodes:
-        if any(id(operand) in active for operand in node.inputs) and (is_float(node) or id(node) in multi_result):
-            active.add(id(node))
-    totals = CotangentAccumulator(in_place=around.in_place)
+        if (is_float(node) or node in multi_result) and not active.isdisjoint(node.inputs):
+            active.add(node)
+    totals = CotangentAccumulator(in_place=context.in_place)
     for variable in variables:
-        if initial and id(variable) in initial:
-            totals.put(variable, initial[id(variable)])
+        if initial and variable in initial:
+            totals.put(variable, initial[variable])
     for node, seed in zip(outputs, seeds, strict=True):
         totals.add(node, seed)
-    known = {id(variable) for variable in variables}
-    flow_cotangents: dict[int, dict[int, Node]] = {}
+    known = set(variables)
+    result_cotangents: dict[Node, dict[int, Node]] = {}
     for node in reversed(nodes):
-        if id(node) not in active or id(node) in known:
+        if node not in active or node in known:
             continue
         try:
-            if id(node) in flow_cotangents and node.operation in CALLS:
-                _add_parts(totals, node, call_cotangents(node, flow_cotangents[id(node)]), active)
-            elif id(node) in flow_cotangents:
+            if node in result_cotangents and node.operation in CALLS:
+                _add_parts(totals, node, call_cotangents(node, result_cotangents[node]), active)
+            elif node in result_cotangents:
                 rule = loop_cotangents if node.operation == "loop" else branch_cotangents
-                rule(node, flow_cotangents[id(node)], active, around, backward_pass, totals)
+                rule(node, result_cotangents[node], active, context, backward_pass, totals)
             elif totals.has(node):
                 cotangent = totals.of(node)
                 assert cotangent is not None, "there is one"
-                if node.operation == "item" and id(node.inputs[0]) in active:
-                    previous = flow_cotangents.setdefault(id(node.inputs[0]), {})
+                if node.operation == "item" and node.inputs[0] in active:
+                    previous = result_cotangents.setdefault(node.inputs[0], {})
                     index = node.options["index"]
                     previous[index] = (
                         cotangent if index not in previous else builder.elementwise("add", previous[index], cotangent)
@@ -93,24 +87,24 @@ def backward_pass(
     return totals
 
 
-def _add_parts(totals: CotangentAccumulator, node: Node, parts: Sequence[Node | None], active: set[int]) -> None:
+def _add_parts(totals: CotangentAccumulator, node: Node, parts: Sequence[Node | None], active: set[Node]) -> None:
     for operand, part in zip(node.inputs, parts, strict=True):
-        if part is not None and id(operand) in active:
+        if part is not None and operand in active:
             totals.add(operand, part)
 
 
-def cotangents_of_node(node: Node, cotangent: Node, active: set[int]) -> Sequence[Node | None]:
+def cotangents_of_node(node: Node, cotangent: Node, active: set[Node]) -> Sequence[Node | None]:
     """The cotangents of the operands of a node; None for each that gets none."""
     rule = TRANSPOSES.get(node.operation)
     if rule is not None:
         return rule(node, cotangent)
-    partials = partials_of(node.operation) if OPERATIONS[node.operation].scalar is not None else None
+    partials = PARTIALS.get(node.operation)
     if partials is None:
         raise UnknownError(node.operation)
     terms = (*map(Term, node.inputs), Term(node))
     cotangents_of_operands: list[Node | None] = []
     for operand, partial in zip(node.inputs, partials, strict=True):
-        if partial is None or id(operand) not in active:
+        if partial is None or operand not in active:
             cotangents_of_operands.append(None)
             continue
         factor = partial(*terms)

@@ -56,13 +56,13 @@ def tape_symbol(scope: Scope, most: Number) -> Extent:
     """A new loop-variant integer symbol from 0 to `most` - 1."""
     name = f"sp{len(scope.values)}"
     symbol = scope.symbol(name, 2)
-    scope.moving[name] = (0, most - 1)
+    scope.loop_variant[name] = (0, most - 1)
     return symbol
 
 
-def value_before_loop(like: Node, *, is_open: bool) -> Node:
-    """The initial value of a tape or position; a parameter where `is_open`, as the enclosing loop carries it."""
-    if is_open:
+def value_before_loop(like: Node, *, is_nested: bool) -> Node:
+    """The initial value of a tape or position; a parameter where `is_nested`, as the enclosing loop carries it."""
+    if is_nested:
         return parameter(like.dtype, like.shape, 0)
     return builder.unwritten(like.dtype, like.shape) if like.ndim else builder.constant(0, like.dtype)
 

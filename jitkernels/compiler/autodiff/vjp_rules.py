@@ -13,7 +13,8 @@ from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise, zeros
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.matrix_ops import product, turned
+from jitkernels.compiler.ir.matrix_ops import matmul as matrix_product
+from jitkernels.compiler.ir.matrix_ops import matrix_transpose
 from jitkernels.compiler.ir.symbolic_dims import same
 
 Transpose = Callable[[Node, Node], Sequence[Node | None]]
@@ -138,18 +139,20 @@ def scan(node: Node, cotangent: Node) -> Sequence[Node | None]:
         return (cumulative_rules.scan_product_cotangent(node, cotangent),)
     if kind in ("min", "max"):
         return (cumulative_rules.scan_extreme_cotangent(node, cotangent),)
-    turned = builder.flip(cotangent, axis)
-    return (builder.flip(Node("scan", (turned,), node.dtype, node.shape, node.options), axis),)
+    backwards = builder.flip(cotangent, axis)
+    return (builder.flip(Node("scan", (backwards,), node.dtype, node.shape, node.options), axis),)
 
 
 def matmul(node: Node, cotangent: Node) -> Sequence[Node | None]:
     left, right = node.inputs
-    to_left = sum_to_shape(product(cotangent, turned(right)), left.shape)
+    to_left = sum_to_shape(matrix_product(cotangent, matrix_transpose(right)), left.shape)
     if right.ndim == 2 and left.ndim > 2:  # one GEMM over all rows
         rows = symbolic_dims.product(left.shape[:-1])
         all_left = builder.reshape(left, (rows, left.shape[-1]))
-        return to_left, product(turned(all_left), builder.reshape(cotangent, (rows, cotangent.shape[-1])))
-    return to_left, sum_to_shape(product(turned(left), cotangent), right.shape)
+        return to_left, matrix_product(
+            matrix_transpose(all_left), builder.reshape(cotangent, (rows, cotangent.shape[-1]))
+        )
+    return to_left, sum_to_shape(matrix_product(matrix_transpose(left), cotangent), right.shape)
 
 
 def concatenate(node: Node, cotangent: Node) -> Sequence[Node | None]:

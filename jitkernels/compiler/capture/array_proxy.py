@@ -359,11 +359,9 @@ def known_array(tracer: Tracer, array: Any) -> Node:
     """The node of a concrete array. Raises UnknownError for one that the trace did not see the function create."""
     if not is_known(array.dtype) or type(array) not in (np.ndarray, Frozen):
         raise UnknownError(f"an array of dtype {array.dtype}")
-    if type(array) is Frozen:
-        return tracer.frozen_array(array)
-    if id(array) not in tracer.made:
+    if type(array) is not Frozen:
         raise UnknownError("an array that is no argument, global or closure variable of the function")
-    return tracer.constant_array(array)
+    return tracer.frozen_array(array)
 
 
 def scalar_node(value: Any) -> Node:

@@ -55,7 +55,7 @@ class ConstantFailures:
     def __init__(self, tracer: "Tracer", user_frame: Callable[[], FrameType | None]) -> None:
         self._tracer: Tracer = weakref.proxy(tracer)  # no cycle: arguments are freed without the collector
         self._user_frame = user_frame
-        self._values: dict[int, tuple[Node, Any]] = {}
+        self._values: dict[Node, Any] = {}
         self._is_masked = False
         self.found: dict[Failure, None] = {}
 
@@ -81,24 +81,22 @@ class ConstantFailures:
 
     def _value(self, node: Node) -> Any:
         """The value of a constant node, 0-d where all elements are equal; None for other nodes."""
-        cached = self._values.get(id(node))
-        if cached is None:
-            worklist = [node]
-            while worklist:
-                current = worklist[-1]
-                missing = [other for other in current.inputs if id(other) not in self._values]
-                if missing and current.operation not in VARIABLE:
-                    worklist += missing
-                    continue
-                worklist.pop()
-                self._values.setdefault(id(current), (current, self._computed(current)))
-            cached = self._values[id(node)]
-        return cached[1]
+        worklist = [] if node in self._values else [node]
+        while worklist:
+            current = worklist[-1]
+            missing = [other for other in current.inputs if other not in self._values]
+            if missing and current.operation not in VARIABLE:
+                worklist += missing
+                continue
+            worklist.pop()
+            if current not in self._values:
+                self._values[current] = self._computed(current)
+        return self._values[node]
 
     def _computed(self, node: Node) -> Any:
         if node.operation in VARIABLE:
             return None
-        operands = [self._values[id(operand)][1] for operand in node.inputs]
+        operands = [self._values[operand] for operand in node.inputs]
         if any(operand is None for operand in operands) or not _is_pure(node):
             return None
         is_uniform = all(not operand.ndim for operand in operands)

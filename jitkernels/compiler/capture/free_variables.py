@@ -30,7 +30,7 @@ READS = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if na
 
 
 @record
-class Names:
+class CodeNames:
     """The globals that a code object reads, and the reason why tracing cannot capture it.
 
     `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
@@ -79,7 +79,7 @@ class Constant(Same):
 
 
 @cached_per_code
-def names_of(code: types.CodeType) -> Names:
+def names_of(code: types.CodeType) -> CodeNames:
     """The names that the code of a function, and of nested ones, refers to."""
     names: dict[str, None] = {}
     chains: dict[tuple[str, ...], None] = {}
@@ -109,7 +109,7 @@ def names_of(code: types.CodeType) -> Names:
                 if step.argval in IMPURE_BUILTINS:
                     return _refused(f"the function calls {step.argval}", step, part)
                 names.setdefault(step.argval)
-    return Names(tuple(names), tuple(chains), attributes_in(code), _strings_in(code), assigns=assigns)
+    return CodeNames(tuple(names), tuple(chains), attributes_in(code), _strings_in(code), assigns=assigns)
 
 
 def _strings_in(code: types.CodeType) -> frozenset[str]:
@@ -164,9 +164,9 @@ def operators_of(kind: type) -> Iterator[Any]:
                     yield method
 
 
-def _refused(text: str, step: dis.Instruction | None, code: types.CodeType) -> Names:
+def _refused(text: str, step: dis.Instruction | None, code: types.CodeType) -> CodeNames:
     line = step.positions.lineno if step is not None and step.positions is not None else None
-    return Names((), refused=text, line=line or line_of_def(code))
+    return CodeNames((), refused=text, line=line or line_of_def(code))
 
 
 def place_of(code: types.CodeType, name: str) -> str:
@@ -211,7 +211,7 @@ class Read:
     is_known: bool
 
 
-def attributes_of(names: Names, around: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[Read]:
+def attributes_of(names: CodeNames, around: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[Read]:
     """The attribute reads of modules and classes, such as constants of a user's module.
 
     `around` and `table` are the variables of enclosing functions, and globals. Of NumPy and the standard library only
@@ -319,7 +319,7 @@ def read_of_classes(frame: types.FrameType) -> str:
         return ""
     variables = frame.f_locals
     chains = tuple([chain for chain in chains if isinstance(variables.get(chain[0]), types.ModuleType | type)])
-    for read in attributes_of(Names((), chains), variables, {}):
+    for read in attributes_of(CodeNames((), chains), variables, {}):
         if not read.is_known and not callable(read.value):
             where = place_of(frame.f_code, read.chain[0])
             return f"{frame.f_code.co_name} reads {'.'.join(read.chain)} of a variable{where}"

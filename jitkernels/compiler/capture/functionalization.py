@@ -33,20 +33,9 @@ class Storage:
     """
 
     __slots__ = (
-        "born",
-        "choices",
-        "is_c",
-        "is_frozen",
-        "is_read",
-        "leaf",
-        "may_aliases",
-        "node",
-        "order",
-        "strides",
-        "views",
-        "whole_aliases",
-        "written",
-    )
+        "born", "choices", "is_c", "is_frozen", "is_read", "leaf", "may_aliases", "node", "order", "strides", "views",
+        "whole_aliases", "written",
+    )  # fmt: skip
 
     def __init__(self, node: Node, leaf: int | None = None, is_c: bool | None = True) -> None:
         self.node, self.leaf = node, leaf
@@ -98,11 +87,11 @@ class Storage:
         return is_new and not any(storage.views for storage in chosen)
 
     def _chosen(self) -> Iterator["Storage"]:
-        worklist, seen = [self], set[int]()
+        worklist, seen = [self], set[Storage]()
         while worklist:
             storage = worklist.pop()
-            if id(storage) not in seen:
-                seen.add(id(storage))
+            if storage not in seen:
+                seen.add(storage)
                 worklist += storage.choices
                 yield storage
 
@@ -192,12 +181,12 @@ class View:
         if self.parent is None:
             if self.storage.strides is not None:
                 return self.storage.strides
-            return c_strides(self.shape) if self.storage.is_c else None
+            return builder.contiguous(self.shape) if self.storage.is_c else None
         outer = self.parent.strides()
         if outer is None:
             return None
         if self.map is None:
-            return c_strides(self.shape) if self.parent.is_c() else None
+            return builder.contiguous(self.shape) if self.parent.is_c() else None
         result: list[Number] = [0] * len(self.shape)
         for distance, (_, steps) in zip(outer, self.map, strict=True):
             for own, step in steps:
@@ -223,12 +212,3 @@ class View:
                     return is_next
             expected = expected * extent
         return True
-
-
-def c_strides(shape: Sequence[Number]) -> tuple[Number, ...]:
-    result: list[Number] = []
-    step: Number = 1
-    for extent in reversed(tuple(shape)):
-        result.append(step)
-        step = step * extent
-    return tuple(reversed(result))

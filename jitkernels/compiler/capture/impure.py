@@ -7,33 +7,12 @@ from typing import Any
 from jitkernels.compiler.ir.builder import UnknownError
 
 IMPURE_MODULES = (
-    "random",
-    "time",
-    "datetime",
-    "secrets",
-    "uuid",
-    "os",
-    "sys",
-    "io",
-    "logging",
-    "threading",
-    "warnings",
-)
+    "random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "threading", "warnings",
+)  # fmt: skip
 IMPURE_BUILTINS = {
-    "print",
-    "input",
-    "open",
-    "exec",
-    "eval",
-    "globals",
-    "locals",
-    "vars",
-    "setattr",
-    "delattr",
-    "id",
-    "breakpoint",
+    "print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "id", "breakpoint",
     "__import__",
-}
+}  # fmt: skip
 
 
 def refuse_module(module: types.ModuleType) -> None:

@@ -20,6 +20,7 @@ from jitkernels.compiler.capture.override_registry import SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import frozen
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.core import hooks
 
@@ -37,7 +38,7 @@ def creates(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     return enter
 
 
-class Function:
+class FunctionProxy:
     """Proxy of a NumPy function."""
 
     def __init__(self, function: Any) -> None:
@@ -52,7 +53,7 @@ class Function:
         creation = CREATION.get(function)
         if creation is not None:
             return creation(tracer, *arguments, **keywords)
-        if any(map(_is_traced, arguments)) or any(map(_is_traced, keywords.values())):
+        if has_traced((arguments, keywords)):
             return SERVICES["function"](tracer, function, arguments, keywords)
         return SERVICES["constants"](tracer, function(*arguments, **keywords))
 
@@ -60,13 +61,12 @@ class Function:
         return getattr(self.function, name)
 
 
-def _is_traced(value: Any) -> bool:
-    if type(value) in (Traced, Whole):
-        return True
-    return isinstance(value, list | tuple) and any(map(_is_traced, value))
+def has_traced(tree: Any) -> bool:
+    """Whether a value is, or contains, an array or number of a trace."""
+    return any(type(leaf) in (Traced, Whole) for leaf in pytree.leaves(tree))
 
 
-class Module:
+class ModuleProxy:
     """Proxy of NumPy, or of one of its submodules."""
 
     def __init__(self, module: types.ModuleType) -> None:
@@ -86,7 +86,7 @@ class Module:
         if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type(np.sum)):
             if name.startswith(("load", "from", "gen", "save", "show", "test", "info")) or "file" in name:
                 raise UnknownError(f"numpy.{name}")
-            return Function(value)
+            return FunctionProxy(value)
         return stand_in(value)
 
 
@@ -149,7 +149,7 @@ def stand_in(value: Any) -> Any:
         if value.__name__ == "numpy.random":
             raise UnknownError("the function uses numpy.random")
         if value.__name__.partition(".")[0] == "numpy":
-            return Module(value)
+            return ModuleProxy(value)
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
     if value is type:
         return BUILTINS["type"]
@@ -159,7 +159,7 @@ def stand_in(value: Any) -> Any:
         is_known = value in CREATION or value in TABLE
     except TypeError:
         return frozen(value)
-    return Function(value) if is_known and not isinstance(value, np.ufunc | type) else value
+    return FunctionProxy(value) if is_known and not isinstance(value, np.ufunc | type) else value
 
 
 class MathProxy:

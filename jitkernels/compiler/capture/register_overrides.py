@@ -3,7 +3,7 @@
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
 from jitkernels.compiler.capture.control_flow import list_as_array as _listed_arrays  # noqa: F401  # lists for arrays
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
-from jitkernels.compiler.capture.numpy import (
+from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,
     creation,
@@ -28,20 +28,3 @@ for _name in ("operate", "ufunc", "function", "getitem", "setitem", "ints", "lis
     SERVICES[_name] = internal_unless_user_code(SERVICES[_name])
 for _function in [*CALLED]:
     CALLED[_function] = unwrapping(CALLED[_function])
-
-__all__ = [
-    "array_function",
-    "concatenate",
-    "creation",
-    "indexing",
-    "matmul_einsum",
-    "mean_var",
-    "missing_ufuncs",
-    "python_float_ops",
-    "rearrange",
-    "reductions",
-    "scalar_functions",
-    "select_clip_predicates",
-    "shape_ops",
-    "ufuncs",
-]

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.ir import pytree
+
 _copies: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 CACHE_LINE_BYTES = 64
 """Bytes of a cache line (x86-64)."""
@@ -20,14 +22,13 @@ class Frozen(np.ndarray[Any, Any]):
 
 def frozen(value: Any) -> Any:
     """A static value with read-only arrays, also inside containers."""
+    return pytree.tree_map(_frozen_array, value)
+
+
+def _frozen_array(value: Any) -> Any:
     if type(value) is np.ndarray:
-        view = value.view(Frozen)
-        view.flags.writeable = False
-        return view
-    if type(value) in (tuple, list):
-        return type(value)(map(frozen, value))
-    if type(value) is dict:
-        return {name: frozen(element) for name, element in value.items()}
+        value = value.view(Frozen)
+        value.flags.writeable = False
     return value
 
 

@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.trace_context import INT64, Binding, Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_moving
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
 
 SMALL, LARGE = 2**31, 2**40
 """Upper limits of symbols of arguments, and of numbers of elements of arrays."""
@@ -218,7 +218,7 @@ def known_extent(tracer: Tracer, node: Node, of_loop: Any = None) -> Number | No
     if node.operation in SUMS:
         extent = SUMS[node.operation](*operands)
     elif node.operation in QUOTIENTS:
-        if any(map(is_moving, operands)) or operands[1] == 0:
+        if any(map(is_loop_variant, operands)) or operands[1] == 0:
             return None if of_loop is None else of_loop(tracer, node)
         extent = QUOTIENTS[node.operation](*operands)
     else:
@@ -251,9 +251,9 @@ def _fits_int64(extent: Number) -> bool:
         return extent in INT64
     if _max_magnitude(extent, LARGE) in INT64:
         return True
-    if is_moving(extent):  # bounded by the limits of its loops
+    if is_loop_variant(extent):  # bounded by the limits of its loops
         ends = [dim_bounds.limit(extent, is_upper=is_upper) for is_upper in (True, False)]
-        return all(end is not None and not is_moving(end) and _fits_int64(end) for end in ends)
+        return all(end is not None and not is_loop_variant(end) and _fits_int64(end) for end in ends)
     if _max_magnitude(extent, SMALL) not in INT64:
         return False
     for atom in {atom for monomial in extent.terms for atom in monomial if not _is_argument(atom)}:

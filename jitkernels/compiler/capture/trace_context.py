@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.constant_failures import ConstantFailures
-from jitkernels.compiler.capture.functionalization import c_strides
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker
 from jitkernels.compiler.capture.static_arrays import cache_aligned, shared_copy
 from jitkernels.compiler.ir import builder, interpreter
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node, serial, sorted_nodes
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_moving, same
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_loop_variant, same
 from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeError
 from jitkernels.core import source_hash
 from jitkernels.dispatch.operators import traces
@@ -101,7 +100,6 @@ class Tracer:
         self.bindings: list[Binding] = []
         self.constants: list[Any] = []
         self._frozen: dict[Any, tuple[Any, bytes, Node]] = {}
-        self.made: dict[int, tuple[Any, Any]] = {}
         self.notes: dict[str, None] = {}
         self.picks: list[Node] = []
         self.checks: list[Node] = []
@@ -121,10 +119,10 @@ class Tracer:
         self.unset: set[Node] = set()
         self.differentiates = 0
         self.tape_capacity: Any = None
-        self.places: dict[int, tuple[Node, str]] = {}
+        self.places: dict[Node, str] = {}
         self.failures = ConstantFailures(self, user_frame)
         self.ints: dict[int, Any] = {}
-        self._values: dict[int, Any] = {}
+        self._values: dict[Node, Any] = {}
         self._begun = serial()
 
     def limit_operations(self, node: Node) -> None:
@@ -139,7 +137,7 @@ class Tracer:
         """Record the source location that creates a node, for messages; returns the node."""
         frame = user_frame()
         if frame is not None:
-            self.places[id(node)] = node, f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            self.places[node] = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         return node
 
     def guard(self, leaf: int, operation: str, bound: Any, truth: bool = True) -> None:
@@ -151,10 +149,10 @@ class Tracer:
 
     def note_masked_operations(self, results: Iterable[Node], operands: Iterable[Node]) -> None:
         """Record the operations between nodes as ones that NumPy applies to the elements of a mask only."""
-        excluded, worklist = {id(node) for node in operands}, list(results)
+        excluded, worklist = set(operands), list(results)
         while worklist:
             node = worklist.pop()
-            if id(node) not in excluded:
+            if node not in excluded:
                 self.partial.add(node.operation)
                 worklist.extend(node.inputs)
 
@@ -168,7 +166,7 @@ class Tracer:
             (),
             copy.dtype.name,
             copy.shape,
-            {"index": len(self.inputs), "strides": c_strides(copy.shape), "cache_aligned": True},
+            {"index": len(self.inputs), "strides": builder.contiguous(copy.shape), "cache_aligned": True},
         )
         self.inputs.append(node)
         self.leaves.append(copy)
@@ -197,19 +195,19 @@ class Tracer:
     def value(self, node: Node, *, is_recorded: bool = False) -> Any:
         """The value of a node in the traced call; `is_recorded`: record NumPy's warnings while computing it."""
         for source in self.inputs:
-            self._values.setdefault(id(source), (source, np.asarray(self.leaves[source.options["index"]])))
+            self._values.setdefault(source, np.asarray(self.leaves[source.options["index"]]))
         for source in sorted_nodes([node]):
             if source.operation == "parameter":
                 raise UnknownSizeError("tracing needs a value that differs between iterations")
-            if id(source) not in self._values:
-                operands = [self._values[id(other)][1] for other in source.inputs]
+            if source not in self._values:
+                operands = [self._values[other] for other in source.inputs]
                 with contextlib.nullcontext() if is_recorded else np.errstate(all="ignore"):
                     result = interpreter.of_node(source, operands, self.extent_value)
-                self._values[id(source)] = source, result if isinstance(result, tuple) else np.asarray(result)
-        return self._values[id(node)][1]
+                self._values[source] = result if isinstance(result, tuple) else np.asarray(result)
+        return self._values[node]
 
     def extent_value(self, extent: Number) -> int:
-        if is_moving(extent):
+        if is_loop_variant(extent):
             raise UnknownSizeError("tracing needs a value that differs between iterations")
         return extent.value if isinstance(extent, Extent) else int(extent)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.attrs.schema.signature import Argument, Extent
 from jitkernels.compiler.capture import register_overrides  # noqa: F401  # fills the override registry
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.functionalization import Storage, View, c_strides
+from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.pytree import result_spec  # the tables of what traced arrays do
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import Tracer, ValueGuard, pop, push
@@ -55,7 +55,7 @@ def graph_of(
         numbers = {name: _number(tracer, float(fields[name])) for name in floats}
         ints = {name: Whole(tracer, extent) for name, extent in symbols.items()}
         reference(SimpleNamespace(**{**fields, **numbers, **ints}), *arrays)
-        graph, _ = result_spec.planned(tracer, None, arrays)
+        graph, _ = result_spec.plan_result(tracer, None, arrays)
     finally:
         pop()
     if tracer.guards or tracer.scope.guards:
@@ -128,7 +128,7 @@ def _array(
     shape = [_extent(extent, symbols) for extent in argument.extents]
     if argument.transposed is not None and fields[argument.transposed]:
         shape[-2:] = reversed(shape[-2:])
-    strides = tuple(step * operand_forms.stride_of_form(name) for step in c_strides(shape))
+    strides = tuple(step * operand_forms.stride_of_form(name) for step in builder.contiguous(shape))
     node = _input(
         tracer,
         dtype,
@@ -150,7 +150,7 @@ def _number(tracer: Tracer, value: float) -> Traced:
 
 
 def _input(tracer: Tracer, dtype: str, shape: Sequence[Number], leaf: Any, strides: Sequence[Number] = ()) -> Node:
-    options = {"index": len(tracer.inputs), "strides": tuple(strides) or c_strides(shape)}
+    options = {"index": len(tracer.inputs), "strides": tuple(strides) or builder.contiguous(shape)}
     node = Node("input", (), dtype, tuple(shape), options)
     tracer.inputs.append(node)
     tracer.leaves.append(leaf)

@@ -29,16 +29,16 @@ NUMPY_CALL_ULP = 256
 
 def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list[tuple[Any, ErrorBound]]:
     """Outputs, and then values to be written, each with its error bound."""
-    arguments = {id(node): np.asarray(array, node.dtype) for node, array in zip(graph.inputs, arrays, strict=True)}
-    known: dict[int, tuple[Any, ErrorBound]] = {key: (array, None) for key, array in arguments.items()}
-
-    value = dim_bounds.Values(symbols)
+    known: dict[Node, tuple[Any, ErrorBound]] = {
+        node: (np.asarray(array, node.dtype), None) for node, array in zip(graph.inputs, arrays, strict=True)
+    }
+    value = dim_bounds.SymbolValues(symbols)
     with np.errstate(all="ignore"):
         for node in graph:
-            if id(node) not in known:
-                known[id(node)] = _of_node(node, [known[id(operand)] for operand in node.inputs], value)
-    interpreter.refuse(graph, {key: found for key, (found, _) in known.items()})
-    return [known[id(node)] for node in graph.roots[len(graph.checks) :]]
+            if node not in known:
+                known[node] = _of_node(node, [known[operand] for operand in node.inputs], value)
+    interpreter.refuse(graph, {node: result for node, (result, _) in known.items()})
+    return [known[node] for node in graph.roots[len(graph.checks) :]]
 
 
 def _of_node(

@@ -76,7 +76,7 @@ def _joined(product: Group, nest: Group, program: Any) -> Group:
 def group_of(nest: Any) -> Group:
     """One step of compiled code."""
     if isinstance(nest, Flow):
-        updated = [nest.node.inputs[index] for index in region_memory.changed(nest.node)]
+        updated = [nest.node.inputs[index] for index in region_memory.updated_operands(nest.node)]
         read = [
             operand for operand in nest.node.inputs if operand.operation not in SILENT or operand.operation == "input"
         ]

@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.compiler.codegen.core.fp_special_guards import is_guarded
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.op_cost import keeps_fp_flags_exact
+from jitkernels.compiler.ir.ops import keeps_fp_flags_exact
 
 WORDS = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
 ARITHMETIC = frozenset(

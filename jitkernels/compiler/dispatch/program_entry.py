@@ -74,7 +74,7 @@ def caller(
     ]
     if any(one.is_written and one.repeats for one in arguments):
         return None
-    times, work, more = dim_bounds.parted(segment.work)
+    times, work, more = dim_bounds.scale_and_offset(segment.work)
     caller = entry_point.Caller(
         arguments, results, program.arena, guards, program.symbols, len(program.words) + len(program.symbols) + 1, work,
         word, is_tuple, reach, rebuilt, segment.polls, _flags_raised(program),
@@ -104,7 +104,7 @@ def _writes_before_checks(program: CompiledProgram) -> bool:
         if isinstance(nest, NumpyCall) and written:
             return True
         if isinstance(nest, Flow):
-            targets = [nest.node.inputs[place] for place in region_memory.changed(nest.node)]
+            targets = [nest.node.inputs[place] for place in region_memory.updated_operands(nest.node)]
             writes_here = any(memory_of(one, program.shared) in inputs for one in targets)
             if region_memory.may_bail_out(nest.node) and (written or writes_here):
                 return True

@@ -31,9 +31,8 @@ from jitkernels.compiler.ir import region_memory
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
-from jitkernels.compiler.ir.merge_loop_variants import served
-from jitkernels.compiler.ir.regions import walk_nodes
-from jitkernels.compiler.ir.symbolic_dims import Guard, Scope, is_moving, key_of_shape
+from jitkernels.compiler.ir.regions import merge_variants, walk_nodes
+from jitkernels.compiler.ir.symbolic_dims import Guard, Scope, is_loop_variant, key_of_shape
 from jitkernels.compiler.ir.unsupported import UnknownSizeError, reraise_caught_errors
 from jitkernels.compiler.lowering import backends
 from jitkernels.compiler.lowering.compiled_program import CapacityExceededError
@@ -329,9 +328,9 @@ def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]
     rebuilder.check(getattr(function, "__code__", None), positional, keywords)
     if watch.refused:
         raise UnknownError(watch.refused)
-    graph, plan = result_spec.planned(tracer, result, inputs)
+    graph, plan = result_spec.plan_result(tracer, result, inputs)
     _refuse_negative(graph)
-    return served(graph) if tracer.has_flows else graph, plan
+    return merge_variants(graph) if tracer.has_flows else graph, plan
 
 
 trace_entries.add(_traced.__code__)
@@ -344,5 +343,5 @@ def _refuse_negative(graph: Graph) -> None:
     """
     shapes = {key_of_shape(node.shape): node.shape for node in walk_nodes(graph)}
     for extent in itertools.chain.from_iterable(shapes.values()):
-        if not is_moving(extent) and extent < 0:
+        if not is_loop_variant(extent) and extent < 0:
             raise UnknownSizeError(f"an array of a negative extent: {extent}")

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.functionalization import Storage, View, c_strides
+from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.pytree.flatten import short_extents, strides_of
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import Binding, Tracer
+from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
 
 
@@ -31,7 +32,7 @@ def traced_inputs(tracer: Tracer, *, exact: bool) -> list[Any]:
         shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]
         shape = [*map(int, shape)] if exact else shape
         is_c = leaf.flags.c_contiguous
-        strides = c_strides(shape) if is_c else _strides(tracer, i, leaf, shape)
+        strides = builder.contiguous(shape) if is_c else _strides(tracer, i, leaf, shape)
         node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
         tracer.inputs.append(node)
         storage = Storage(node, i, is_c=True if is_c else None)
@@ -56,7 +57,7 @@ def _extent(tracer: Tracer, symbols: dict[int, Any], leaf: int, dimension: int) 
 
 def _strides(tracer: Tracer, leaf: int, array: Any, shape: Sequence[Any]) -> tuple[Any, ...]:
     if array.flags.f_contiguous:
-        columns = c_strides(shape[::-1])[::-1]
+        columns = builder.contiguous(shape[::-1])[::-1]
         return tuple(0 if extent == 1 else step for extent, step in zip(array.shape, columns, strict=True))
     result: list[Any] = []
     for dimension, pattern in enumerate(strides_of(array)):

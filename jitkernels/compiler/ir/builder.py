@@ -1,6 +1,7 @@
 """Node construction with NumPy's dtypes, shapes and exceptions; `UnknownError` for what no graph expresses."""
 
 import functools
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -63,66 +64,64 @@ def cast(node: Node, dtype: str) -> Node:
     return Node("cast", (node,), dtype, node.shape)
 
 
+WEAK_EXAMPLES: dict[Any, Any] = {int: 1, float: 1.0, bool: True}
+"""For Python's number types, which NumPy promotes weakly, a number of each."""
+
+
+def promoted(kinds: Iterable[Any]) -> str:
+    """The dtype that operands of these kinds promote to: dtype names, int, float or bool."""
+    return np.result_type(*(WEAK_EXAMPLES[kind] if kind in WEAK_EXAMPLES else np.dtype(kind) for kind in kinds)).name
+
+
 @functools.lru_cache(maxsize=4096)
-def loop_of(name: str, given: tuple[Any, ...]) -> tuple[str, ...]:
-    """Dtypes of the operands and the result of an operation's loop; `given` are dtypes, or int, float, bool."""
-    scalar = SCALARS[name]
-    if name == "where":
-        kind = _promoted(given[1:])
-        return "bool", kind, kind, kind
-    if isinstance(scalar.numpy, np.ufunc):
-        asked = tuple(one if one in (int, float, bool) else np.dtype(one) for one in given)
-        asked = tuple(np.dtype(bool) if one is bool else one for one in asked)
-        found = scalar.numpy.resolve_dtypes((*asked, None))
-        names = tuple(one.name for one in found)
-    else:
-        kind = _promoted(given)
-        if np.dtype(kind).kind != "f":
-            kind = "float64"
-        names = (kind,) * (len(given) + 1)
-    if any(one not in DTYPES for one in names):
-        raise UnknownError(f"{name} of {', '.join(map(str, given))}")
+def ufunc_loop(
+    ufunc: Any, kinds: tuple[Any, ...], dtype: str | None = None, casting: str = "same_kind"
+) -> tuple[str, ...]:
+    """Dtypes of operands and results of the ufunc loop that NumPy selects; `dtype`: that of the results."""
+    if casting == "equiv" and any(kind in (int, float) for kind in kinds):
+        # NumPy's loop selection crashes the process where Python numbers cannot be cast to its dtype.
+        raise UnknownError(f"{ufunc.__name__} of Python numbers with casting=equiv")
+    dtypes = (np.dtype(bool) if kind is bool else kind if kind in (int, float) else np.dtype(kind) for kind in kinds)
+    options: dict[str, Any] = {"casting": casting}
+    if dtype is not None:
+        options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    names = tuple(resolved.name for resolved in ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout), **options))
+    if any(name not in DTYPES for name in names):
+        raise UnknownError(f"{ufunc.__name__} of {', '.join(map(str, kinds))}")
     return names
 
 
-def _promoted(given: Sequence[Any]) -> str:
-    stand = {int: 1, float: 1.0, bool: True}
-    if all(one in stand for one in given):
-        return np.result_type(*(np.asarray(stand[one]) for one in given)).name
-    return np.result_type(*(stand[one] if one in stand else np.dtype(one) for one in given)).name
+def loop_of(name: str, kinds: tuple[Any, ...], dtype: str | None = None) -> tuple[str, ...]:
+    """Dtypes of the operands and the result of an elementwise operation."""
+    function = SCALARS[name].numpy
+    if isinstance(function, np.ufunc):
+        return ufunc_loop(function, kinds, dtype)
+    if dtype is not None:
+        raise UnknownError(f"dtype= of {name}")
+    common = promoted(kinds[1:] if name == "where" else kinds)
+    if name == "where":
+        return "bool", common, common, common
+    return (common if np.dtype(common).kind == "f" else "float64",) * (len(kinds) + 1)
 
 
 def elementwise(name: str, *operands: Operand, dtype: str | None = None) -> Node:
     """An elementwise operation; `dtype` chooses the loop by its result, as the argument of a ufunc does."""
-    given = tuple(one.dtype if isinstance(one, Node) else type(one) for one in operands)
-    if any(isinstance(one, type) and one not in (int, float, bool) for one in given):
-        raise UnknownError(f"{name} of {given}")
-    loop = loop_of(name, given) if dtype is None else _loop_to(name, given, dtype)
+    kinds = tuple(operand.dtype if isinstance(operand, Node) else type(operand) for operand in operands)
+    if any(isinstance(kind, type) and kind not in WEAK_EXAMPLES for kind in kinds):
+        raise UnknownError(f"{name} of {kinds}")
+    loop = loop_of(name, kinds, dtype)
     inputs = [
-        cast(one, kind) if isinstance(one, Node) else constant(one, kind)
-        for one, kind in zip(operands, loop, strict=False)
+        cast(operand, kind) if isinstance(operand, Node) else constant(operand, kind)
+        for operand, kind in zip(operands, loop, strict=False)
     ]
     if SCALARS[name].function(loop[:-1]) is None:
         raise UnknownError(f"{name} of {', '.join(loop[:-1])}")
-    return Node(name, inputs, loop[-1], broadcast_shapes([one.shape for one in inputs]))
+    return Node(name, inputs, loop[-1], broadcast_shapes([node.shape for node in inputs]))
 
 
-@functools.lru_cache(maxsize=1024)
-def _loop_to(name: str, given: tuple[Any, ...], dtype: str) -> tuple[str, ...]:
-    ufunc = SCALARS[name].numpy
-    if not isinstance(ufunc, np.ufunc):
-        raise UnknownError(f"dtype= of {name}")
-    asked = tuple(np.dtype(bool) if one is bool else one if one in (int, float) else np.dtype(one) for one in given)
-    found = ufunc.resolve_dtypes((*asked, None), signature=(None,) * len(given) + (np.dtype(dtype),))
-    names = tuple(one.name for one in found)
-    if any(one not in DTYPES for one in names):
-        raise UnknownError(f"{name} of {', '.join(names)}")
-    return names
-
-
-def shapes_agree(one: Sequence[Number], other: Sequence[Number]) -> bool:
-    """Whether two shapes are equal, at least for this call, which the code is for then."""
-    return len(one) == len(other) and all(same(a, b) or a == b for a, b in zip(one, other, strict=True))
+def shapes_agree(left: Sequence[Number], right: Sequence[Number]) -> bool:
+    """Whether two shapes are equal, at least in this call: guards specialize the code to that."""
+    return len(left) == len(right) and all(map(operator.eq, left, right))
 
 
 def broadcast_shapes(shapes: Iterable[Sequence[Number]]) -> tuple[Number, ...]:
@@ -134,16 +133,16 @@ def broadcast_shapes(shapes: Iterable[Sequence[Number]]) -> tuple[Number, ...]:
         for shape in listed:
             if len(shape) < -position:
                 continue
-            one = shape[position]
-            if same(one, common) or same(one, 1):
+            extent = shape[position]
+            if same(extent, common) or same(extent, 1):
                 continue
             if same(common, 1):
-                common = one
-            elif one == 1:
+                common = extent
+            elif extent == 1:
                 continue
             elif common == 1:
-                common = one
-            elif one != common:
+                common = extent
+            elif extent != common:
                 texts = " ".join(str(tuple(map(symbolic_dims.value_of, shape))).replace(" ", "") for shape in listed)
                 raise ValueError(f"operands could not be broadcast together with shapes {texts} ")
         result.append(common)
@@ -186,14 +185,14 @@ def composed(inner: IndexMap, outer: IndexMap) -> IndexMap:
     return tuple(result)
 
 
-def is_identity(given: Sequence[Number], index_map: IndexMap, shape: Sequence[Number]) -> bool:
+def is_identity(source: Sequence[Number], index_map: IndexMap, shape: Sequence[Number]) -> bool:
     """Whether a map shows all of an array as it is."""
     return (
-        len(given) == len(shape)
-        and all(map(same, given, shape))
+        len(source) == len(shape)
+        and all(map(same, source, shape))
         and all(
             (same(start, 0) and (steps == ((i, 1),)))
-            or (same(start, 0) and same(given[i], 1) and steps in ((), ((i, 1),)))
+            or (same(start, 0) and same(source[i], 1) and steps in ((), ((i, 1),)))
             for i, (start, steps) in enumerate(index_map)
         )
     )
@@ -209,11 +208,11 @@ def broadcast_to(node: Node, shape: Sequence[Number]) -> Node:
     if missing < 0:
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
     index_map: list[Any] = []
-    for i, one in enumerate(node.shape):
+    for i, value in enumerate(node.shape):
         target = shape[missing + i]
-        if same(one, target) or (not same(one, 1) and one == target):
+        if same(value, target) or (not same(value, 1) and value == target):
             index_map.append((0, ((missing + i, 1),)))
-        elif one == 1:
+        elif value == 1:
             index_map.append((0, ()))
         else:
             raise ValueError(
@@ -245,8 +244,8 @@ def expand_dims(node: Node, axes: Sequence[int]) -> Node:
     new = set(normalized(axes, total))
     kept = [i for i in range(total) if i not in new]
     shape: list[Number] = [1] * total
-    for i, one in zip(kept, node.shape, strict=True):
-        shape[i] = one
+    for i, value in zip(kept, node.shape, strict=True):
+        shape[i] = value
     return view(node, tuple((0, ((i, 1),)) for i in kept), shape)
 
 
@@ -263,12 +262,12 @@ def squeeze(node: Node, axes: Sequence[int]) -> Node:
 def reshape(node: Node, shape: Sequence[Number]) -> Node:
     """As `numpy.reshape` in C order; one extent may be -1."""
     wanted = list(shape)
-    unknown = [i for i, one in enumerate(wanted) if same(one, -1)]
+    unknown = [i for i, value in enumerate(wanted) if same(value, -1)]
     total = symbolic_dims.product(node.shape)
     if len(unknown) > 1:
         raise ValueError("can only specify one unknown dimension")
     if unknown:
-        rest = symbolic_dims.product(one for i, one in enumerate(wanted) if i != unknown[0])
+        rest = symbolic_dims.product(value for i, value in enumerate(wanted) if i != unknown[0])
         if rest == 0 or total % rest != 0:
             raise ValueError(f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}")
         wanted[unknown[0]] = _quotient(total, rest, node.shape, wanted)
@@ -276,15 +275,15 @@ def reshape(node: Node, shape: Sequence[Number]) -> Node:
         raise ValueError(f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}")
     if len(wanted) == node.ndim and all(map(same, wanted, node.shape)):
         return node
-    found = map_of_split(node.shape, wanted)
-    return Node("reshape", (node,), node.dtype, wanted) if found is None else view(node, found, wanted)
+    result = map_of_split(node.shape, wanted)
+    return Node("reshape", (node,), node.dtype, wanted) if result is None else view(node, result, wanted)
 
 
-def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap | None:
+def map_of_split(source: Sequence[Number], wanted: Sequence[Number]) -> IndexMap | None:
     """The map of a reshape that takes no dimensions together, but for those of one element; None if it does."""
-    found: list[tuple[Number, tuple[tuple[int, Number], ...]]] = []
-    remaining = [i for i, one in enumerate(wanted) if not same(one, 1)]
-    for extent in given:
+    result: list[tuple[Number, tuple[tuple[int, Number], ...]]] = []
+    remaining = [i for i, value in enumerate(wanted) if not same(value, 1)]
+    for extent in source:
         parts: list[int] = []
         count: Number = 1
         while remaining and not _agree(count, extent):
@@ -297,25 +296,25 @@ def map_of_split(given: Sequence[Number], wanted: Sequence[Number]) -> IndexMap 
         for part in reversed(parts):
             steps.append((part, step))
             step = step * wanted[part]
-        found.append((0, tuple(reversed(steps))))
-    return None if remaining else tuple(found)
+        result.append((0, tuple(reversed(steps))))
+    return None if remaining else tuple(result)
 
 
 def _agree(count: Number, extent: Number) -> bool:
     """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
     if known_same(count, extent):
         return True
-    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(extent) and not symbolic_dims.is_moving(
+    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(extent) and not symbolic_dims.is_loop_variant(
         count - extent
     )
     return is_equal and has_quotients(count) and bool(count == extent)
 
 
-def known_same(one: Number, other: Number) -> bool:
+def known_same(left: Number, right: Number) -> bool:
     """Whether two extents are equal in all calls that the code is for; nothing more is guarded."""
-    if same(one, other):
+    if same(left, right):
         return True
-    apart = one - other
+    apart = left - right
     if not isinstance(apart, Extent):
         return False
     guards = apart.scope.guards
@@ -328,14 +327,17 @@ def has_quotients(extent: Number) -> bool:
     return any(atom.operation == "floordiv" for monomial in terms for atom in monomial)
 
 
-def _quotient(total: Number, rest: Number, given: Sequence[Number], wanted: Sequence[Number]) -> Number:
-    left = list(given)
-    for one in wanted:
-        found = next((i for i, other in enumerate(left) if same(one, other)), None)
-        if found is not None:
-            left.pop(found)
-            total = symbolic_dims.product(left)
-            rest = symbolic_dims.product(o for o in wanted if not any(same(o, g) for g in given) and not same(o, -1))
+def _quotient(total: Number, rest: Number, source: Sequence[Number], wanted: Sequence[Number]) -> Number:
+    """``total // rest``, after extents that both shapes have are left out of both products."""
+    remaining = list(source)
+    for extent in wanted:
+        index = next((i for i, other in enumerate(remaining) if same(extent, other)), None)
+        if index is not None:
+            remaining.pop(index)
+            total = symbolic_dims.product(remaining)
+            rest = symbolic_dims.product(
+                extent for extent in wanted if not any(same(extent, own) for own in source) and not same(extent, -1)
+            )
     return total // rest
 
 
@@ -344,19 +346,19 @@ def reduce(kind: str, node: Node, axes: Sequence[int], *, keepdims: bool = False
     over = tuple(sorted(normalized(axes, node.ndim)))
     if len(set(over)) != len(over):
         raise ValueError("duplicate value in 'axis'")
-    counts = [node.shape[i] for i in over if not (is_tested and symbolic_dims.is_moving(node.shape[i]))]
-    if kind in ("min", "max") and any(one == 0 for one in counts):
+    counts = [node.shape[i] for i in over if not (is_tested and symbolic_dims.is_loop_variant(node.shape[i]))]
+    if kind in ("min", "max") and any(value == 0 for value in counts):
         raise ValueError(
             f"zero-size array to reduction operation {'minimum' if kind == 'min' else 'maximum'} which has no identity"
         )
-    if kind in ("argmin", "argmax") and any(one == 0 for one in counts):
+    if kind in ("argmin", "argmax") and any(value == 0 for value in counts):
         raise ValueError(f"attempt to get {kind} of an empty sequence")
     dtype = "int64" if kind in ("argmin", "argmax") else "bool" if kind in ("any", "all") else node.dtype
-    shape = [one for i, one in enumerate(node.shape) if i not in over]
-    found = Node("reduce", (node,), dtype, shape, {"kind": kind, "axes": over}) if over else node
+    shape = [value for i, value in enumerate(node.shape) if i not in over]
+    result = Node("reduce", (node,), dtype, shape, {"kind": kind, "axes": over}) if over else node
     if kind in ("any", "all") and not over:
-        found = cast(node, "bool")
-    return expand_dims(found, over) if keepdims and over else found
+        result = cast(node, "bool")
+    return expand_dims(result, over) if keepdims and over else result
 
 
 def normalized(axes: Sequence[int], ndim: int) -> tuple[int, ...]:

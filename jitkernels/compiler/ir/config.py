@@ -1,6 +1,6 @@
 """The options of `jit`, which passes and backends read."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from jitkernels.core import settings
@@ -27,9 +27,9 @@ class JitConfig:
     than rounding. `fuse_reduce`: compute reductions inside the loop nests that read them. `fuse_dimshuffle`: move views
     towards the inputs. `max_fusion_size`: about how many nodes one result of a loop nest may recompute. `max_inputs`:
     arrays that a loop nest may read, unless one operation has more. `fast_math`: assume real arithmetic without NaNs.
-    `backend`: ``native`` prints loops as LLVM IR, ``numba`` as Python
-    that numba compiles, ``interpreter`` runs one NumPy operation after the other. `cache`: look up and
-    store code in the disk cache. `profile`: count calls and time each kernel; calls then go through Python.
+    `backend`: ``native`` prints loops as LLVM IR, ``numba`` as Python that numba compiles, ``interpreter`` runs one
+    NumPy operation after the other. `cache`: look up and store code in the disk cache. `profile`: count calls and time
+    each kernel; calls then go through Python.
     `memory_limit`: bytes of the arrays between kernels, above which values are rematerialized. `exact_sizes`:
     specialize code to the extents of the arrays and recompile for others. `strict`: raise TracingError for a function
     that would fall back to NumPy. `rules`: rewriting rules of users.
@@ -62,9 +62,9 @@ class JitConfig:
         limit = self.memory_limit
         if limit is not None and (type(limit) is not int or limit < 0):
             raise AttrError(f"memory_limit: expected None or an int of at least 0, got {shown(limit)}")
-        for name in ("fuse_reduce", "fuse_dimshuffle", "fast_math", "cache", "profile", "exact_sizes", "strict"):
-            if type(getattr(self, name)) is not bool:
-                raise AttrError(f"{name}: expected a bool, got {shown(getattr(self, name))}")
+        for option in fields(self):
+            if option.type is bool and type(getattr(self, option.name)) is not bool:
+                raise AttrError(f"{option.name}: expected a bool, got {shown(getattr(self, option.name))}")
         object.__setattr__(self, "rules", tuple(self.rules))
 
     @property

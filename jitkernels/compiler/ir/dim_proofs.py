@@ -1,45 +1,155 @@
-"""What has to hold for an extent to be at least zero: nothing, if the bounds of what it is made of tell, or guards.
+"""Clamped extents in one normal form, and proofs that extents are at least zero.
 
-Clamps, quotients, remainders and the symbols of loops are replaced by their bounds one after another, the youngest
-symbol first, as its bounds are polynomials of older ones.
+``max(a, b)`` is ``b + max(a - b, 0)`` and ``min(a, b)`` is ``a - max(a - b, 0)``. Of ``max(d, 0)`` and ``max(-d, 0)``
+only that is used of which the first coefficient is positive, as their difference is `d`: so that equal bounds of slices
+have equal keys.
+
+A proof replaces clamps, quotients, remainders and the symbols of loops by their bounds one after another, the youngest
+symbol first, as its bounds are polynomials of older ones. What it takes beside these bounds becomes guards.
 """
 
-from jitkernels.compiler.ir.clamped_dims import EXTREMES, Split, factored, has_clamps, outermost
-from jitkernels.compiler.ir.symbolic_dims import (  # fmt: skip
+from typing import NamedTuple
+
+from jitkernels.compiler.ir.symbolic_dims import (
     Atom,
     Extent,
     Number,
-    is_moving,
+    is_loop_variant,
     least_of,
-    made,
+    opaque,
+    polynomial,
     symbols_of,
 )
 
+EXTREMES = ("max", "min")
+
+
+class Split(NamedTuple):
+    """An extent as the maximum (`is_max`) or minimum of two with one clamp less."""
+
+    is_max: bool
+    sides: tuple[Number, Number]
+
+
+class Factored(NamedTuple):
+    """An extent as ``rest + factor * atom``."""
+
+    rest: Number
+    factor: Number
+
+
+def has_clamps(extent: Number) -> bool:
+    """Whether a minimum, maximum, quotient or remainder is part of an extent."""
+    return isinstance(extent, Extent) and any(atom.operation for monomial in extent.terms for atom in monomial)
+
+
+def positive_part(extent: Number) -> Number:
+    """``max(extent, 0)``."""
+    if not isinstance(extent, Extent):
+        return max(int(extent), 0)
+    if extent.key[0][1] < 0:
+        return extent + opaque("max", -extent, 0, extent.scope)
+    return opaque("max", extent, 0, extent.scope)
+
+
+def smaller(left: Number, right: Number) -> Number:
+    """``min(left, right)`` in the normal form."""
+    return left - positive_part(left - right)
+
+
+def larger(left: Number, right: Number) -> Number:
+    """``max(left, right)`` in the normal form."""
+    return right + positive_part(left - right)
+
+
+def from_end(bound: Number, extent: Number) -> Number:
+    """A bound of a slice that counts from the end where it is negative, which differs from iteration to iteration."""
+    is_negative = positive_part(-bound) - positive_part(-bound - 1)
+    return bound + extent * is_negative
+
+
+def factored(extent: Extent, atom: Atom) -> Factored | None:
+    """An extent as a linear function of an atom; None where it is none."""
+    rest: Number = 0
+    factor: Number = 0
+    for monomial, count in extent.terms.items():
+        own = monomial.count(atom)
+        if own > 1:
+            return None
+        part = polynomial({tuple(factor for factor in monomial if factor != atom): count}, extent.scope)
+        if own:
+            factor = factor + part
+        else:
+            rest = rest + part
+    return Factored(rest, factor)
+
+
+def outermost(extent: Number, operations: tuple[str, ...], *, loop_variant_only: bool = False) -> Atom | None:
+    """The atom of some operations that no other one of the extent contains; None where there is none."""
+    if not isinstance(extent, Extent):
+        return None
+    atoms = {atom.text: atom for monomial in extent.terms for atom in monomial if atom.operation in operations}
+    for text in sorted(atoms, key=len, reverse=True):
+        if not loop_variant_only or is_loop_variant(polynomial({(atoms[text],): 1}, extent.scope)):
+            return atoms[text]
+    return None
+
+
+def substituted(extent: Number, symbol: str, other: Number) -> Number:
+    """An extent with another one in place of a symbol, clamps in the normal form again."""
+    if symbol not in symbols_of(extent):
+        return extent
+    total: Number = 0
+    for monomial, count in extent.terms.items():
+        part: Number = count
+        for atom in monomial:
+            part = part * _atom_with(atom, symbol, other, extent)
+        total = total + part
+    return total
+
+
+def _atom_with(atom: Atom, symbol: str, other: Number, within: Extent) -> Number:
+    if atom.text == symbol:
+        return other
+    itself = polynomial({(atom,): 1}, within.scope)
+    if symbol not in symbols_of(itself) or atom.operation == "scaled":
+        return itself
+    left, right = (substituted(operand, symbol, other) for operand in (atom.left, atom.right))
+    match atom.operation:
+        case "max":
+            return larger(left, right)
+        case "min":
+            return smaller(left, right)
+        case "floordiv":
+            return left // right
+    return left % right
+
+
 DEEPEST = 12
-"""Clamps and symbols that are replaced one in another at most: each clamp doubles the work."""
+"""Nesting depth at most: each clamp doubles the work."""
 
 
 def needs(extent: Number, depth: int = 0, failing: list[Extent] | None = None) -> list[Extent] | None:
-    """Extents that have to be at least zero so that another one is: none where that always is.
+    """The extents whose nonnegativity implies that of `extent`: none where it always holds.
 
-    All of them are in the traced call; None where that takes something that is not, which is added to `failing`.
+    All of them are nonnegative in the traced call; None where one would not be, which is added to `failing`.
     """
     if not isinstance(extent, Extent):
         return [] if extent >= 0 else None
-    moves = is_moving(extent)
+    moves = is_loop_variant(extent)
     if not moves and not has_clamps(extent):
         least = least_of(extent)
         if least is not None and least >= 0:
             return []
         return _now(extent, failing)
-    found = _needs_of_parts(extent, depth, failing if moves else None) if depth < DEEPEST else None
-    if moves or found == []:
-        return found
+    conditions = _needs_of_parts(extent, depth, failing if moves else None) if depth < DEEPEST else None
+    if moves or conditions == []:
+        return conditions
     return _now(extent, failing)
 
 
 def _now(extent: Extent, failing: list[Extent] | None) -> list[Extent] | None:
-    """An extent in which nothing moves, if it is at least zero in the traced call."""
+    """A loop-invariant extent, if it is at least zero in the traced call."""
     if extent.value >= 0:
         return [extent]
     if failing is not None:
@@ -53,8 +163,8 @@ def _needs_of_parts(extent: Extent, depth: int, failing: list[Extent] | None) ->
         parts = split(extent, atom)
         if parts is None:
             return None
-        found = [needs(one, depth + 1, failing) for one in (parts.one, parts.other)]
-        known = [one for one in found if one is not None]
+        proofs = [needs(side, depth + 1, failing) for side in parts.sides]
+        known = [proof for proof in proofs if proof is not None]
         if parts.is_max:
             return min(known, key=len) if known else None
         return [*known[0], *known[1]] if len(known) == 2 else None
@@ -67,15 +177,15 @@ def _needs_of_parts(extent: Extent, depth: int, failing: list[Extent] | None) ->
 
 
 def split(extent: Extent, atom: Atom) -> Split | None:
-    """An extent as the larger or smaller one of two without one clamp; None where no sign tells which."""
+    """An extent as a maximum or minimum of two without one clamp; None where the sign of its factor is unknown."""
     parts = factored(extent, atom)
     if parts is None:
         return None
     sign = _sign(parts.factor)
     if sign is None:
         return None
-    one, other = (parts.rest + parts.factor * side for side in (atom.left, atom.right))
-    return Split((atom.operation == "max") == (sign > 0), one, other)
+    sides = parts.rest + parts.factor * atom.left, parts.rest + parts.factor * atom.right
+    return Split((atom.operation == "max") == (sign > 0), sides)
 
 
 def _sign(factor: Number) -> int | None:
@@ -86,7 +196,7 @@ def _sign(factor: Number) -> int | None:
 
 
 def _without_quotient(extent: Extent, atom: Atom) -> Number | None:
-    """What is at least zero only if an extent is, with a quotient by a number replaced by its bound."""
+    """An extent that is nonnegative only if `extent` is, with a quotient by an integer replaced by its bound."""
     parts = factored(extent, atom)
     by = atom.right
     if parts is None or type(by) is not int or by < 1:
@@ -104,16 +214,16 @@ def without_youngest(extent: Extent, *, is_upper: bool) -> Number | None:
     if atom is not None:
         most = atom.right - 1
         return replaced(extent, atom, (0, most), is_upper=is_upper) if needs(most) == [] else None
-    moving = extent.scope.moving
-    found = symbols_of(extent) & moving.keys()
-    if not found:
+    loop_variant = extent.scope.loop_variant
+    symbols = symbols_of(extent) & loop_variant.keys()
+    if not symbols:
         return None
-    youngest = max(found, key=list(moving).index)
-    return replaced(extent, Atom(youngest), moving[youngest], is_upper=is_upper)
+    youngest = max(symbols, key=list(loop_variant).index)
+    return replaced(extent, Atom(youngest), loop_variant[youngest], is_upper=is_upper)
 
 
 def replaced(extent: Extent, atom: Atom, bounds: tuple[Number, Number], *, is_upper: bool) -> Number | None:
-    """A bound of an extent with an atom replaced by its bounds: by one of both, or monomial by monomial."""
+    """A bound of an extent with an atom replaced by one of its bounds, as a whole or monomial by monomial."""
     whole = factored(extent, atom)
     if whole is not None:
         if _hides(whole.rest, atom) or _hides(whole.factor, atom):
@@ -121,10 +231,10 @@ def replaced(extent: Extent, atom: Atom, bounds: tuple[Number, Number], *, is_up
         sign = _sign(whole.factor)
         if sign is not None:
             return whole.rest + whole.factor * bounds[(sign > 0) == is_upper]
-    found: Number = 0
+    total: Number = 0
     for monomial, count in extent.terms.items():
-        times = sum(one == atom for one in monomial)
-        others = made({tuple(one for one in monomial if one != atom): 1}, extent.scope)
+        times = monomial.count(atom)
+        others = polynomial({tuple(factor for factor in monomial if factor != atom): 1}, extent.scope)
         if _hides(others, atom):
             return None
         if times:
@@ -132,10 +242,10 @@ def replaced(extent: Extent, atom: Atom, bounds: tuple[Number, Number], *, is_up
                 return None
             for _ in range(times):
                 others = others * bounds[(count > 0) == is_upper]
-        found = found + others * count
-    return found
+        total = total + others * count
+    return total
 
 
 def _hides(extent: Number, atom: Atom) -> bool:
-    """Whether a symbol is part of what is no polynomial."""
+    """Whether a symbol occurs inside an atom that is no polynomial."""
     return not atom.operation and atom.text in symbols_of(extent)

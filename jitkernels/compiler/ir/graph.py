@@ -7,9 +7,9 @@ of the caller become.
 """
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -45,6 +45,10 @@ class Node:
     def with_inputs(self, inputs: Iterable["Node"]) -> "Node":
         """The same operation on other operands of the same dtypes and shapes."""
         return Node(self.operation, inputs, self.dtype, self.shape, self.options)
+
+    def replace_inputs(self, inputs: Sequence["Node"]) -> "Node":
+        """The node with these operands: itself where they are its own."""
+        return self if all(map(operator.is_, inputs, self.inputs)) else self.with_inputs(inputs)
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value}" for name, value in self.options.items())
@@ -92,36 +96,35 @@ class Graph:
         return iter(self._sorted)
 
 
-def sorted_nodes(roots: Iterable[Node], before: Callable[[Node], Sequence[Node]] = attrgetter("inputs")) -> list[Node]:
+def sorted_nodes(
+    roots: Iterable[Node], before: Callable[[Node], Sequence[Node]] = operator.attrgetter("inputs")
+) -> list[Node]:
     """The nodes that roots depend on in topological order, without recursion: graphs may be deep.
 
     `before`: the predecessors of a node.
     """
-    done: dict[int, Node] = {}
+    done: dict[Node, None] = {}
     for root in roots:
         stack = [(root, False)]
         while stack:
             node, expanded = stack.pop()
-            key = id(node)
-            if key in done:
+            if node in done:
                 continue
             earlier = () if expanded else before(node)
             if not earlier:
-                done[key] = node
+                done[node] = None
                 continue
             stack.append((node, True))
             stack += [(node, False) for node in earlier[::-1]]  # a generator is slow under a profiler hook
-    return list(done.values())
+    return list(done)
 
 
 def transformed(graph: Graph, rule: Callable[[Node], Node]) -> Graph:
     """The graph rebuilt node by node: `rule` maps each node with its new operands to its replacement."""
-    new: dict[int, Node] = {}
+    new: dict[Node, Node] = {}
     for node in graph:
-        inputs = tuple(new[id(operand)] for operand in node.inputs)
-        is_unchanged = all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True))
-        new[id(node)] = rule(node if is_unchanged else node.with_inputs(inputs))
-    return rebuild_roots(graph, lambda node: new[id(node)])
+        new[node] = rule(node.replace_inputs([new[operand] for operand in node.inputs]))
+    return rebuild_roots(graph, new.__getitem__)
 
 
 def rebuild_roots(graph: Graph, new: Callable[[Node], Node]) -> Graph:

@@ -18,26 +18,22 @@ def run(graph: Graph, arrays: Sequence[Any], symbols: Mapping[str, int]) -> list
 
     Nothing is written: the caller writes after all is computed. Raises ValueError where a check of the graph is true.
     """
-    known: dict[int, Any] = {id(node): array for node, array in zip(graph.inputs, arrays, strict=True)}
-
-    value = dim_bounds.Values(symbols)
+    known: dict[Node, Any] = dict(zip(graph.inputs, arrays, strict=True))
+    value = dim_bounds.SymbolValues(symbols)
     for node in graph:
-        if id(node) not in known:
-            known[id(node)] = of_node(node, [known[id(operand)] for operand in node.inputs], value)
+        if node not in known:
+            known[node] = of_node(node, [known[operand] for operand in node.inputs], value)
     refuse(graph, known)
-    return [known[id(node)] for node in graph.roots[len(graph.checks) :]]
+    return [known[node] for node in graph.roots[len(graph.checks) :]]
 
 
-def refuse(graph: Graph, known: Mapping[int, Any]) -> None:
+def refuse(graph: Graph, known: Mapping[Node, Any]) -> None:
     """Raise ValueError where a check of the graph is true."""
-    if any(known[id(node)] for node in graph.checks):
+    if any(known[node] for node in graph.checks):
         raise ValueError("Python's functions raise an exception for this number")
 
 
 def of_node(node: Node, inputs: Sequence[Any], value: Any) -> Any:
     """The result of one node from arrays of its inputs."""
-    return (
-        np.asarray(OPERATIONS[node.operation].run(node, inputs, value))
-        if node.operation not in SEVERAL
-        else OPERATIONS[node.operation].run(node, inputs, value)
-    )
+    result = OPERATIONS[node.operation].run(node, inputs, value)
+    return result if node.operation in SEVERAL else np.asarray(result)

@@ -6,7 +6,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import same
 
 
-def product(left: Node, right: Node) -> Node:
+def matmul(left: Node, right: Node) -> Node:
     """A node for `numpy.matmul` of two nodes of one dtype with at least two dimensions."""
     outer = builder.broadcast_shapes([left.shape[:-2], right.shape[:-2]])
     shape = (*outer, left.shape[-2], right.shape[-1])
@@ -15,7 +15,7 @@ def product(left: Node, right: Node) -> Node:
     return Node("matmul", (left, right), left.dtype, shape)
 
 
-def turned(node: Node) -> Node:
+def matrix_transpose(node: Node) -> Node:
     """A node for `numpy.matrix_transpose`."""
     order = [*range(node.ndim - 2), node.ndim - 1, node.ndim - 2]
     return builder.transpose(node, order)

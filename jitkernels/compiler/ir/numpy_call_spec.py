@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.runtime import python_callback, vectorcall
@@ -47,20 +48,8 @@ class Called:
         return dict(inspect.signature(self.function).bind(*self.arguments, **self.keywords).arguments)
 
 
-def _has_holes(value: Any) -> bool:
-    if isinstance(value, tuple | list | dict):
-        return any(map(_has_holes, value.values() if isinstance(value, dict) else value))
-    return type(value) is Hole
-
-
-def _fill_holes(value: Any, arrays: Sequence[Any]) -> Any:
-    if type(value) is Hole:
-        return arrays[value.number]
-    if isinstance(value, tuple | list):
-        return type(value)(_fill_holes(element, arrays) for element in value)
-    if isinstance(value, dict):
-        return {name: _fill_holes(element, arrays) for name, element in value.items()}
-    return value
+def _fill_holes(tree: Any, arrays: Sequence[Any]) -> Any:
+    return pytree.tree_map(lambda value: arrays[value.number] if type(value) is Hole else value, tree)
 
 
 def described(result: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -153,7 +142,9 @@ def _array_function(call: Called) -> Callable[..., Any]:
     if numbers == [*range(count)] and not call.keywords:
         return function  # type: ignore[no-any-return]
     rest = call.arguments[count:]
-    if numbers[:count] == [*range(count)] and not _has_holes((rest, call.keywords)):
+    if numbers[:count] == [*range(count)] and not any(
+        type(leaf) is Hole for leaf in pytree.leaves((rest, call.keywords))
+    ):
         if not rest:
             return functools.partial(function, **call.keywords)
         return lambda *arrays: function(*arrays, *rest, **call.keywords)

@@ -3,18 +3,20 @@
 Interpreter, frontend, passes, code generator and documentation read it; nothing else lists operations.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.ir import regions
+from jitkernels.compiler.ir.dim_bounds import SymbolValues
 from jitkernels.compiler.ir.elementwise_ops import SCALARS, Scalar
 from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.ir.symbolic_dims import same_shape
 from jitkernels.core.frozen_dataclass import record
+from jitkernels.errors import GraphError
 
 Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
 """Evaluates a node with NumPy from its operands; the last argument evaluates extents."""
@@ -200,17 +202,60 @@ def _input(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> An
     raise AssertionError("the caller passes the values of inputs")
 
 
+class BailoutError(ValueError):
+    """A check of a region is true: the compiled call bails out and NumPy computes the result."""
+
+
 def run_region(graph: Graph, arguments: Sequence[Any], value: Callable[[Any], int]) -> list[Any]:
     """The outputs of a region. Raises BailoutError where one of its checks is true."""
-    known: dict[int, Any] = {id(node): argument for node, argument in zip(graph.inputs, arguments, strict=True)}
-    checks = {id(node) for node in graph.checks}
+    known: dict[Node, Any] = dict(zip(graph.inputs, arguments, strict=True))
     for node in graph:
-        if id(node) not in known:
-            inputs = [known[id(operand)] for operand in node.inputs]
-            known[id(node)] = OPERATIONS[node.operation].run(node, inputs, value)
-        if id(node) in checks and known[id(node)]:
-            raise regions.BailoutError("a check in a loop or branch is true")
-    return [known[id(node)] for node in graph.outputs]
+        if node not in known:
+            known[node] = OPERATIONS[node.operation].run(node, [known[operand] for operand in node.inputs], value)
+        if node in graph.checks and known[node]:
+            raise BailoutError("a check in a loop or branch is true")
+    return [known[node] for node in graph.outputs]
+
+
+def _loop(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
+    loop = LoopParts(node)
+    induction, end, step = map(int, inputs[:3]) if loop.counts else (0, 0, 1)
+    first_captured = loop.first_operand + loop.carried_count
+    carried, captured = [*map(np.array, inputs[loop.first_operand : first_captured])], inputs[first_captured:]
+    while not loop.counts or (induction < end if step > 0 else induction > end):
+        arguments = [*([np.int64(induction)] if loop.counts else []), *carried, *captured]
+        for operand, number in zip(loop.body.inputs, arguments, strict=True):
+            if "symbol" in operand.options and isinstance(value, SymbolValues):
+                value.symbols[operand.options["symbol"]] = int(number)
+        (condition,) = run_region(loop.condition, arguments, value)
+        if not condition:
+            break
+        carried = [*map(np.array, run_region(loop.body, arguments, value))]
+        induction += step
+    return tuple(carried)
+
+
+def _branch(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
+    condition, *captured = inputs
+    return tuple(run_region(node.options["yes" if condition else "no"], captured, value))
+
+
+def _bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    """The index wrapped to count from 0. Raises BailoutError if it is out of bounds."""
+    extent, index = value(node.options["extent"]), int(inputs[0])
+    if not -extent <= index < extent:
+        raise BailoutError(f"index {index} is out of bounds for axis with size {extent}")
+    return np.int64(index + extent if index < 0 else index)
+
+
+WHOLE: dict[str, Callable[[int, int], int]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+"""Operations that may overflow 64 bits, as Python functions without overflow."""
+
+
+def _overflows(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
+    """Whether a sum, difference or product of two int64 overflows."""
+    result = WHOLE[node.options["of"]](*map(int, inputs))
+    return np.bool_(not -(2**63) <= result < 2**63)
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -236,9 +281,43 @@ OPERATIONS: dict[str, Operation] = {
         Operation("kernel", _kernel),
         Operation("item", _item),
         Operation("parameter", _input),
-        Operation("loop", partial(regions.run_loop, run_region)),
-        Operation("branch", partial(regions.run_branch, run_region)),
-        Operation("bounded", regions.run_bounded),
-        Operation("overflows", regions.run_overflows),
+        Operation("loop", _loop),
+        Operation("branch", _branch),
+        Operation("bounded", _bounded),
+        Operation("overflows", _overflows),
     )
 }
+
+
+COSTS = {"reduce": 2.0, "gather": 4.0, "scan": 8.0}
+"""In additions: the cost of operations that are not elementwise; 0.5 for all others."""
+DELICATE = 4.0
+"""Cost from which on operations may fail for 1, 0 and values computed from them: divisions, roots, functions."""
+
+
+def own_cost(node: Node) -> float:
+    """The cost of a node without its inputs, in additions: of fusion, rematerialization and threading."""
+    scalar = OPERATIONS[node.operation].scalar
+    return scalar.cost if scalar is not None else COSTS.get(node.operation, 0.5)
+
+
+def keeps_fp_flags_exact(node: Node) -> bool:
+    """Whether an operation may raise floating-point flags for values such as 1 in inactive lanes."""
+    return own_cost(node) >= DELICATE
+
+
+def verify(graph: Graph) -> None:
+    """Raise GraphError where a graph violates an invariant that passes and the code generator rely on."""
+    known = set(graph.inputs)
+    for node in graph:
+        operation = OPERATIONS.get(node.operation)
+        if operation is None:
+            raise GraphError(f"{node!r}: there is no operation {node.operation!r}")
+        if node.operation == "input" and node not in known:
+            raise GraphError(f"{node!r} is an input that the graph does not have")
+        problem = operation.verify(node)
+        if problem:
+            raise GraphError(f"{node!r}: {problem}")
+    for target, value in graph.writes:
+        if target not in known or target.dtype != value.dtype:
+            raise GraphError(f"{value!r} is written to {target!r}: expected an input of its dtype")

@@ -7,26 +7,13 @@ from typing import Any
 from jitkernels.compiler.ir import builder, numpy_call_spec
 from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots, sorted_nodes
 from jitkernels.compiler.ir.ops import OPERATIONS
-from jitkernels.compiler.ir.regions import regions_of, walk_nodes
+from jitkernels.compiler.ir.regions import LoopParts, regions_of, walk_nodes, with_regions
 
 FLOWS = frozenset({"loop", "branch"})
-LOOP_NEST_OPERATIONS = frozenset(
-    {
-        "cast",
-        "concatenate",
-        "constant",
-        "extent",
-        "gather",
-        "iota",
-        "matmul",
-        "reduce",
-        "reshape",
-        "scan",
-        "scatter",
-        "update",
-        "view",
-    }
-)
+LOOP_NEST_OPERATIONS = frozenset({
+    "cast", "concatenate", "constant", "extent", "gather", "iota", "matmul", "reduce", "reshape", "scan", "scatter",
+    "update", "view",
+})  # fmt: skip
 """Operations that loop nests and kernels of a region compute, beside elementwise ones."""
 VIEWS = frozenset({"view", "reshape"})
 NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
@@ -123,7 +110,7 @@ def home_array(node: Node, first: Node | None = None) -> Node:
     return node
 
 
-def landed(node: Node, home: Node) -> Node:
+def copy_to_home(node: Node, home: Node) -> Node:
     """The value as region code can store it to its home buffer: a copy where it lies in another parameter's memory."""
     if not node.ndim or home_array(node, home) is home:
         return node
@@ -137,10 +124,9 @@ def home_operand_index(item: Node) -> int | None:
     if not item.ndim:
         return None
     if flow.operation == "loop":
-        operand_index: int = index + (3 if flow.options["counts"] else 0)
-        return operand_index
-    operand_index = flow.options["bases"][index]
-    return operand_index + 1 if operand_index >= 0 else None
+        return LoopParts(flow).first_operand + int(index)
+    base: int = flow.options["bases"][index]
+    return base + 1 if base >= 0 else None
 
 
 def updated_input(region: Graph, index: int) -> int | None:
@@ -154,23 +140,22 @@ def targets_of(loop: Node) -> dict[int, int]:
 
     It is another one than its own where a loop swaps arrays.
     """
-    body, first = loop.options["body"], 1 if loop.options["counts"] else 0
+    parts = LoopParts(loop)
+    carried = range(parts.first_parameter, parts.first_parameter + parts.carried_count)
     targets: dict[int, int] = {}
-    for i, node in enumerate(body.outputs):
+    for i, node in enumerate(parts.body.outputs):
         if node.ndim:
-            input_index = updated_input(body, i)
-            is_carried = input_index is not None and first <= input_index < first + loop.options["carried"]
-            targets[i] = input_index if input_index is not None and is_carried else first + i
+            input_index = updated_input(parts.body, i)
+            targets[i] = input_index if input_index is not None and input_index in carried else carried[i]
     return targets
 
 
-def changed(flow: Node) -> list[int]:
+def updated_operands(flow: Node) -> list[int]:
     """The indices of the operands whose memory a loop or branch updates."""
-    if flow.operation == "loop":
-        first = 3 if flow.options["counts"] else 0
-        count: int = flow.options["carried"]
-        return [i for i in range(first, first + count) if flow.inputs[i].ndim]
-    return [index + 1 for index in flow.options["bases"] if index >= 0]
+    if flow.operation == "branch":
+        return [index + 1 for index in flow.options["bases"] if index >= 0]
+    loop = LoopParts(flow)
+    return [loop.first_operand + i for i, value in enumerate(loop.carried) if value.ndim]
 
 
 def insert_copies(graph: Graph) -> Graph:
@@ -183,71 +168,65 @@ def insert_copies(graph: Graph) -> Graph:
         return graph
     read = readers(nodes)
     writes_at_end = bool(graph.checks) or any(is_control_flow(node) and may_bail_out(node) for node in nodes)
-    returned = {id(node) for node in graph.outputs} | {id(value) for _, value in graph.writes}
-    targets = {id(target) for target, _ in graph.writes}
-    new: dict[int, Node] = {}
+    returned = {*graph.outputs, *(value for _, value in graph.writes)}
+    targets = {target for target, _ in graph.writes}
+    new: dict[Node, Node] = {}
     for node in nodes:
-        inputs = [new[id(operand)] for operand in node.inputs]
+        inputs = [new[operand] for operand in node.inputs]
         if is_control_flow(node):
-            before = {id(earlier) for earlier in sorted_nodes(node.inputs)}
-            for index in changed(node):
+            before = set(sorted_nodes(node.inputs))
+            for index in updated_operands(node):
                 array = node.inputs[index]
                 reading = _reading(array, read, returned, node)
                 others = [reader for reader in reading if reader is not node]
                 is_read_once = len(reading) - len(others) == 1
                 is_argument = array.operation in ("input", "reshape")  # a reshape may be one of an argument
-                may_update = id(array) in targets and not writes_at_end if is_argument else id(array) not in returned
+                may_update = array in targets and not writes_at_end if is_argument else array not in returned
                 if not (
                     may_update
                     and is_read_once
-                    and all(id(reader) in before and reader.operation not in VIEWS for reader in others)
+                    and all(reader in before and reader.operation not in VIEWS for reader in others)
                 ):
                     inputs[index] = builder.copy(inputs[index])
-        new[id(node)] = _remade(node, inputs)
-    return rebuild_roots(graph, lambda node: new[id(node)])
+        new[node] = _with_copies(node, inputs)
+    return rebuild_roots(graph, new.__getitem__)
 
 
-def _remade(node: Node, inputs: list[Node]) -> Node:
+def _with_copies(node: Node, inputs: list[Node]) -> Node:
     """A node with new operands, and copies in its regions."""
-    options = node.options
-    if is_control_flow(node):
-        regions = {name: value for name, value in options.items() if isinstance(value, Graph)}
-        own = _updated_parameters(node)
-        with_inner_copies = {name: _with_copies_inside(region, own) for name, region in regions.items()}
-        if any(with_inner_copies[name] is not regions[name] for name in regions):
-            options = {**options, **with_inner_copies}
-    if options is node.options and all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-        return node
-    return Node(node.operation, inputs, node.dtype, node.shape, options)
+    if not is_control_flow(node):
+        return node.replace_inputs(inputs)
+    updated = _updated_parameters(node)
+    return with_regions(node, inputs, lambda region: _with_copies_inside(region, updated))
 
 
 def _updated_parameters(flow: Node) -> set[int]:
     """The indices of the region inputs whose memory a loop or branch updates: those that it carries."""
     if flow.operation == "branch":
         return {index for index in flow.options["bases"] if index >= 0}
-    first = 1 if flow.options["counts"] else 0
-    return set(range(first, first + flow.options["carried"]))
+    loop = LoopParts(flow)
+    return set(range(loop.first_parameter, loop.first_parameter + loop.carried_count))
 
 
-def _with_copies_inside(region: Graph, own: set[int]) -> Graph:
+def _with_copies_inside(region: Graph, updated: set[int]) -> Graph:
     """Insert copies in a region of captured arrays that it would update in place."""
     nodes = list(region)
-    taken = {id(operand) for index, operand in enumerate(region.inputs) if index not in own}
-    new: dict[int, Node] = {}
+    captured = {operand for index, operand in enumerate(region.inputs) if index not in updated}
+    new: dict[Node, Node] = {}
     for node in nodes:
-        inputs = [new[id(operand)] for operand in node.inputs]
+        inputs = [new[operand] for operand in node.inputs]
         is_scalar_store = node.operation == "scatter" and is_direct(node)
-        for index in [0] if is_scalar_store else changed(node) if is_control_flow(node) else []:
+        for index in [0] if is_scalar_store else updated_operands(node) if is_control_flow(node) else []:
             array = node.inputs[index]
-            if id(seen(array) if array.operation == "reshape" else array) in taken:
+            if (viewed_array(array) if array.operation == "reshape" else array) in captured:
                 inputs[index] = builder.copy(inputs[index])
-        new[id(node)] = _remade(node, inputs)
-    if all(new[id(node)] is node for node in nodes):
+        new[node] = _with_copies(node, inputs)
+    if all(new[node] is node for node in nodes):
         return region
-    return rebuild_roots(region, lambda node: new[id(node)])
+    return rebuild_roots(region, new.__getitem__)
 
 
-def _reading(array: Node, read: Mapping[Node, list[Node]], returned: set[int], flow: Node) -> list[Node]:
+def _reading(array: Node, read: Mapping[Node, list[Node]], returned: set[Node], flow: Node) -> list[Node]:
     """The nodes that read an array, directly or through views, including views that are results.
 
     An element passed to the loop or branch is a scalar: it is loaded before.
@@ -256,12 +235,12 @@ def _reading(array: Node, read: Mapping[Node, list[Node]], returned: set[int], f
     for user in read[array]:
         if user.operation in VIEWS:
             reading += [other for other in _reading(user, read, returned, flow) if user.ndim or other is not flow]
-        if user.operation not in VIEWS or id(user) in returned:
+        if user.operation not in VIEWS or user in returned:
             reading.append(user)
     return reading
 
 
-def seen(node: Node) -> Node:
+def viewed_array(node: Node) -> Node:
     """The array that a chain of views shows."""
     while node.operation in VIEWS:
         node = node.inputs[0]

@@ -8,30 +8,67 @@ carried values after the last iteration.
 ``branch``: operands are a condition and captured values; the results are those of the region `yes` or `no`. `bases`
 gives for each result the index of the captured value in whose memory it is, -1 for scalars.
 
-Each result is an ``item`` node. Inputs of regions are ``parameter`` nodes, each of which belongs to one region.
+Each result is an ``item`` node. Inputs of regions are ``parameter`` nodes, each of which belongs to one region. Code
+names the parts of a loop by `LoopParts`, not by option strings and positions.
+
+Derivatives rebuild loops and branches to write tapes or to carry tangents; the option `serves` of a rebuilt node is a
+region of the node that it can replace, see `merge_variants`.
 """
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from jitkernels.compiler.ir.dim_bounds import Values
-from jitkernels.compiler.ir.graph import Graph, Node, sorted_nodes
+from jitkernels.compiler.ir import pytree
+from jitkernels.compiler.ir.graph import Graph, Node, rebuild_roots, sorted_nodes
+from jitkernels.compiler.ir.symbolic_dims import Extent, symbols_of
 
 REGIONS = ("condition", "body", "yes", "no")
 """The node options that hold regions."""
 COPIED = frozenset({"constant", "extent"})
 """Operations that regions clone instead of capturing their results."""
+TRUE = Node("constant", (), "bool", (), {"value": True})
+"""The condition of a loop that runs all iterations of its induction variable."""
 
 
-Ran = Callable[[Graph, Sequence[Any], Callable[[Any], int]], list[Any]]
-"""Evaluates a region: (region, values of its inputs, evaluator of extents) to its outputs."""
+class LoopParts:
+    """A loop node by the names of its operands, and of the parameters of its body."""
 
+    def __init__(self, node: Node) -> None:
+        self.node, options, inputs = node, node.options, node.inputs
+        self.counts: bool = options["counts"]
+        self.first_operand, self.first_parameter = (3, 1) if self.counts else (0, 0)
+        self.carried_count: int = options["carried"]
+        end = self.first_operand + self.carried_count
+        self.bounds, self.carried, self.captured = (
+            inputs[: self.first_operand],
+            inputs[self.first_operand : end],
+            inputs[end:],
+        )
+        self.body: Graph = options["body"]
+        self.condition: Graph = options["condition"]
 
-class BailoutError(ValueError):
-    """A check of a region is true: the compiled call bails out and NumPy computes the result."""
+    @property
+    def induction(self) -> tuple[Node, ...]:
+        """The parameter of the induction variable, if there is one."""
+        return self.body.inputs[: self.first_parameter]
+
+    @property
+    def step(self) -> int:
+        """The constant step of the induction variable."""
+        return int(self.bounds[2].options["value"])
+
+    @property
+    def has_unit_step(self) -> bool:
+        """Whether all iterations of an induction variable with step 1 or -1 run."""
+        return self.counts and abs(self.step) == 1 and self.condition.outputs[0].options.get("value") is True
+
+    @property
+    def carried_parameters(self) -> tuple[Node, ...]:
+        return self.body.inputs[self.first_parameter : self.first_parameter + self.carried_count]
+
+    @property
+    def captured_parameters(self) -> tuple[Node, ...]:
+        return self.body.inputs[self.first_parameter + self.carried_count :]
 
 
 def parameter(dtype: str, shape: Iterable[Any], index: int, symbol: str = "") -> Node:
@@ -57,18 +94,17 @@ def walk_nodes(graph: Graph) -> Iterable[Node]:
             yield from walk_nodes(region)
 
 
-class Closing:
+class RegionBuilder:
     """Builds regions from nodes that use `parameters`: a node with a serial number below `start` is captured.
 
-    `hoisted`: by the ids of nodes, what to capture instead of them.
+    `hoisted`: what to capture instead of some nodes.
     """
 
     def __init__(self, parameters: Sequence[Node], start: int) -> None:
         self.parameters, self.start = list(parameters), start
-        self.taken: list[Node] = []
-        self.hoisted: dict[int, Node] = {}
-        self._new: dict[int, Node] = {id(node): node for node in parameters}
-        self._kept: list[Node] = []
+        self.captured: list[Node] = []
+        self.hoisted: dict[Node, Node] = {}
+        self._new: dict[Node, Node] = {node: node for node in parameters}
 
     def inside(self, roots: Sequence[Node]) -> list[Node]:
         """Clone the nodes into the region."""
@@ -76,84 +112,120 @@ class Closing:
             stack = [(root, False)]
             while stack:
                 node, expanded = stack.pop()
-                if id(node) in self._new:
+                if node in self._new:
                     continue
-                if id(node) in self.hoisted:
-                    self._new[id(node)] = self.captured(self.hoisted[id(node)])
+                if node in self.hoisted:
+                    self._new[node] = self.capture(self.hoisted[node])
                 elif node.serial < self.start:
-                    self._new[id(node)] = node if node.operation in COPIED else self.captured(node)
+                    self._new[node] = node if node.operation in COPIED else self.capture(node)
                 elif expanded:
-                    self._new[id(node)] = node.with_inputs([self._new[id(operand)] for operand in node.inputs])
+                    self._new[node] = node.with_inputs([self._new[operand] for operand in node.inputs])
                 else:
                     stack.append((node, True))
-                    stack.extend((operand, False) for operand in node.inputs if id(operand) not in self._new)
-                    continue
-                self._kept.append(node)
-        return [self._new[id(root)] for root in roots]
+                    stack.extend((operand, False) for operand in node.inputs if operand not in self._new)
+        return [self._new[root] for root in roots]
 
-    def captured(self, node: Node) -> Node:
+    def capture(self, node: Node) -> Node:
         """The parameter for a captured node."""
-        self.taken.append(node)
-        new_parameter = parameter(node.dtype, node.shape, len(self.parameters) + len(self.taken) - 1)
-        self._kept.append(new_parameter)
-        self._new[id(node)] = new_parameter
-        return new_parameter
+        self.captured.append(node)
+        self._new[node] = parameter(node.dtype, node.shape, len(self.parameters) + len(self.captured) - 1)
+        return self._new[node]
 
     def graph(self, outputs: Sequence[Node], checks: Sequence[Node]) -> Graph:
         """A region, after all roots of all regions of the node went through `inside`."""
-        inputs = [*self.parameters, *(self._new[id(node)] for node in self.taken)]
-        return Graph(tuple(inputs), tuple(outputs), checks=tuple(dict.fromkeys(checks)))
+        inputs = (*self.parameters, *(self._new[node] for node in self.captured))
+        return Graph(inputs, tuple(outputs), checks=tuple(dict.fromkeys(checks)))
 
 
 def leaked(graph: Graph) -> bool:
     """Whether a value from inside a region is used outside of it."""
-    input_ids = {id(node) for node in graph.inputs}
+    inputs = set(graph.inputs)
     return any(
-        (node.operation == "parameter" and id(node) not in input_ids) or any(map(leaked, regions_of(node)))
+        (node.operation == "parameter" and node not in inputs) or any(map(leaked, regions_of(node)))
         for node in sorted_nodes(graph.roots)
     )
 
 
-def run_loop(run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
-    """Evaluate a loop with NumPy, iteration by iteration."""
-    options = node.options
-    begin, end, step = map(int, inputs[:3]) if options["counts"] else (0, 0, 1)
-    carried_begin = 3 if options["counts"] else 0
-    carried_end = carried_begin + options["carried"]
-    carried, captured = ([np.array(initial) for initial in inputs[carried_begin:carried_end]], inputs[carried_end:])
-    induction = begin
-    while not options["counts"] or (induction < end if step > 0 else induction > end):
-        arguments = [*([np.int64(induction)] if options["counts"] else []), *carried, *captured]
-        for operand, number in zip(options["body"].inputs, arguments, strict=True):
-            if "symbol" in operand.options and isinstance(value, Values):
-                value.symbols[operand.options["symbol"]] = int(number)
-        (condition,) = run_region(options["condition"], arguments, value)
-        if not condition:
-            break
-        carried = [np.array(initial) for initial in run_region(options["body"], arguments, value)]
-        induction += step
-    return tuple(carried)
+def reachable(roots: Iterable[Node], replaced: Mapping[Node, Node]) -> list[Node]:
+    """All nodes that roots depend on in topological order, with replacements applied."""
+    return sorted_nodes(roots, lambda node: (replaced[node],) if node in replaced else node.inputs)
 
 
-def run_branch(run_region: Ran, node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
-    """Evaluate a branch with NumPy."""
-    condition, *captured = inputs
-    return tuple(run_region(node.options["yes" if condition else "no"], captured, value))
+def clone_region(
+    captured: Sequence[Node],
+    outputs: Sequence[Node],
+    checks: Sequence[Node] = (),
+    replaced: Mapping[Node, Node] | None = None,
+) -> Graph:
+    """A new region with a parameter for each node of `captured`."""
+    own = [
+        parameter(
+            value.dtype, value.shape, i, value.options.get("symbol", "") if value.operation == "parameter" else ""
+        )
+        for i, value in enumerate(captured)
+    ]
+    new: dict[Node, Node] = dict(zip(captured, own, strict=True))
+    instead = {key: value for key, value in (replaced or {}).items() if key not in new}
+    for node in reachable([*outputs, *checks], {**instead, **new}):
+        if node in new:
+            continue
+        if node in instead:
+            new[node] = new[instead[node]]
+        else:
+            new[node] = node.with_inputs([new[operand] for operand in node.inputs]) if node.inputs else node
+    return Graph(
+        tuple(own), tuple(new[node] for node in outputs), checks=tuple(dict.fromkeys(new[check] for check in checks))
+    )
 
 
-def run_bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    """The index wrapped to count from 0. Raises BailoutError if it is out of bounds."""
-    extent, index = value(node.options["extent"]), int(inputs[0])
-    if not -extent <= index < extent:
-        raise BailoutError(f"index {index} is out of bounds for axis with size {extent}")
-    return np.int64(index + extent if index < 0 else index)
+def symbols_in(nodes: Iterable[Node]) -> set[str]:
+    """The symbols that the shapes and options of nodes use, including those of nested regions."""
+    symbols: set[str] = set()
+    for node in nodes:
+        for value in (node, *(inner for region in regions_of(node) for inner in walk_nodes(region))):
+            extents = pytree.leaves((value.shape, *value.options.values()))
+            symbols.update(*(symbols_of(extent) for extent in extents if isinstance(extent, Extent)))
+    return symbols
 
 
-WHOLE: dict[str, Callable[[int, int], int]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
-"""Operations that may overflow 64 bits, as Python functions without overflow."""
+def merge_variants(graph: Graph) -> Graph:
+    """The graph in which each loop and branch runs once: its variant that returns more results replaces it."""
+    new = merged_nodes(graph.roots)
+    return rebuild_roots(graph, new.__getitem__)
 
 
-def run_overflows(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    """Whether a sum, difference or product of two int64 overflows."""
-    result = WHOLE[node.options["of"]](*map(int, inputs))
-    return np.bool_(not -(2**63) <= result < 2**63)
+def merged_nodes(roots: Iterable[Node]) -> dict[Node, Node]:
+    """For each node that roots depend on its replacement in a graph in which each loop and branch runs once."""
+    nodes = sorted_nodes(roots)
+    if not any(map(regions_of, nodes)):
+        return {node: node for node in nodes}
+    variants = {id(node.options["serves"]): node for node in nodes if "serves" in node.options}
+    replacements = {node: variant for node in nodes if (variant := _variant_of(node, variants)) is not None}
+    new: dict[Node, Node] = {}
+    for node in reachable(nodes, replacements):
+        if node in replacements:
+            new[node] = new[replacements[node]]
+        else:
+            new[node] = with_regions(node, [new[operand] for operand in node.inputs], _merge_in_region)
+    return new
+
+
+def _variant_of(node: Node, variants: Mapping[int, Node]) -> Node | None:
+    """The variant of a loop or branch, by the ids of regions that variants replace."""
+    for region in regions_of(node):
+        variant = variants.get(id(region))
+        if variant is not None and set(node.inputs) <= set(variant.inputs):
+            return variant
+    return None
+
+
+def _merge_in_region(graph: Graph) -> Graph:
+    return merge_variants(graph) if any(map(regions_of, graph)) else graph
+
+
+def with_regions(node: Node, inputs: Sequence[Node], change: Callable[[Graph], Graph]) -> Node:
+    """A node with new operands and its regions changed; the node itself where all are the same."""
+    regions = {name: change(node.options[name]) for name in REGIONS if name in node.options}
+    if any(region is not node.options[name] for name, region in regions.items()):
+        return Node(node.operation, inputs, node.dtype, node.shape, {**node.options, **regions})
+    return node.replace_inputs(inputs)

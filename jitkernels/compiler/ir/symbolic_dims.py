@@ -1,12 +1,12 @@
-"""Extents that are not known when code is made: integer expressions over symbols, each with the value it has now.
+"""Symbolic extents: integer expressions over symbols, each with its value in the traced call.
 
-A symbol stands for an extent of at least two: zero and one are numbers of the code, since NumPy treats them in ways of
-their own. A question about extents is answered by the values of the call that is traced, and the answer becomes a guard
-of the code: it serves all calls for which every guard holds, whatever their sizes.
+A symbol stands for an extent of at least two: zero and one are constants of the code, since NumPy treats them
+specially. The values of the traced call decide comparisons, and the answer becomes a guard: the code serves all calls
+for which every guard holds, whatever their sizes.
 """
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,15 +16,15 @@ from jitkernels.core.frozen_dataclass import record
 Number = Any
 """An int or an `Extent`."""
 Monomial = tuple["Atom", ...]
-BY_LIMITS: dict[str, Any] = {}
-"""What `limits` tells of extents that move, which is made of what is here."""
+BOUNDS: dict[str, Any] = {}
+"""Functions of `dim_bounds` on loop-variant extents, which imports this module."""
 
 
 @record
 class Atom:
-    """A symbol, of which `operation` is empty, or what no polynomial is: a quotient, remainder, minimum or maximum.
+    """A symbol, whose `operation` is empty, or a quotient, remainder, minimum or maximum of two extents.
 
-    Or ``scaled``, the whole part of a product with a float, which is `right`.
+    Or ``scaled``, the integral part of a product with a float, which is `right`.
     """
 
     text: str
@@ -33,10 +33,15 @@ class Atom:
     right: Number = field(default=0, compare=False)
 
 
-class Guard(NamedTuple):
-    """What code is made for: ``extent == 0``, ``!= 0``, ``> 0`` or ``>= 0``.
+COMPARISONS: dict[str, Callable[[Any, int], bool]] = {
+    "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
-    `is_choice`: the code is made so for the sake of speed, and what is computed is right for all calls.
+
+class Guard(NamedTuple):
+    """A condition of the code: ``extent == 0``, ``!= 0``, ``> 0`` or ``>= 0``.
+
+    `is_choice`: the code is specialized for speed only, and correct for all calls.
     """
 
     extent: "Extent"
@@ -44,29 +49,21 @@ class Guard(NamedTuple):
     is_choice: bool = False
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether it does for some values of the symbols."""
-        now = evaluated(self.extent, values)
-        match self.sign:
-            case "==":
-                return now == 0
-            case "!=":
-                return now != 0
-            case ">":
-                return now > 0
-        return now >= 0
+        """Whether the condition holds for values of the symbols."""
+        return COMPARISONS[self.sign](evaluated(self.extent, values), 0)
 
 
 @dataclass
 class Scope:
-    """Symbols of one trace, their values now, and what was decided by these.
+    """The symbols of one trace with their values in the traced call, and the guards on them.
 
-    Those that are `moving` have another value in each round of a loop, between bounds of older symbols; the value now
-    is a guess. No guard is about them: what their bounds do not tell is not known. `few` has all values of some.
+    `loop_variant` symbols differ between iterations of a loop, between two bounds of older symbols; their value is a
+    guess, and no guard depends on them. `few` has all values of some.
     """
 
     values: dict[str, int] = field(default_factory=dict)
     guards: dict[tuple[Any, str], Guard] = field(default_factory=dict)
-    moving: dict[str, tuple["Number", "Number"]] = field(default_factory=dict)
+    loop_variant: dict[str, tuple["Number", "Number"]] = field(default_factory=dict)
     few: dict[str, tuple["Number", ...]] = field(default_factory=dict)
 
     def symbol(self, name: str, value: int) -> "Extent":
@@ -81,25 +78,22 @@ class Extent:
     Comparisons, ``bool`` and ``int`` answer with the values of the traced call, and guard the answer.
     """
 
-    __slots__ = ("_key", "scope", "terms", "value")
+    __slots__ = ("key", "scope", "terms", "value")
+    key: Any
+    """Equal keys are equal for all values of the symbols."""
     terms: dict[Monomial, int]
     value: int
 
     def __init__(self, terms: dict[Monomial, int], scope: Scope) -> None:
         self.terms, self.scope = terms, scope
         self.value = evaluated(self, scope.values)
-        self._key = tuple(sorted(((tuple(a.text for a in m), c) for m, c in terms.items())))
-
-    @property
-    def key(self) -> Any:
-        """What identifies the expression: equal keys are equal for all values of the symbols."""
-        return self._key
+        self.key = tuple(sorted(((tuple(a.text for a in m), c) for m, c in terms.items())))
 
     def _with(self, other: Number, factor: int) -> Number:
         terms = dict(self.terms)
         for monomial, count in terms_of(other).items():
             terms[monomial] = terms.get(monomial, 0) + factor * count
-        return made(terms, self.scope)
+        return polynomial(terms, self.scope)
 
     def __add__(self, other: Number) -> Number:
         return self._with(other, 1) if _is_whole(other) else self.value_now() + other
@@ -116,11 +110,11 @@ class Extent:
         if not _is_whole(other):
             return self.value_now() * other
         terms: dict[Monomial, int] = {}
-        for one, count in self.terms.items():
+        for value, count in self.terms.items():
             for two, times in terms_of(other).items():
-                product = tuple(sorted((*one, *two), key=operator.attrgetter("text")))
+                product = tuple(sorted((*value, *two), key=operator.attrgetter("text")))
                 terms[product] = terms.get(product, 0) + count * times
-        return made(terms, self.scope)
+        return polynomial(terms, self.scope)
 
     __rmul__ = __mul__
 
@@ -158,7 +152,7 @@ class Extent:
         return opaque(operation, left, right, self.scope)
 
     def value_now(self) -> int:
-        """The value of the traced call; from now on the code is for this one alone."""
+        """The value in the traced call, to which a guard specializes the code."""
         self.guard(self - self.value, "==")
         return self.value
 
@@ -188,30 +182,30 @@ class Extent:
         return self if self >= 0 else -self
 
     def guard(self, extent: Number, sign: str, *, is_choice: bool = False) -> None:
-        """Let the code be for calls alone of which that holds."""
-        if is_moving(extent):
+        """Specialize the code to calls for which ``extent <sign> 0`` holds."""
+        if is_loop_variant(extent):
             if not is_choice:
-                raise UnknownSizeError("a size that differs from round to round decides what is done")
+                raise UnknownSizeError("a size that differs from iteration to iteration decides what is done")
         elif isinstance(extent, Extent):
             key, known = (extent.key, sign), self.scope.guards
             if key not in known or (known[key].is_choice and not is_choice):
                 known[key] = Guard(extent, sign, is_choice)
 
     def _decided(self, other: Number, sign: str, opposite: str) -> bool:
-        """Whether ``self - other`` is as `sign` says; one of both becomes a guard."""
+        """Whether ``self - other <sign> 0``; this, or the opposite, becomes a guard."""
         if not _is_whole(other):
-            return _holds(self.value_now() - other, sign)
+            return bool(COMPARISONS[sign](self.value_now() - other, 0))
         apart = self - other
         if not isinstance(apart, Extent):
-            return _holds(apart, sign)
+            return COMPARISONS[sign](apart, 0)
         least = least_of(apart)
         if least is not None and (least > 0 or (least == 0 and sign == ">=")):
             return sign != "=="
-        if is_moving(apart):
-            return bool(BY_LIMITS["decided"](apart, sign))
-        if (known := BY_LIMITS["known"](apart, sign)) is not None:
+        if is_loop_variant(apart):
+            return bool(BOUNDS["decided"](apart, sign))
+        if (known := BOUNDS["known"](apart, sign)) is not None:
             return bool(known)
-        holds = _holds(apart.value, sign)
+        holds = COMPARISONS[sign](apart.value, 0)
         if holds:
             self.guard(apart, sign)
         else:
@@ -243,7 +237,7 @@ class Extent:
 
     def __str__(self) -> str:
         parts = []
-        for names, count in self._key:
+        for names, count in self.key:
             factors = [*([str(count)] if count != 1 or not names else []), *names]
             parts.append("*".join(factors))
         return " + ".join(parts) or "0"
@@ -255,23 +249,23 @@ class Extent:
         return str(self) if not spec else format(self.value_now(), spec)
 
 
-def is_moving(extent: Number) -> bool:
-    """Whether an extent differs from round to round of a loop."""
+def is_loop_variant(extent: Number) -> bool:
+    """Whether an extent differs between iterations of a loop."""
     return (
         isinstance(extent, Extent)
-        and bool(extent.scope.moving)
-        and not extent.scope.moving.keys().isdisjoint(symbols_of(extent))
+        and bool(extent.scope.loop_variant)
+        and not extent.scope.loop_variant.keys().isdisjoint(symbols_of(extent))
     )
 
 
-def same(one: Number, other: Number) -> bool:
+def same(left: Number, right: Number) -> bool:
     """Whether two extents are equal for all values of their symbols; nothing is guarded."""
-    return bool(key_of(one) == key_of(other))
+    return bool(key_of(left) == key_of(right))
 
 
-def same_shape(one: Iterable[Number], other: Iterable[Number]) -> bool:
-    """Whether two shapes are."""
-    return key_of_shape(one) == key_of_shape(other)
+def same_shape(left: Iterable[Number], right: Iterable[Number]) -> bool:
+    """Whether two shapes are equal for all values of their symbols."""
+    return key_of_shape(left) == key_of_shape(right)
 
 
 def key_of(extent: Number) -> Any:
@@ -283,7 +277,7 @@ def key_of_shape(shape: Iterable[Number]) -> tuple[Any, ...]:
 
 
 def bare(extent: Number) -> str | None:
-    """The name of a symbol that an extent is, if it is nothing else."""
+    """The name of the symbol that an extent consists of; None for an expression."""
     if not isinstance(extent, Extent) or len(extent.terms) != 1:
         return None
     ((monomial, count),) = extent.terms.items()
@@ -296,7 +290,7 @@ def value_of(extent: Number) -> int:
 
 
 def is_at_least_now(extent: Number, bound: int) -> bool:
-    """Whether an extent is, for the traced call; code is for calls on the same side."""
+    """Whether an extent is at least `bound` in the traced call; a guard specializes the code to the answer."""
     is_so = value_of(extent) >= bound
     if isinstance(extent, Extent):
         extent.guard(extent - bound if is_so else bound - 1 - extent, ">=", is_choice=True)
@@ -311,9 +305,9 @@ def product(extents: Iterable[Number]) -> Number:
 
 
 def least_of(extent: Number) -> int | None:
-    """A bound from below, where symbols are at least 2, but strides ("s...") may be anything; None if there is none."""
-    if is_moving(extent):
-        low = BY_LIMITS["limit"](extent, is_upper=False)
+    """A lower bound, where symbols are at least 2, but strides ("s...") may be anything; None if there is none."""
+    if is_loop_variant(extent):
+        low = BOUNDS["limit"](extent, is_upper=False)
         return None if low is None else least_of(low)
     if not isinstance(extent, Extent):
         return int(extent)
@@ -326,7 +320,7 @@ def least_of(extent: Number) -> int | None:
 
 
 def evaluated(extent: Number, values: Mapping[str, int]) -> int:
-    """What an extent is for some values of its symbols."""
+    """The value of an extent for values of its symbols."""
     if not isinstance(extent, Extent):
         return int(extent)
     total = 0
@@ -338,31 +332,29 @@ def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     return total
 
 
+OPERATIONS_OF_ATOMS: dict[str, Callable[[Any, Any], Any]] = {
+    "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
+}  # fmt: skip
+
+
 def _atom(atom: Atom, values: Mapping[str, int]) -> int:
     if not atom.operation:
         return values[atom.text]
     if atom.operation == "scaled":
         return int(evaluated(atom.left, values) * atom.right)
     left, right = evaluated(atom.left, values), evaluated(atom.right, values)
-    match atom.operation:
-        case "floordiv":
-            return left // right
-        case "mod":
-            return left % right
-        case "min":
-            return min(left, right)
-    return max(left, right)
+    return int(OPERATIONS_OF_ATOMS[atom.operation](left, right))
 
 
 def symbols_of(extent: Number) -> set[str]:
     """The names of the symbols in an extent."""
     if not isinstance(extent, Extent):
         return set()
-    found: set[str] = set()
+    symbols: set[str] = set()
     for monomial in extent.terms:
         for atom in monomial:
-            found |= {atom.text} if not atom.operation else symbols_of(atom.left) | symbols_of(atom.right)
-    return found
+            symbols |= symbols_of(atom.left) | symbols_of(atom.right) if atom.operation else {atom.text}
+    return symbols
 
 
 def _is_whole(value: object) -> bool:
@@ -371,25 +363,18 @@ def _is_whole(value: object) -> bool:
     )
 
 
-def _holds(apart: Any, sign: str) -> bool:
-    return bool(apart == 0 if sign == "==" else apart > 0 if sign == ">" else apart >= 0)
-
-
 def terms_of(value: Number) -> dict[Monomial, int]:
     return value.terms if isinstance(value, Extent) else {(): operator.index(value)} if value else {}
 
 
-def made(terms: dict[Monomial, int], scope: Scope) -> Number:
-    left = {monomial: count for monomial, count in terms.items() if count}
-    if not left:
-        return 0
-    if set(left) == {()}:
-        return left[()]
-    return Extent(left, scope)
+def polynomial(terms: dict[Monomial, int], scope: Scope) -> Number:
+    """The extent of these terms; an int where none is symbolic."""
+    nonzero = {monomial: count for monomial, count in terms.items() if count}
+    return nonzero.get((), 0) if nonzero.keys() <= {()} else Extent(nonzero, scope)
 
 
 def opaque(operation: str, left: Number, right: Number, scope: Scope) -> Number:
-    return made({(Atom(f"{operation}({left}, {right})", operation, left, right),): 1}, scope)
+    return polynomial({(Atom(f"{operation}({left}, {right})", operation, left, right),): 1}, scope)
 
 
 def exact_quotient(extent: Number, divisor: int) -> Number | None:
@@ -397,4 +382,4 @@ def exact_quotient(extent: Number, divisor: int) -> Number | None:
         return None
     if any(count % divisor for count in extent.terms.values()):
         return None
-    return made({monomial: count // divisor for monomial, count in extent.terms.items()}, extent.scope)
+    return polynomial({monomial: count // divisor for monomial, count in extent.terms.items()}, extent.scope)

@@ -112,7 +112,9 @@ def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
 
     Raises NotImplementedError for a program that no text describes completely.
     """
-    symbols = [name for name in scope.values if name not in scope.moving and name[0] != "s"]  # strides have a sign
+    symbols = [
+        name for name in scope.values if name not in scope.loop_variant and name[0] != "s"
+    ]  # strides have a sign
     if config.rules:
         raise NotImplementedError("rules of users have no text")
     config_fields = [field.name for field in fields(config) if field.name not in SILENT]

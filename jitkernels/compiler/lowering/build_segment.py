@@ -23,7 +23,7 @@ from jitkernels.compiler.codegen.nest.parallel_reduction import BlockwiseEmitter
 from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.codegen.nest.serpentine_order import DIRECTION
 from jitkernels.compiler.codegen.steps import gemm_epilogue_rows, matmul_call, numpy_call, registry_call
-from jitkernels.compiler.ir import numpy_call_spec, op_cost
+from jitkernels.compiler.ir import numpy_call_spec, ops
 from jitkernels.compiler.ir.dim_bounds import cases
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, is_control_flow
@@ -151,7 +151,7 @@ class SegmentBuilder:
             self.kernels += inner.kernels
             self.required_code |= inner.required_code
             group.calls = [(call, products.get(call.name)) for call in inner.calls]
-        function = FlowFunction(self.library, self.program.symbols, self.scope.moving)
+        function = FlowFunction(self.library, self.program.symbols, self.scope.loop_variant)
         emitter = FlowEmitter(self.arrays, function, flow, name)
         self.flows.append(uncontract_products(self.library, emitter.text(), all_products=True))
         if emitter.swaps:
@@ -375,4 +375,4 @@ def _is_delicate(nest: Nest, program: CompiledProgram) -> bool:
 
     A program that overwrites its arguments can only report errors by the flags.
     """
-    return bool(program.graph.writes) or any(map(op_cost.keeps_fp_flags_exact, nest.nodes))
+    return bool(program.graph.writes) or any(map(ops.keeps_fp_flags_exact, nest.nodes))

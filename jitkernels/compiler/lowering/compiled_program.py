@@ -111,7 +111,7 @@ class CompiledProgram:
     def fits(self, values: Mapping[str, int]) -> bool:
         """Whether the arena stays within the memory limit for some values of the symbols."""
         limit = self.arena.limit
-        return limit is None or self.arena.offsets(dim_bounds.Values(values))[1] <= limit
+        return limit is None or self.arena.offsets(dim_bounds.SymbolValues(values))[1] <= limit
 
     def _between(self, value: Callable[[Number], int]) -> dict[Node, Any]:
         """New arrays between the steps, in one arena."""
@@ -171,7 +171,7 @@ class CompiledProgram:
         """A call with these arrays, which sets up memory once if the program is one segment; it returns the outputs."""
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.profile is not None:
             return lambda: self.run(arrays, values)
-        value, segment, frame = dim_bounds.Values(values), self.steps[0], self._frame(values)
+        value, segment, frame = dim_bounds.SymbolValues(values), self.steps[0], self._frame(values)
         own = set(self.made)
         out = [
             self.empty(
@@ -196,7 +196,7 @@ class CompiledProgram:
 
         `out`: arrays for the outputs, which overlap no input.
         """
-        value = dim_bounds.Values(values)
+        value = dim_bounds.SymbolValues(values)
         known = self._arrays(arrays, value, out)
         frame, new = self._frame(values), dict(known)
         counters = None

@@ -135,7 +135,7 @@ def _plan(
     graph = region_memory.insert_copies(bounds_checks.with_bounds_checks(_with_own_results(graph)))
     graph = kernel_step.densify_kernel_operands(graph)
     program = CompiledProgram(graph, config)
-    program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.moving}
+    program.symbols = {name: 0 for name in scope.values if in_flow or name not in scope.loop_variant}
     schedule = schedule_graph(
         graph,
         fuse=level >= 3,

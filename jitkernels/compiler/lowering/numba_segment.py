@@ -47,7 +47,7 @@ class NumbaSegmentBuilder(_NumbaNests):
         if unprintable(flow):
             super()._flow(flow, name)
             return
-        printer = FlowPrinter(self.arrays, self.program.symbols, self.scope.moving, flow, name, self.library)
+        printer = FlowPrinter(self.arrays, self.program.symbols, self.scope.loop_variant, flow, name, self.library)
         self.flows.append(printer.text())
         self.calls.append(SegmentCall(name, None, work_of(flow.node), bails_out=True, clock=self._clock(flow)))
 

@@ -19,11 +19,11 @@
 
 import numpy as np
 
+from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.passes.matchers import (
     KINDS,
     broadcast_like,
-    constant,
     constant_like,
     is_bool,
     is_constant,
@@ -138,7 +138,7 @@ def fold_nested_constants(node: Node) -> Node | None:
     inner_value, outer_value = (np.asarray(value).astype(kind) for value in (inner[2], outer[2]))
     with np.errstate(all="ignore"):
         joined = np.add(inner_value, outer_value) if node.operation == "add" else np.multiply(inner_value, outer_value)
-    return replacement_like(node.operation, (inner[0], constant(joined.item(), node.dtype)), node)
+    return replacement_like(node.operation, (inner[0], builder.constant(joined.item(), node.dtype)), node)
 
 
 @algebraic_simplify_pass.rule("square")

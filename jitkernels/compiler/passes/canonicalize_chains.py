@@ -5,7 +5,7 @@
 3. Products come last, so that one FMA adds each.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node
@@ -17,76 +17,21 @@ from jitkernels.compiler.passes.matchers import (
     is_integer,
     nontrivial_rank,
 )
-from jitkernels.compiler.passes.pattern_rewriter import rebuild_graph, use_counts
+from jitkernels.compiler.passes.pattern_rewriter import GraphPass, rebuild_if_changed, use_counts
 from jitkernels.core.frozen_dataclass import record
 
 CHAIN_OPERATIONS = {"add": "add", "subtract": "add", "multiply": "multiply"}
 
 
 @record
-class Term:
+class ChainTerm:
     """One operand of a chain; `is_negative` if the chain subtracts it (never in products)."""
 
     node: Node
     is_negative: bool = False
 
 
-Terms = list[Term]
-
-
-class CanonicalizeChains:
-    """The pass. Each rule but the first reorders the terms of a chain."""
-
-    name = "canonicalize_chains"
-
-    def __init__(self) -> None:
-        self.rules: dict[str, Callable[[str, Terms], Terms]] = {
-            rule.__name__: rule for rule in (rule_1_flattened, rule_2_small_first, rule_3_products_last)
-        }
-
-    def __call__(self, graph: Graph, config: JitConfig) -> Graph:
-        nodes = list(graph)
-        parts = self.parts(graph, nodes, config.fast_math)
-        new: dict[int, Node] = {}
-        changed = False
-        for node in nodes:
-            inputs = tuple(new[id(operand)] for operand in node.inputs)
-            is_unchanged = all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True))
-            result = node if is_unchanged else node.with_inputs(inputs)
-            if _chain_operation(node, config.fast_math) and id(node) not in parts:
-                result = self.normalised(node, parts, new) or result
-            changed = changed or result is not node
-            new[id(node)] = result
-        return rebuild_graph(graph, new) if changed else graph
-
-    def parts(self, graph: Graph, nodes: list[Node], fast_math: bool) -> set[int]:
-        """The ids of nodes that are inner nodes of chains."""
-        if "rule_1_flattened" not in self.rules:
-            return set()
-        counts = use_counts(graph, nodes)
-        inner_nodes: set[int] = set()
-        for node in nodes:
-            family = _chain_operation(node, fast_math)
-            for operand in node.inputs if family else ():
-                has_one_use = counts[id(operand)] == 1 and node.inputs.count(operand) == 1
-                if has_one_use and operand.dtype == node.dtype and _chain_operation(operand, fast_math) == family:
-                    inner_nodes.add(id(operand))
-        return inner_nodes
-
-    def normalised(self, node: Node, parts: set[int], new: dict[int, Node]) -> Node | None:
-        """The chain whose root is `node` in canonical form; None if it already is."""
-        before, is_left_to_right = terms_of(node, parts, new)
-        if len(before) < 3:
-            return None
-        operation = CHAIN_OPERATIONS[node.operation]
-        after = before
-        for rule in self.rules.values():
-            after = rule(operation, after)
-        first = next((i for i, term in enumerate(after) if not term.is_negative), None)
-        if first is None:
-            return None
-        after = [after[first], *after[:first], *after[first + 1 :]]
-        return None if after == before and is_left_to_right else build_chain(operation, after, node)
+Terms = list[ChainTerm]
 
 
 def _chain_operation(node: Node, fast_math: bool) -> str:
@@ -95,20 +40,20 @@ def _chain_operation(node: Node, fast_math: bool) -> str:
     return family if family and not is_bool(node) and (fast_math or not is_float(node)) else ""
 
 
-def terms_of(node: Node, parts: set[int], new: dict[int, Node]) -> tuple[Terms, bool]:
+def terms_of(node: Node, parts: set[Node], new: dict[Node, Node]) -> tuple[Terms, bool]:
     """The terms of a chain from left to right, and whether the chain associates from left to right."""
     terms: Terms = []
     is_left_to_right = True
-    stack = [Term(node)]
+    stack = [ChainTerm(node)]
     while stack:
         term = stack.pop()
-        if term.node is not node and id(term.node) not in parts:
-            terms.append(Term(new[id(term.node)], term.is_negative))
+        if term.node is not node and term.node not in parts:
+            terms.append(ChainTerm(new[term.node], term.is_negative))
             continue
         left, right = term.node.inputs
-        is_left_to_right = is_left_to_right and id(right) not in parts
-        stack.append(Term(right, term.is_negative != (term.node.operation == "subtract")))
-        stack.append(Term(left, term.is_negative))
+        is_left_to_right = is_left_to_right and right not in parts
+        stack.append(ChainTerm(right, term.is_negative != (term.node.operation == "subtract")))
+        stack.append(ChainTerm(left, term.is_negative))
     return terms, is_left_to_right
 
 
@@ -143,4 +88,47 @@ def rule_3_products_last(operation: str, terms: Terms) -> Terms:
     return [terms[i] for i in order]
 
 
-canonicalize_chains_pass = CanonicalizeChains()
+def _run(graph: Graph, config: JitConfig, rules: dict[str, Any]) -> Graph:
+    nodes = list(graph)
+    parts = inner_nodes(graph, nodes, config.fast_math) if "rule_1_flattened" in rules else set()
+    new: dict[Node, Node] = {}
+    for node in nodes:
+        result = node.replace_inputs([new[operand] for operand in node.inputs])
+        if _chain_operation(node, config.fast_math) and node not in parts:
+            result = canonical_form(node, parts, new, rules) or result
+        new[node] = result
+    return rebuild_if_changed(graph, new)
+
+
+def inner_nodes(graph: Graph, nodes: list[Node], fast_math: bool) -> set[Node]:
+    """The inner nodes of chains."""
+    counts = use_counts(graph, nodes)
+    result: set[Node] = set()
+    for node in nodes:
+        family = _chain_operation(node, fast_math)
+        for operand in node.inputs if family else ():
+            has_one_use = counts[operand] == 1 and node.inputs.count(operand) == 1
+            if has_one_use and operand.dtype == node.dtype and _chain_operation(operand, fast_math) == family:
+                result.add(operand)
+    return result
+
+
+def canonical_form(node: Node, parts: set[Node], new: dict[Node, Node], rules: dict[str, Any]) -> Node | None:
+    """The chain whose root is `node` in canonical form; None if it already is."""
+    before, is_left_to_right = terms_of(node, parts, new)
+    if len(before) < 3:
+        return None
+    operation = CHAIN_OPERATIONS[node.operation]
+    after = before
+    for rule in rules.values():
+        after = rule(operation, after)
+    first = next((i for i, term in enumerate(after) if not term.is_negative), None)
+    if first is None:
+        return None
+    after = [after[first], *after[:first], *after[first + 1 :]]
+    return None if after == before and is_left_to_right else build_chain(operation, after, node)
+
+
+canonicalize_chains_pass = GraphPass(
+    "canonicalize_chains", _run, rule_1_flattened, rule_2_small_first, rule_3_products_last
+)

@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.compiler.ir import builder, interpreter
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.passes.matchers import KINDS, broadcast_like, constant, constant_like, constant_value
+from jitkernels.compiler.passes.matchers import KINDS, broadcast_like, constant_like, constant_value
 from jitkernels.compiler.passes.pattern_rewriter import MatchContext, RewritePass
 
 constant_folding_pass = RewritePass("constant_folding")
@@ -37,7 +37,7 @@ def rule_2_cast_of_constant(node: Node, context: MatchContext) -> Node | None:
     value = constant_value(node.inputs[0])
     if value is None:
         return None
-    return broadcast_like(builder.cast(constant(value, node.inputs[0].dtype), node.dtype), node.shape)
+    return broadcast_like(builder.cast(builder.constant(value, node.inputs[0].dtype), node.dtype), node.shape)
 
 
 @constant_folding_pass.rule("cast")

@@ -8,13 +8,12 @@
 Calls of opaque functions stay separate: the program decides how often they run.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node, key_of
 from jitkernels.compiler.passes.matchers import is_float
-from jitkernels.compiler.passes.pattern_rewriter import MatchContext, rewrite_nodes
+from jitkernels.compiler.passes.pattern_rewriter import GraphPass, MatchContext, rewrite_nodes
 
 BITWISE_AND_LOGICAL = {f"{kind}_{name}" for kind in ("bitwise", "logical") for name in ("and", "or", "xor")}
 COMMUTATIVE = frozenset(("add", "multiply", "equal", "not_equal", *BITWISE_AND_LOGICAL))
@@ -23,36 +22,6 @@ SWAPPED_COMPARISONS = {"greater": "less", "greater_equal": "less_equal"}
 NEVER_SHARED = frozenset(("input", "call"))
 
 Key = tuple[Any, ...]
-
-
-class CommonSubexpressionElimination:
-    """The pass. Each rule brings the keys of equivalent nodes closer to equality."""
-
-    name = "cse"
-
-    def __init__(self) -> None:
-        self.rules: dict[str, Callable[[Node, Key], Key]] = {
-            rule.__name__: rule for rule in (rule_1_equal_keys, rule_2_operands_in_order, rule_3_mirrored)
-        }
-
-    def __call__(self, graph: Graph, config: JitConfig) -> Graph:
-        numbers: dict[int, int] = {}
-        representatives: dict[Key, Node] = {}
-
-        def shared(node: Node, context: MatchContext) -> Node:
-            if node.operation in NEVER_SHARED:
-                numbers[id(node)] = len(numbers)
-                representatives[("unshared", len(numbers))] = node  # keeps it alive: `numbers` has its id
-                return node
-            key: Key = (node.operation, tuple(numbers[id(operand)] for operand in node.inputs), "no rule", len(numbers))
-            for rule in self.rules.values():
-                key = rule(node, key)
-            representative = representatives.setdefault(key, node)
-            if representative is node:
-                numbers[id(node)] = len(numbers)
-            return representative
-
-        return rewrite_nodes(graph, shared, config.fast_math)
 
 
 def rule_1_equal_keys(node: Node, key: Key) -> Key:
@@ -71,4 +40,24 @@ def rule_3_mirrored(node: Node, key: Key) -> Key:
     return key
 
 
-cse_pass = CommonSubexpressionElimination()
+def _run(graph: Graph, config: JitConfig, rules: dict[str, Any]) -> Graph:
+    """Replace each node by the first one with an equal key; each rule brings keys of equivalent nodes closer."""
+    numbers: dict[Node, int] = {}
+    representatives: dict[Key, Node] = {}
+
+    def representative_of(node: Node, context: MatchContext) -> Node:
+        if node.operation in NEVER_SHARED:
+            numbers[node] = len(numbers)
+            return node
+        key: Key = (node.operation, tuple(numbers[operand] for operand in node.inputs), "no rule", len(numbers))
+        for rule in rules.values():
+            key = rule(node, key)
+        representative = representatives.setdefault(key, node)
+        if representative is node:
+            numbers[node] = len(numbers)
+        return representative
+
+    return rewrite_nodes(graph, representative_of, config.fast_math)
+
+
+cse_pass = GraphPass("cse", _run, rule_1_equal_keys, rule_2_operands_in_order, rule_3_mirrored)

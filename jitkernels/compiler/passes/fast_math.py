@@ -13,11 +13,11 @@
 
 import math
 
+from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.passes.algebraic_simplify import fold_nested_constants
 from jitkernels.compiler.passes.matchers import (
     broadcast_like,
-    constant,
     constant_like,
     constant_value,
     is_float,
@@ -53,7 +53,9 @@ def rule_2_times_reciprocal(node: Node, context: MatchContext) -> Node | None:
     if value is not None:
         inverse = 1 / value if value and math.isfinite(value) else None
         return (
-            None if inverse is None else replacement_like("multiply", (dividend, constant(inverse, node.dtype)), node)
+            None
+            if inverse is None
+            else replacement_like("multiply", (dividend, builder.constant(inverse, node.dtype)), node)
         )
     if nontrivial_rank(divisor) >= nontrivial_rank(dividend):
         return None
@@ -89,7 +91,7 @@ def rule_5_bare_roots(node: Node, context: MatchContext) -> Node | None:
         return replacement_like("reciprocal", (step("sqrt", base),), node)
     if exponent == 1.5:
         return replacement_like("multiply", (base, step("sqrt", base)), node)
-    third = constant(1 / 3, node.dtype).options["value"]
+    third = builder.constant(1 / 3, node.dtype).options["value"]
     if abs(exponent) != third:
         return None
     root = replacement_like("cbrt", (base,), node)

@@ -122,11 +122,7 @@ def replacement_like(name: str, inputs: Iterable[Node], like: Node, options: Map
 
 def constant_like(value: Any, like: Node) -> Node | None:
     """A constant that may replace `like`."""
-    return broadcast_like(constant(value, like.dtype), like.shape)
-
-
-def constant(value: Any, dtype: str) -> Node:
-    return builder.constant(value, dtype)
+    return broadcast_like(builder.constant(value, like.dtype), like.shape)
 
 
 def split_constant_operand(node: Node) -> tuple[Node, Node, Any] | None:

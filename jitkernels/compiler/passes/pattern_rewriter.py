@@ -1,7 +1,9 @@
 """The pattern rewriter: a pass is a list of named local rules; one sweep applies the rules of several passes."""
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node, rebuild_roots
@@ -19,10 +21,10 @@ class MatchContext:
     """
 
     fast_math: bool
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: dict[Node, int] = field(default_factory=dict)
 
     def has_one_use(self, node: Node) -> bool:
-        return self.counts.get(id(node), 1) <= 1
+        return self.counts.get(node, 1) <= 1
 
 
 LocalRule = Callable[[Node, MatchContext], Node | None]
@@ -57,6 +59,19 @@ class RewritePass:
     def entries(self, config: JitConfig) -> list[RegisteredRule]:
         """The rules that a configuration enables."""
         return [entry for entry in self.rules.values() if config.fast_math or not entry.fast_math]
+
+
+class GraphPass:
+    """A pass over the whole graph, as a function of the graph, the configuration and its rules by name."""
+
+    def __init__(
+        self, name: str, run: Callable[[Graph, JitConfig, dict[str, Any]], Graph], *rules: Callable[..., Any]
+    ) -> None:
+        self.name, self._run = name, run
+        self.rules: dict[str, Any] = {rule.__name__: rule for rule in rules}
+
+    def __call__(self, graph: Graph, config: JitConfig) -> Graph:
+        return self._run(graph, config, self.rules)
 
 
 class CombinedSweep:
@@ -95,29 +110,27 @@ def rewrite_nodes(graph: Graph, rewrite: Callable[[Node, MatchContext], Node], f
     nodes = list(graph)
     counts = use_counts(graph, nodes)
     context = MatchContext(fast_math)
-    new: dict[int, Node] = {}
-    changed = False
+    new: dict[Node, Node] = {}
     for node in nodes:
-        inputs = tuple(new[id(operand)] for operand in node.inputs)
-        is_unchanged = all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True))
-        result = rewrite(node if is_unchanged else node.with_inputs(inputs), context)
-        changed = changed or result is not node
-        new[id(node)] = result
-        context.counts[id(result)] = context.counts.get(id(result), 0) + counts[id(node)]
-    return rebuild_graph(graph, new) if changed else graph
+        result = rewrite(node.replace_inputs([new[operand] for operand in node.inputs]), context)
+        new[node] = result
+        context.counts[result] = context.counts.get(result, 0) + counts[node]
+    return rebuild_if_changed(graph, new)
 
 
-def use_counts(graph: Graph, nodes: list[Node]) -> dict[int, int]:
-    """By the id of each node the number of its users, each counted once; being a root is a use."""
-    counts = {id(node): 0 for node in nodes}
+def use_counts(graph: Graph, nodes: list[Node]) -> dict[Node, int]:
+    """The number of users of each node, each counted once; being a root is a use."""
+    counts = dict.fromkeys(nodes, 0)
     for node in nodes:
-        for operand_id in set(map(id, node.inputs)):
-            counts[operand_id] += 1
+        for operand in set(node.inputs):
+            counts[operand] += 1
     for root in graph.roots:
-        counts[id(root)] += 1
+        counts[root] += 1
     return counts
 
 
-def rebuild_graph(graph: Graph, new: dict[int, Node]) -> Graph:
-    """The graph with its nodes replaced by those of `new`, by their ids."""
-    return rebuild_roots(graph, lambda node: new[id(node)])
+def rebuild_if_changed(graph: Graph, new: dict[Node, Node]) -> Graph:
+    """The graph with its nodes replaced by those of `new`; the same graph if each is replaced by itself."""
+    if all(map(operator.is_, new.keys(), new.values())):
+        return graph
+    return rebuild_roots(graph, new.__getitem__)

@@ -23,7 +23,6 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.passes.matchers import (
     KINDS,
     broadcast_like,
-    constant,
     constant_like,
     constant_value,
     is_all_ones,
@@ -199,7 +198,7 @@ def narrowed(node: Node, dtype: str) -> Node | None:
         return None
     with np.errstate(all="ignore"):
         fits = float(np.dtype(dtype).type(value)) == value
-    return constant(value, dtype) if fits else None
+    return builder.constant(value, dtype) if fits else None
 
 
 @select_simplify_pass.rule("maximum", "minimum")
@@ -211,4 +210,4 @@ def rule_12_one_bound(node: Node, context: MatchContext) -> Node | None:
     if inner is None or (is_float(node) and any(value == 0 or value != value for value in (inner[2], outer[2]))):
         return None  # the order decides which of two zeros is the larger one
     bound = max(inner[2], outer[2]) if node.operation == "maximum" else min(inner[2], outer[2])
-    return replacement_like(node.operation, (inner[0], constant(bound, node.dtype)), node)
+    return replacement_like(node.operation, (inner[0], builder.constant(bound, node.dtype)), node)

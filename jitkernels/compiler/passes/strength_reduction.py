@@ -21,12 +21,12 @@ import math
 
 import numpy as np
 
+from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.passes.matchers import (
     KINDS,
     broadcast_like,
     common_shape,
-    constant,
     constant_like,
     constant_value,
     is_constant,
@@ -102,9 +102,9 @@ def rule_4_power_by_root(node: Node, context: MatchContext) -> Node | None:
         return None
     if exponent == 0.5:
         return replacement_like("sqrt", (base,), node)
-    positive = step("add", base, constant(0.0, base.dtype))
-    lowest = step("equal", base, constant(-math.inf, base.dtype), dtype="bool")
-    root = step("where", lowest, constant(math.inf, base.dtype), step("sqrt", positive))
+    positive = step("add", base, builder.constant(0.0, base.dtype))
+    lowest = step("equal", base, builder.constant(-math.inf, base.dtype), dtype="bool")
+    root = step("where", lowest, builder.constant(math.inf, base.dtype), step("sqrt", positive))
     return replacement_like("reciprocal", (root,), node)
 
 
@@ -135,7 +135,7 @@ def rule_8_division_by_power_of_two(node: Node, context: MatchContext) -> Node |
         inverse = float(np.dtype(node.dtype).type(1) / np.dtype(node.dtype).type(value))
     if inverse * value != 1:
         return None
-    return replacement_like("multiply", (node.inputs[0], constant(inverse, node.dtype)), node)
+    return replacement_like("multiply", (node.inputs[0], builder.constant(inverse, node.dtype)), node)
 
 
 def shift_of(node: Node) -> int | None:
@@ -150,7 +150,9 @@ def shift_of(node: Node) -> int | None:
 def rule_9_quotient_by_shift(node: Node, context: MatchContext) -> Node | None:
     shift = shift_of(node)
     return (
-        None if shift is None else replacement_like("right_shift", (node.inputs[0], constant(shift, node.dtype)), node)
+        None
+        if shift is None
+        else replacement_like("right_shift", (node.inputs[0], builder.constant(shift, node.dtype)), node)
     )
 
 
@@ -159,7 +161,7 @@ def rule_10_remainder_by_mask(node: Node, context: MatchContext) -> Node | None:
     shift = shift_of(node)
     if shift is None:
         return None
-    return replacement_like("bitwise_and", (node.inputs[0], constant((1 << shift) - 1, node.dtype)), node)
+    return replacement_like("bitwise_and", (node.inputs[0], builder.constant((1 << shift) - 1, node.dtype)), node)
 
 
 @strength_reduction_pass.rule("multiply")

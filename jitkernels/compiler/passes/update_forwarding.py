@@ -13,7 +13,7 @@
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import same
-from jitkernels.compiler.passes.index_map_overlap import are_disjoint, is_injective, is_same_region, within
+from jitkernels.compiler.passes.index_maps import are_disjoint, is_injective, is_same_region, within
 from jitkernels.compiler.passes.matchers import broadcast_like
 from jitkernels.compiler.passes.pattern_rewriter import MatchContext, RewritePass
 

@@ -11,13 +11,12 @@ Chains move at once: a backward sweep decides the view that each node's only use
 nodes.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
-from jitkernels.compiler.ir.graph import Graph, Node, readers
+from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots
 from jitkernels.compiler.ir.symbolic_dims import Number, same_shape
 from jitkernels.compiler.passes.index_maps import (
     broadcast_again,
@@ -27,7 +26,7 @@ from jitkernels.compiler.passes.index_maps import (
     without_broadcast,
 )
 from jitkernels.compiler.passes.matchers import is_elementwise
-from jitkernels.compiler.passes.pattern_rewriter import rebuild_graph, use_counts
+from jitkernels.compiler.passes.pattern_rewriter import GraphPass, use_counts
 
 MAX_RECOMPUTED_COST = 2.0
 """In additions: a node of at most this cost is computed twice rather than stored."""
@@ -47,21 +46,21 @@ class MotionPlan:
         self.nodes = list(graph)
         self.counts = use_counts(graph, self.nodes)
         self.readers = readers(self.nodes)
-        self.requested: dict[int, Requested] = {}
-        self.recomputed: set[int] = set()
-        self.whole: dict[int, bool] = {}
+        self.requested: dict[Node, Requested] = {}
+        self.recomputed: set[Node] = set()
+        self.whole: dict[Node, bool] = {}
         for node in self.nodes:
-            self.whole[id(node)] = node.operation != "view" and (
+            self.whole[node] = node.operation != "view" and (
                 not is_elementwise(node)
                 or all(
-                    operand.ndim == 0 or (self.whole[id(operand)] and same_shape(operand.shape, node.shape))
+                    operand.ndim == 0 or (self.whole[operand] and same_shape(operand.shape, node.shape))
                     for operand in node.inputs
                 )
             )
 
     def propose(self, node: Node, requested: Requested) -> None:
         """Let a node be built as its only user requests it, if that is possible."""
-        if self.counts[id(node)] != 1 or node.ndim == 0:
+        if self.counts[node] != 1 or node.ndim == 0:
             return
         if requested.map is None:
             if same_shape(node.shape, requested.shape):
@@ -72,7 +71,7 @@ class MotionPlan:
         if forwards_request or (
             is_elementwise(node) and all(self.of_operand(operand, node, requested) for operand in node.inputs)
         ):
-            self.requested[id(node)] = requested
+            self.requested[node] = requested
 
     def of_operand(self, operand: Node, node: Node, requested: Requested) -> Requested | None:
         """What a node that is `requested` so requests of its operand; None where calls may broadcast differently."""
@@ -83,20 +82,20 @@ class MotionPlan:
 
     def of_view(self, node: Node) -> Requested:
         """The view that a view node selects of its operand: its own, composed with what its user requests."""
-        requested = self.requested.get(id(node))
+        requested = self.requested.get(node)
         if requested is None:
             return Requested(node.options["map"], node.shape)
         return Requested(builder.composed(node.options["map"], requested.map), requested.shape)
 
     def shape_of(self, node: Node) -> tuple[Number, ...]:
         """The shape of a reshape: its own, or the one that its user requests."""
-        requested = self.requested.get(id(node))
+        requested = self.requested.get(node)
         return node.shape if requested is None else requested.shape
 
     def shown(self, operand: Node, built: Node, node: Node, requested: Requested) -> Node:
         """The operand of a requested node: built so already, or by a view or reshape of `built`."""
         operand_request = self.of_operand(operand, node, requested)
-        if id(operand) in self.requested or operand.ndim == 0 or operand_request is None:
+        if operand in self.requested or operand.ndim == 0 or operand_request is None:
             return built
         return (
             reshaped(built, operand_request.shape)
@@ -120,7 +119,7 @@ def rule_1_view_of_elementwise(node: Node, plan: MotionPlan) -> None:
 
 def rule_2_view_of_cheap(node: Node, plan: MotionPlan) -> None:
     inner = node.inputs[0] if node.operation == "view" else node
-    if inner is node or not is_elementwise(inner) or id(node) in plan.requested or id(inner) in plan.requested:
+    if inner is node or not is_elementwise(inner) or node in plan.requested or inner in plan.requested:
         return
     cost = SCALARS[inner.operation].cost if inner.operation in SCALARS else 1.0
     arrays = [operand for operand in inner.inputs if operand.ndim]
@@ -135,65 +134,52 @@ def rule_2_view_of_cheap(node: Node, plan: MotionPlan) -> None:
         and all(map(is_elementwise, users))
         and all(plan.of_operand(operand, inner, requested) for operand in inner.inputs)
     ):
-        plan.recomputed.add(id(node))
+        plan.recomputed.add(node)
 
 
 def rule_3_reshape_of_elementwise(node: Node, plan: MotionPlan) -> None:
-    if node.operation == "reshape" and plan.readers[node] and plan.whole[id(node.inputs[0])]:
+    if node.operation == "reshape" and plan.readers[node] and plan.whole[node.inputs[0]]:
         plan.propose(node.inputs[0], Requested(None, plan.shape_of(node)))
 
 
-class ViewMotion:
-    """The pass."""
-
-    name = "view_motion"
-
-    def __init__(self) -> None:
-        self.rules: dict[str, Callable[[Node, MotionPlan], None]] = {
-            rule.__name__: rule
-            for rule in (rule_1_view_of_elementwise, rule_2_view_of_cheap, rule_3_reshape_of_elementwise)
-        }
-
-    def __call__(self, graph: Graph, config: JitConfig) -> Graph:
-        if not config.fuse_dimshuffle:
-            return graph
-        plan = MotionPlan(graph)
-        for node in reversed(plan.nodes):
-            if id(node) in plan.requested and is_elementwise(node):
-                for operand in node.inputs:
-                    operand_request = plan.of_operand(operand, node, plan.requested[id(node)])
-                    if operand_request is not None:
-                        plan.propose(operand, operand_request)
-            else:
-                for rule in self.rules.values():
-                    rule(node, plan)
-        return apply_plan(graph, plan) if plan.requested or plan.recomputed else graph
+def _run(graph: Graph, config: JitConfig, rules: dict[str, Any]) -> Graph:
+    if not config.fuse_dimshuffle:
+        return graph
+    plan = MotionPlan(graph)
+    for node in reversed(plan.nodes):
+        if node in plan.requested and is_elementwise(node):
+            for operand in node.inputs:
+                operand_request = plan.of_operand(operand, node, plan.requested[node])
+                if operand_request is not None:
+                    plan.propose(operand, operand_request)
+        else:
+            for rule in rules.values():
+                rule(node, plan)
+    return apply_plan(graph, plan) if plan.requested or plan.recomputed else graph
 
 
 def apply_plan(graph: Graph, plan: MotionPlan) -> Graph:
     """The graph with every node built as the plan requests it."""
-    new: dict[int, Node] = {}
+    new: dict[Node, Node] = {}
     for node in plan.nodes:
-        inputs = [new[id(operand)] for operand in node.inputs]
-        requested = plan.requested.get(id(node))
+        inputs = [new[operand] for operand in node.inputs]
+        requested = plan.requested.get(node)
         if requested is not None and is_elementwise(node):
-            new[id(node)] = build_requested(node, [new[id(operand)] for operand in node.inputs], requested, plan)
-        elif node.operation == "reshape" and (requested is not None or id(node.inputs[0]) in plan.requested):
-            new[id(node)] = reshaped(inputs[0], plan.shape_of(node))
-        elif node.operation == "view" and id(node.inputs[0]) in plan.requested:
-            new[id(node)] = broadcast_again(inputs[0], plan.of_view(node).shape)
-        elif id(node) in plan.recomputed:
+            new[node] = build_requested(node, inputs, requested, plan)
+        elif node.operation == "reshape" and (requested is not None or node.inputs[0] in plan.requested):
+            new[node] = reshaped(inputs[0], plan.shape_of(node))
+        elif node.operation == "view" and node.inputs[0] in plan.requested:
+            new[node] = broadcast_again(inputs[0], plan.of_view(node).shape)
+        elif node in plan.recomputed:
             inner, (index_map, shape) = node.inputs[0], plan.of_view(node)
             narrow = Requested(*without_broadcast(index_map, shape))
-            result = build_requested(inner, [new[id(operand)] for operand in inner.inputs], narrow, plan)
-            new[id(node)] = broadcast_again(result, shape)
+            result = build_requested(inner, [new[operand] for operand in inner.inputs], narrow, plan)
+            new[node] = broadcast_again(result, shape)
         elif requested is not None:
-            new[id(node)] = builder.view(inputs[0], *plan.of_view(node))
-        elif all(new_operand is operand for new_operand, operand in zip(inputs, node.inputs, strict=True)):
-            new[id(node)] = node
+            new[node] = builder.view(inputs[0], *plan.of_view(node))
         else:
-            new[id(node)] = node.with_inputs(inputs)
-    return rebuild_graph(graph, new)
+            new[node] = node.replace_inputs(inputs)
+    return rebuild_roots(graph, new.__getitem__)
 
 
 def build_requested(node: Node, inputs: list[Node], requested: Requested, plan: MotionPlan) -> Node:
@@ -202,4 +188,6 @@ def build_requested(node: Node, inputs: list[Node], requested: Requested, plan: 
     return Node(node.operation, operands, node.dtype, requested.shape, node.options)
 
 
-view_motion_pass = ViewMotion()
+view_motion_pass = GraphPass(
+    "view_motion", _run, rule_1_view_of_elementwise, rule_2_view_of_cheap, rule_3_reshape_of_elementwise
+)

@@ -3,26 +3,11 @@
 1. A write of an argument's own value to it is dropped.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
-
-
-class WritebackSimplify:
-    """The pass."""
-
-    name = "writeback_simplify"
-
-    def __init__(self) -> None:
-        self.rules: dict[str, Callable[[Graph], Graph]] = {
-            "rule_1_argument_written_to_itself": rule_1_argument_written_to_itself
-        }
-
-    def __call__(self, graph: Graph, _config: JitConfig) -> Graph:
-        for rule in self.rules.values():
-            graph = rule(graph)
-        return graph
+from jitkernels.compiler.passes.pattern_rewriter import GraphPass
 
 
 def rule_1_argument_written_to_itself(graph: Graph) -> Graph:
@@ -32,4 +17,10 @@ def rule_1_argument_written_to_itself(graph: Graph) -> Graph:
     return graph.remade(graph.outputs, writes, graph.checks)
 
 
-writeback_simplify_pass = WritebackSimplify()
+def _run(graph: Graph, _config: JitConfig, rules: dict[str, Any]) -> Graph:
+    for rule in rules.values():
+        graph = rule(graph)
+    return graph
+
+
+writeback_simplify_pass = GraphPass("writeback_simplify", _run, rule_1_argument_written_to_itself)

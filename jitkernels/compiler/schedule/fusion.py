@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from jitkernels.compiler.ir import access_map, op_cost, region_memory, symbolic_dims
+from jitkernels.compiler.ir import access_map, ops, region_memory, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import fusion_region, matmul_step
@@ -159,7 +159,7 @@ def _computed_twice(regions: Sequence[FusionRegion]) -> set[Node]:
     costs: dict[Node, float] = {}
     for number, region in enumerate(regions):
         for node in region.nodes:
-            costs[node] = op_cost.own_cost(node) + sum(costs.get(operand, 0.0) for operand in {*node.inputs})
+            costs[node] = ops.own_cost(node) + sum(costs.get(operand, 0.0) for operand in {*node.inputs})
             if node is not region.root:
                 owners.setdefault(node, set()).add(number)
     domains = [split(region).domain for region in regions]
@@ -179,7 +179,7 @@ def _read_late(roots: Sequence[Node], parts: OutputParts) -> set[Node]:
     """Nodes that read an array after a loop or branch has overwritten it: they are materialized before."""
     overwritten_at: dict[Node, int] = {}
     for position, node in enumerate(roots):
-        for operand_index in region_memory.changed(node) if region_memory.is_control_flow(node) else ():
+        for operand_index in region_memory.updated_operands(node) if region_memory.is_control_flow(node) else ():
             overwritten_at.setdefault(node.inputs[operand_index], position)
     result: set[Node] = set()
     for position, node in enumerate(roots):
@@ -189,7 +189,7 @@ def _read_late(roots: Sequence[Node], parts: OutputParts) -> set[Node]:
                 inner
                 for inner in (region.nodes if late else ())
                 if inner.operation not in region_memory.VIEWS
-                and any(region_memory.seen(other) in late for other in inner.inputs)
+                and any(region_memory.viewed_array(other) in late for other in inner.inputs)
             }
     return result
 

@@ -22,8 +22,7 @@ from jitkernels.compiler.ir.access_map import (
 )
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.op_cost import own_cost
-from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.ops import OPERATIONS, own_cost
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
 

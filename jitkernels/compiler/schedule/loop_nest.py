@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.ir import access_map, builder, op_cost, symbolic_dims
+from jitkernels.compiler.ir import access_map, builder, ops, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Node
@@ -156,7 +156,7 @@ class Nest:
 
 
 def _cost(nodes: list[Node]) -> float:
-    return sum(min(op_cost.own_cost(node), 15.0) for node in nodes)
+    return sum(min(ops.own_cost(node), 15.0) for node in nodes)
 
 
 def _trip_count(region: FusionRegion, loops: frozenset[int]) -> Number:

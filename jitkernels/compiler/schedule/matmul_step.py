@@ -64,7 +64,7 @@ def large() -> int:
 def _is_tiny(node: Node) -> bool:
     """Return whether a product is tiny. Code is specialized for products on the same side of the limit."""
     work = symbolic_dims.product((*node.shape[-2:], node.inputs[0].shape[-1]))
-    return not symbolic_dims.is_moving(work) and not symbolic_dims.is_at_least_now(work, FEW + 1)
+    return not symbolic_dims.is_loop_variant(work) and not symbolic_dims.is_at_least_now(work, FEW + 1)
 
 
 def _is_of_large_matrix(node: Node) -> bool:
@@ -78,7 +78,7 @@ def _is_of_large_matrix(node: Node) -> bool:
         return False
     elements, size = symbolic_dims.product(matrix.shape[-2:]), NUMBERS[node.dtype].size
     limits = {LONG_ROW // size: matrix.shape[-1], large() // size: elements}
-    if any(map(symbolic_dims.is_moving, limits.values())):
+    if any(map(symbolic_dims.is_loop_variant, limits.values())):
         return False
     return all(symbolic_dims.is_at_least_now(extent, limit) for limit, extent in limits.items())
 

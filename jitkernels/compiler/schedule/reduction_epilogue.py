@@ -7,7 +7,7 @@ epilogue for every element, and in a matrix product again for every column. Comp
 from collections.abc import Container
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.ir import op_cost, symbolic_dims
+from jitkernels.compiler.ir import ops, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, readers
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.symbolic_dims import same
@@ -40,7 +40,7 @@ class ReductionEpilogues:
 
     def _is_epilogue(self, reader: Node, made: Node) -> bool:
         """Return whether a node is a cheap elementwise function of `made` and available arrays."""
-        if not OPERATIONS[reader.operation].is_elementwise or op_cost.own_cost(reader) >= fusion_region.COSTLY:
+        if not OPERATIONS[reader.operation].is_elementwise or ops.own_cost(reader) >= fusion_region.COSTLY:
             return False
         if NUMBERS[reader.dtype].size > NUMBERS[made.dtype].size:
             return False

@@ -13,12 +13,12 @@ from typing import Any
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Graph, Node, readers, sorted_nodes
 from jitkernels.compiler.ir.region_memory import (
-    changed,
     home_array,
     home_operand_index,
     is_control_flow,
     is_direct,
     targets_of,
+    updated_operands,
 )
 from jitkernels.compiler.ir.regions import COPIED
 from jitkernels.compiler.ir.symbolic_dims import Number
@@ -175,7 +175,7 @@ def _refuse_late_reads(nodes: Sequence[Node], stages: Mapping[Node, int], home: 
 
 def _refuse_twice(flow: Node) -> None:
     """Raise GraphError if a nested loop or branch changes an operand that it also captures unchanged."""
-    for index in changed(flow):
+    for index in updated_operands(flow):
         if sum(operand is flow.inputs[index] for operand in flow.inputs) > 1:
             raise GraphError(NEEDED_BEFORE)
 
@@ -244,7 +244,7 @@ def overwritten(node: Node) -> list[Node]:
     """The arrays whose memory a node changes."""
     if node.operation == "scatter":
         return [node.inputs[0]] if is_direct(node) else []
-    return [node.inputs[index] for index in changed(node)] if is_control_flow(node) else []
+    return [node.inputs[index] for index in updated_operands(node)] if is_control_flow(node) else []
 
 
 def scatter_written_words(body: Body, group: NestGroup) -> set[int]:

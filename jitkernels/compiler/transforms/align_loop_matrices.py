@@ -11,7 +11,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.matrix_ops import is_dense
-from jitkernels.compiler.ir.region_memory import changed, is_control_flow
+from jitkernels.compiler.ir.region_memory import is_control_flow, updated_operands
 from jitkernels.compiler.ir.regions import regions_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.transforms.trip_count import trip_count_of
@@ -29,7 +29,7 @@ def align_loop_matrices(graph: Graph) -> Graph:
         if node.operation != "loop":
             return node
         inputs = list(node.inputs)
-        written = set(changed(node))
+        written = set(updated_operands(node))
         for index, one in enumerate(inputs):
             if index in written or one.operation != "input" or one.ndim != 2 or not is_dense(one):
                 continue

@@ -16,16 +16,23 @@ Sums may have another order than in a matrix-vector product, as in any product.
 from collections.abc import Sequence
 
 from jitkernels.attrs.schema.base import FLOATS
-from jitkernels.compiler.autodiff.loop_vjp import TRUE, Parts
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise
-from jitkernels.compiler.ir.clone_region import region, symbols_in
 from jitkernels.compiler.ir.dim_bounds import least
 from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
-from jitkernels.compiler.ir.matrix_ops import product, turned
+from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_control_flow
-from jitkernels.compiler.ir.regions import REGIONS, items, parameter, regions_of
+from jitkernels.compiler.ir.regions import (
+    REGIONS,
+    TRUE,
+    LoopParts,
+    clone_region,
+    items,
+    parameter,
+    regions_of,
+    symbols_in,
+)
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
 from jitkernels.core.frozen_dataclass import record
 
@@ -62,11 +69,11 @@ class IterationBlock:
 class BatchedValues:
     """Batched values of a loop body, for all iterations of a block. `captured`: the captured operands of the loop."""
 
-    def __init__(self, parts: Parts, captured: Sequence[Node], block: IterationBlock) -> None:
+    def __init__(self, parts: LoopParts, captured: Sequence[Node], block: IterationBlock) -> None:
         self.block = block
-        self.symbol = parts.count[0].options.get("symbol", "")
-        self.carried = {one.options["symbol"] for one in parts.own if "symbol" in one.options}
-        self.known = dict(zip(parts.taken, captured, strict=True))
+        self.symbol = parts.induction[0].options.get("symbol", "")
+        self.carried = {one.options["symbol"] for one in parts.carried_parameters if "symbol" in one.options}
+        self.known = dict(zip(parts.captured_parameters, captured, strict=True))
         self.varying: set[Node] = set()
         self.products: set[Node] = set()
         nodes = list(parts.body)
@@ -150,10 +157,10 @@ class BatchedValues:
         if not symbolic_dims.is_at_least_now(symbolic_dims.product(matrix.shape), least_elements):
             return None
         if wide[0] and same(left.shape[0], 1):
-            result = product(builder.squeeze(inputs[0], [1]), inputs[1])
+            result = matmul(builder.squeeze(inputs[0], [1]), inputs[1])
             return builder.expand_dims(result, [1])
         if wide[1] and same(right.shape[1], 1):
-            result = product(builder.squeeze(inputs[1], [2]), turned(inputs[0]))
+            result = matmul(builder.squeeze(inputs[1], [2]), matrix_transpose(inputs[0]))
             return builder.expand_dims(result, [2])
         return None
 
@@ -177,12 +184,12 @@ def _batch_loop(node: Node, scope: Scope) -> Node:
     """Hoist loop-invariant products of a loop, and batch the rest per block."""
     if not node.options["counts"] or node.inputs[2].operation != "constant":
         return node
-    parts = Parts(node)
-    begin, end = map(_known, parts.limits[:2])
-    if not parts.is_plain or begin is None or end is None:
+    parts = LoopParts(node)
+    begin, end = map(_known, parts.bounds[:2])
+    if not parts.has_unit_step or begin is None or end is None:
         return node
     trip_count = (end - begin) * parts.step
-    if symbolic_dims.is_moving(trip_count):
+    if symbolic_dims.is_loop_variant(trip_count):
         return node
     if (symbolic_dims.least_of(trip_count) or 0) < 1 or not any(one.operation == "matmul" for one in parts.body):
         return node
@@ -190,7 +197,7 @@ def _batch_loop(node: Node, scope: Scope) -> Node:
     invariants = [(root, wide.known[root]) for root in wide.roots if root not in wide.varying]
     if invariants:
         node = _with_batched_values(
-            parts, parts.limits, parts.carried, parts.captured, [(*node, ()) for node in invariants]
+            parts, parts.bounds, parts.carried, parts.captured, [(*node, ()) for node in invariants]
         )
         return _batch_loop(node, scope)
     if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, LEAST_TRIP_COUNT):
@@ -204,23 +211,23 @@ def _known(node: Node) -> Number | None:
     return node.options["extent"] if node.operation == "extent" else None
 
 
-def _strip_mined(parts: Parts, whole: IterationBlock, scope: Scope) -> Node:
+def _strip_mined(parts: LoopParts, whole: IterationBlock, scope: Scope) -> Node:
     """Strip-mine a loop: an outer loop over blocks, which computes batched products, and the loop over one block."""
-    count = parts.count[0].options["symbol"]
+    count = parts.induction[0].options["symbol"]
     blocks = (whole.trip_count + BLOCK - 1) // BLOCK
     number = _symbol(scope, f"{count}b", 0, blocks - 1)
     block_length = _symbol(scope, f"{count}r", 1, BLOCK)
     scope.few[f"{count}r"] = least(whole.trip_count, BLOCK), whole.trip_count - BLOCK * (blocks - 1)
     carried, captured = (
         [parameter(argument.dtype, argument.shape, 0) for argument in parameters]
-        for parameters in (parts.own, parts.taken)
+        for parameters in (parts.carried_parameters, parts.captured_parameters)
     )
     block_length_parameter = parameter("int64", (), 0, f"{count}r")
     block = IterationBlock(whole.begin + whole.step * BLOCK * number, whole.step, block_length)
     wide = BatchedValues(parts, captured, block)
     induction = Extent({(Atom(count),): 1}, scope)
     row = (induction - block.begin) * block.step
-    limits = [builder.extent(block.begin), builder.extent(block.begin + block.step * block_length), parts.limits[2]]
+    limits = [builder.extent(block.begin), builder.extent(block.begin + block.step * block_length), parts.bounds[2]]
     inner = _with_batched_values(
         parts, limits, carried, captured, [(root, wide.known[root], (row,)) for root in wide.roots]
     )
@@ -231,8 +238,8 @@ def _strip_mined(parts: Parts, whole: IterationBlock, scope: Scope) -> Node:
     options = {
         "counts": True,
         "carried": len(carried) + 1,
-        "condition": region(parameters, [TRUE]),
-        "body": region(parameters, [*items(inner, carried), left]),
+        "condition": clone_region(parameters, [TRUE]),
+        "body": clone_region(parameters, [*items(inner, carried), left]),
     }
     limits = [builder.constant(0, "int64"), builder.extent(blocks), builder.constant(1, "int64")]
     first = builder.extent(least(whole.trip_count, BLOCK))
@@ -241,12 +248,12 @@ def _strip_mined(parts: Parts, whole: IterationBlock, scope: Scope) -> Node:
 
 def _symbol(scope: Scope, name: str, low: Number, high: Number) -> Extent:
     """A loop-variant symbol with bounds."""
-    scope.moving[name] = low, high
+    scope.loop_variant[name] = low, high
     return scope.symbol(name, max(symbolic_dims.value_of(high), 2))
 
 
 def _with_batched_values(
-    parts: Parts,
+    parts: LoopParts,
     limits: Sequence[Node],
     carried: Sequence[Node],
     captured: Sequence[Node],
@@ -255,17 +262,17 @@ def _with_batched_values(
     """Rebuild a loop with batched values: for each, the node it replaces, the holder, and the holder's row."""
     holder_parameters = [parameter(holder.dtype, holder.shape, 0) for _, holder, _ in batched]
     replaced = {
-        id(node): builder.view(
+        node: builder.view(
             holder_parameter, (*((at, ()) for at in place), *builder.identity_map(node.ndim)), node.shape
         )
         for holder_parameter, (node, _, place) in zip(holder_parameters, batched, strict=True)
     }
-    parameters = [*parts.count, *parts.own, *parts.taken, *holder_parameters]
+    parameters = [*parts.induction, *parts.carried_parameters, *parts.captured_parameters, *holder_parameters]
     body, condition = parts.body, parts.node.options["condition"]
     options = {
         **parts.node.options,
-        "condition": region([*condition.inputs, *holder_parameters], condition.outputs, condition.checks),
-        "body": region(parameters, body.outputs, body.checks, replaced),
+        "condition": clone_region([*condition.inputs, *holder_parameters], condition.outputs, condition.checks),
+        "body": clone_region(parameters, body.outputs, body.checks, replaced),
     }
     holders = [holder for _, holder, _ in batched]
     return Node("loop", [*limits, *carried, *captured, *holders], "int64", (), options)

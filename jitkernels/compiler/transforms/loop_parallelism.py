@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import is_direct
-from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, is_moving, made, same, terms_of
+from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, is_loop_variant, polynomial, same, terms_of
 from jitkernels.compiler.transforms.early_exits import is_constant
 from jitkernels.compiler.transforms.parallel_int_reductions import IntReduction, int_reductions_of
 from jitkernels.core.frozen_dataclass import record
@@ -106,13 +106,13 @@ class _Reader:
             factor = count.get((Atom(self.symbol),), 0)
             rest = start - self.symbol_times(factor, start) if factor else 0
             is_one = all(same(shape[dimension], 1) for dimension, _ in steps)
-            results.append(RowIndex(factor, rest) if factor and is_one and not is_moving(rest) else None)
+            results.append(RowIndex(factor, rest) if factor and is_one and not is_loop_variant(rest) else None)
         return results
 
     def symbol_times(self, factor: int, start: Number) -> Number:
         """A multiple of the induction variable, as an extent."""
         assert isinstance(start, Extent), "it moves"
-        return made({(Atom(self.symbol),): factor}, start.scope)
+        return polynomial({(Atom(self.symbol),): factor}, start.scope)
 
     def _access(self, array: Any, indices: Sequence[Any]) -> None:
         if array is None:

@@ -4,7 +4,7 @@ Trip counts are known where limits are extents, and from loops that derivatives 
 the enclosing loop, or as `SOME`.
 """
 
-from jitkernels.compiler.ir import dim_bounds, op_cost, symbolic_dims
+from jitkernels.compiler.ir import dim_bounds, ops, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_control_flow
@@ -32,7 +32,7 @@ def _of_region(region: Graph, trip_count: Number) -> Number:
             if node.operation == "matmul":
                 shape = (*shape, node.inputs[0].shape[-1])
             steps = dim_bounds.limit(symbolic_dims.product(shape), is_upper=True)
-            total = total + round(min(op_cost.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
+            total = total + round(min(ops.own_cost(node), 15.0) + 1) * (SOME if steps is None else steps)
     return total
 
 

@@ -8,7 +8,7 @@ rebuilt with the dimensions themselves, so that no reshape separates it from its
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir import builder, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.ops import OPERATIONS
@@ -60,12 +60,9 @@ def _names(extent: Number, symbols: Dimensions) -> bool:
     return not symbolic_dims.symbols_of(extent).isdisjoint(symbols)
 
 
-def _in_options(value: Any, symbols: Dimensions) -> bool:
-    if isinstance(value, Extent):
-        return _names(value, symbols)
-    if isinstance(value, Mapping):
-        return any(_in_options(one, symbols) for one in value.values())
-    return isinstance(value, tuple | list) and any(_in_options(one, symbols) for one in value)
+def _in_options(options: Mapping[str, Any], symbols: Dimensions) -> bool:
+    extents = pytree.leaves(list(options.values()))
+    return any(isinstance(extent, Extent) and _names(extent, symbols) for extent in extents)
 
 
 def _sizes(extent: Number, symbols: Dimensions) -> tuple[Number, ...]:
@@ -82,11 +79,11 @@ def whole(extent: Number, symbols: Dimensions) -> Number:
     for monomial, count in extent.terms.items():
         term: Number = count
         for atom in monomial:
-            if atom.operation and _names(symbolic_dims.made({(atom,): 1}, extent.scope), symbols):
+            if atom.operation and _names(symbolic_dims.polynomial({(atom,): 1}, extent.scope), symbols):
                 raise UnknownError("a quotient of flattened dimensions")
             dims = symbols.get(atom.text)
             term = term * (
-                symbolic_dims.made({(atom,): 1}, extent.scope) if dims is None else symbolic_dims.product(dims)
+                symbolic_dims.polynomial({(atom,): 1}, extent.scope) if dims is None else symbolic_dims.product(dims)
             )
         total = total + term
     return total

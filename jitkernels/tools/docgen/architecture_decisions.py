@@ -62,7 +62,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.dispatch.specialization:Specialisation.may_write", "the same for calls from Python"),
         ("compiler.schedule.update_in_place:shared_memory", "updates that need no copy"),
-        ("compiler.passes.index_map_overlap:are_disjoint", "whether two regions of one array are disjoint"),
+        ("compiler.passes.index_maps:are_disjoint", "whether two regions of one array are disjoint"),
         ("compiler.codegen.core.parallel_region:_is_iteration_local", "whether two steps need a barrier between them"),
         ("dispatch.native.result_arrays:resolve_overlap", "everyday calls whose `out` overlaps an input"),
     ),

@@ -54,7 +54,7 @@ CALL_PATHS = {
                 "rebuilds the function and its arguments around the proxies",
             ),
             Station(
-                "compiler.capture.pytree.result_spec:planned",
+                "compiler.capture.pytree.result_spec:plan_result",
                 "turns what the function returned into graph outputs and a recipe for the result objects",
             ),
             Station("compiler.lowering.backends:compile_graph", "chooses the backend"),

@@ -17,7 +17,7 @@ from sized_programs import SIZED, Sized
 import jitkernels as jk
 from jitkernels.compiler.ir import dim_bounds, symbolic_dims
 from jitkernels.compiler.ir import dim_proofs as proofs
-from jitkernels.compiler.ir.clamped_dims import from_end, larger, positive_part, smaller, substituted
+from jitkernels.compiler.ir.dim_proofs import from_end, larger, positive_part, smaller, substituted
 from jitkernels.compiler.ir.graph import serial
 from jitkernels.errors import TracingError
 
@@ -165,7 +165,7 @@ def test_a_relation_of_sizes_becomes_a_guard() -> None:
     """Slices of an array of k0 and of one of n0 elements, both clamped, are equal where these are."""
     scope = symbolic_dims.Scope()
     one, other, i = scope.symbol("k0", 9), scope.symbol("n0", 9), scope.symbol("sc1", 3)
-    scope.moving["sc1"] = 0, one - 1
+    scope.loop_variant["sc1"] = 0, one - 1
     apart = smaller(i + 4, one) - smaller(i + 4, other)
     assert dim_bounds.is_surely(apart, "==")
     for values, holds in (({"k0": 7, "n0": 7}, True), ({"k0": 7, "n0": 8}, False)):
@@ -228,14 +228,14 @@ def loops(chosen: Any, scope: symbolic_dims.Scope) -> tuple[list[Any], Callable[
     for name in ("sc1", "sc2"):
         low, high = (bounds[int(chosen.integers(len(bounds)))] for _ in range(2))
         symbols.append(scope.symbol(name, 3))
-        scope.moving[name] = low, high
+        scope.loop_variant[name] = low, high
         bounds += [symbols[-1], symbols[-1] + 1]
 
     def every() -> Any:
         values = {name: scope.values[name] for name in ("k0", "n0")}
-        for first in range(*_limits(scope.moving["sc1"], values)):
+        for first in range(*_limits(scope.loop_variant["sc1"], values)):
             inner = values | {"sc1": first}
-            for second in range(*_limits(scope.moving["sc2"], inner)):
+            for second in range(*_limits(scope.loop_variant["sc2"], inner)):
                 yield inner | {"sc2": second}
 
     return [*sizes, *symbols], every

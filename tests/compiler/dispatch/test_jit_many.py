@@ -15,7 +15,7 @@ from processes import python
 
 import jitkernels as jk
 from jitkernels.compiler.dispatch import dispatch_chain
-from jitkernels.compiler.ir.dim_bounds import parted
+from jitkernels.compiler.ir.dim_bounds import scale_and_offset
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.compiler.ir.symbolic_dims import same as same_extent
 from jitkernels.runtime.loading import code_memory, loader
@@ -95,7 +95,7 @@ def test_long_calls_are_told_by_what_is_computed() -> None:
 def test_extents_are_taken_apart() -> None:
     n = Scope().symbol("n", 5)
     for extent, expected in ((6 * n * n + 4 * n + 7, (2, 3 * n * n + 2 * n, 7)), (n, (1, n, 0)), (5, (1, 0, 5))):
-        times, rest, more = parted(extent)
+        times, rest, more = scale_and_offset(extent)
         assert (times, more) == (expected[0], expected[2])
         assert same_extent(rest, expected[1])
 

@@ -11,7 +11,7 @@ import pytest
 from jitted import agree, array, given, identities, same
 
 import jitkernels as jk
-from jitkernels.compiler.capture.pytree.result_spec import Plan
+from jitkernels.compiler.capture.pytree.result_spec import ResultPlan
 from jitkernels.compiler.dispatch import specialization
 from jitkernels.compiler.dispatch.compiled_entry import Direct
 
@@ -103,7 +103,7 @@ def test_what_goes_wrong_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(parts: tuple[Any, ...]) -> Any:
         raise KeyError("nothing like it")
 
-    monkeypatch.setattr(Plan, "finisher", lambda *_: refusing)
+    monkeypatch.setattr(ResultPlan, "finisher", lambda *_: refusing)
     compiled, x = jk.jit(lambda x: [x, x[1:], x * 2]), array(50_000)
     before = sys.getrefcount(x)
     for _ in range(3):

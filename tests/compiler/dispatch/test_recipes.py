@@ -11,7 +11,7 @@ import pytest
 from jitted import same
 
 import jitkernels as jk
-from jitkernels.compiler.capture.pytree.result_spec import Plan
+from jitkernels.compiler.capture.pytree.result_spec import ResultPlan
 
 
 class Point(NamedTuple):
@@ -110,7 +110,7 @@ def test_results_are_put_together_without_python(function: Callable[..., Any], m
     def refusing(*_: Any) -> Any:
         raise AssertionError("Python puts it together")
 
-    monkeypatch.setattr(Plan, "finisher", refusing)
+    monkeypatch.setattr(ResultPlan, "finisher", refusing)
     compiled = jk.jit(function)
     numbers = np.random.default_rng(0)
     given = [(numbers.random(n), k) for n, k in ((7, 0.9), (20, 13.0), (300, 2.0), (7, 3), (7, 5), (9, 1000))]

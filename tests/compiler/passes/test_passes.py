@@ -16,8 +16,8 @@ from jitkernels.compiler.ir import builder, elementwise_ops, interpreter
 from jitkernels.compiler.ir.builder import elementwise as e
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node, key_of
+from jitkernels.compiler.ir.ops import verify
 from jitkernels.compiler.ir.symbolic_dims import evaluated
-from jitkernels.compiler.ir.verifier import verify
 from jitkernels.compiler.passes import GLOBAL, LOCAL, matchers, optimised
 from jitkernels.errors import GraphError
 from jitkernels.microkernels.maths import basic

@@ -16,7 +16,7 @@ from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Alterna
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnknownError
-from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 
 MAX_ELEMENTS, MAX_CONSTANTS, MAX_LEAVES = 32, 64, 256
 """Upper limits: elements of a flattened container, constants of a tagged union, leaves of one variable."""
@@ -240,7 +240,7 @@ def _zero_like(tracer: Tracer, like: Any) -> Any:
     kind = kind_of(like)
     if is_number(kind):
         return kind() if isinstance(kind, type) else np.dtype(kind).type(0)
-    if type(like) is Traced and like.ndim and not any(map(is_moving, like.extents)):
+    if type(like) is Traced and like.ndim and not any(map(is_loop_variant, like.extents)):
         return fresh(tracer, builder.broadcast_to(builder.constant(0, like.node.dtype), like.extents))
     return UNSET
 

@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import serial
-from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 
 MAX_TRACED_ITERATIONS = 4000
 """Loop bodies that one function's trace may trace in all: some seconds."""
@@ -73,5 +73,5 @@ class LoopPosition:
 
     def remember(self, signature: LoopSignature) -> None:
         """Store the signature for the next trace of the enclosing loop's body."""
-        fixed = {slot: ends for slot, ends in signature.bounds.items() if not any(map(is_moving, ends))}
+        fixed = {slot: ends for slot, ends in signature.bounds.items() if not any(map(is_loop_variant, ends))}
         self.tracer.loop_signatures[self.path] = signature._replace(bounds=fixed)

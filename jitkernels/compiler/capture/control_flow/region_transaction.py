@@ -10,7 +10,7 @@ from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.trace_context import Tracer, is_package_file
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node, serial
-from jitkernels.compiler.ir.regions import Closing
+from jitkernels.compiler.ir.regions import RegionBuilder
 from jitkernels.compiler.ir.unsupported import note_raised
 
 
@@ -20,9 +20,9 @@ class RegionRoots(NamedTuple):
     outputs: list[Node]
     checks: list[Node]
 
-    def inside(self, closing: Closing) -> "RegionRoots":
+    def inside(self, region_builder: RegionBuilder) -> "RegionRoots":
         """The same, cloned into the region."""
-        return RegionRoots(closing.inside(self.outputs), closing.inside(self.checks))
+        return RegionRoots(region_builder.inside(self.outputs), region_builder.inside(self.checks))
 
 
 class ContainerChangedError(UnknownError):

@@ -42,7 +42,7 @@ class RowType:
         like, kind, trip_count = self.like, self.kind, self.trip_count
         assert trip_count is not None, "tested before"
         shape: tuple[Number, ...] = like.extents if like is not None else ()
-        if any(map(symbolic_dims.is_moving, (*shape, trip_count))):
+        if any(map(symbolic_dims.is_loop_variant, (*shape, trip_count))):
             raise UnknownError("a list whose length, or that of its elements, depends on an enclosing loop")
         for element in values:
             if like is None:

@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, as_number
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir import builder, pytree
 from jitkernels.compiler.ir.builder import UnknownError, elementwise
 from jitkernels.compiler.ir.graph import Node
 
@@ -161,24 +161,17 @@ _add_operators()
 
 def unwrap(value: Any) -> Any:
     """A value with tagged unions replaced by their values that are no constants."""
-    if type(value) is TaggedUnion:
-        return value.value()
-    if type(value) in (tuple, list):
-        return type(value)(unwrap(element) for element in value) if any(map(_has_union, value)) else value
-    if type(value) is dict:
-        return {name: unwrap(element) for name, element in value.items()}
-    return value
+    return pytree.tree_map(lambda leaf: leaf.value() if type(leaf) is TaggedUnion else leaf, value, keeps_identity=True)
 
 
-def _has_union(value: Any) -> bool:
-    return type(value) is TaggedUnion or (type(value) in (tuple, list, dict) and any(map(_has_union, value)))
+MAY_CONTAIN_UNIONS = (TaggedUnion, tuple, list, dict)
 
 
 def unwrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function so that its arguments are unwrapped tagged unions."""
 
     def call(*arguments: Any, **named: Any) -> Any:
-        if any(map(_has_union, arguments)):
+        if any(type(argument) in MAY_CONTAIN_UNIONS for argument in arguments):
             arguments = unwrap(arguments)
         return function(*arguments, **named)
 

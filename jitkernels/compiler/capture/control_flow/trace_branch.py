@@ -16,8 +16,8 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.region_memory import landed, unsupported
-from jitkernels.compiler.ir.regions import Closing, items
+from jitkernels.compiler.ir.region_memory import copy_to_home, unsupported
+from jitkernels.compiler.ir.regions import RegionBuilder, items
 from jitkernels.core import signal_exceptions
 
 
@@ -176,21 +176,21 @@ class _Branch:
 
     def build(self) -> None:
         """Build the branch node; bind variables and storages to its results."""
-        closing = Closing((), self.start)
+        region_builder = RegionBuilder((), self.start)
         never = [builder.constant(False, "bool")] if any(side.transaction.checks for side in self.sides) else []
-        regions = [self._roots(side, never).inside(closing) for side in self.sides]
+        regions = [self._roots(side, never).inside(region_builder) for side in self.sides]
         prototypes = regions[0].outputs
         if not prototypes:
             self.state.put(tuple(self.invariant.get(slot, value) for slot, value in enumerate(self.before)))
             return
-        captured = [closing.captured(phi.zeros()) for _, phi in self._arrays]
-        captured += closing.inside([storage.node for storage in self.storages])
+        captured = [region_builder.capture(phi.zeros()) for _, phi in self._arrays]
+        captured += region_builder.inside([storage.node for storage in self.storages])
         bases = [parameter.options["index"] for parameter in captured]
         numbers = len(prototypes) - len(bases) - len(never)
-        options: dict[str, Any] = {"yes": closing.graph(*regions[0]), "no": closing.graph(*regions[1])}
+        options: dict[str, Any] = {"yes": region_builder.graph(*regions[0]), "no": region_builder.graph(*regions[1])}
         options["bases"] = (*[-1] * numbers, *bases, *[-1] * len(never))
         reject_unsupported_regions(self.tracer, options)
-        results = items(Node("branch", (self.condition, *closing.taken), "int64", (), options), prototypes)
+        results = items(Node("branch", (self.condition, *region_builder.captured), "int64", (), options), prototypes)
         if never:
             keep_alive(self.tracer, results.pop())
         self._bind_results(iter(results))
@@ -207,7 +207,7 @@ class _Branch:
         roots += [side.array(slot, phi) for slot, phi in self._arrays]
         for storage in self.storages:
             end = side.written.get(storage)
-            roots.append(storage.node if end is None else landed(end, storage.node))
+            roots.append(storage.node if end is None else copy_to_home(end, storage.node))
         return RegionRoots([*roots, *never], side.transaction.checks)
 
     def _bind_results(self, results: Iterator[Node]) -> None:

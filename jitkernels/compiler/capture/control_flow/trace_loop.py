@@ -21,9 +21,9 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnknownError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.region_memory import landed
-from jitkernels.compiler.ir.regions import Closing, items, parameter
-from jitkernels.compiler.ir.symbolic_dims import Number, is_moving
+from jitkernels.compiler.ir.region_memory import copy_to_home
+from jitkernels.compiler.ir.regions import RegionBuilder, items, parameter
+from jitkernels.compiler.ir.symbolic_dims import Number, is_loop_variant
 
 MAX_BODY_TRACES = 12
 """Traces of the body until types must have reached a fixpoint."""
@@ -148,9 +148,9 @@ class Loop:
                 tuple(self.kinds), self.ints.bounds, tuple(self.storages), tuple(self.rebound), tuple(self.is_owner)
             )
         )
-        closing = Closing(nodes, transaction.start)
-        closing.hoisted = hoisted
-        self._build_node(closing, RegionRoots([condition], condition_checks), RegionRoots(outputs, checks))
+        region_builder = RegionBuilder(nodes, transaction.start)
+        region_builder.hoisted = hoisted
+        self._build_node(region_builder, RegionRoots([condition], condition_checks), RegionRoots(outputs, checks))
         return True
 
     def _bind_parameters(self, transaction: RegionTransaction) -> Parameters:
@@ -219,7 +219,7 @@ class Loop:
         self.exits |= {slot: loop_phi.IterationEnd.of(after[slot].view.storage, starts) for slot in self.rebound}
         outputs += loop_phi.outputs([after[slot] for slot in self.rebound], parameters.rebound)
         pairs = zip(self.storages, parameters.storages, strict=True)
-        return outputs + [landed(storage.node, home) for storage, home in pairs]
+        return outputs + [copy_to_home(storage.node, home) for storage, home in pairs]
 
     def _numbers(self, values: Sequence[Any]) -> list[Node]:
         """The nodes of the values that are loop-carried numbers."""
@@ -228,7 +228,7 @@ class Loop:
 
     def _hoist_loads(
         self, transaction: RegionTransaction, parameters: Parameters, roots: list[Node]
-    ) -> dict[int, Node]:
+    ) -> dict[Node, Node]:
         """Loop-invariant element reads to hoist out of the loop: no iteration writes these elements."""
         if self.loop_range is None or self.test is not None or not self.storages or not self.tracer.depth:
             return {}
@@ -245,7 +245,7 @@ class Loop:
         known = len(self.rebound)
         for slot, (before, now) in enumerate(zip(self.initial, after, strict=True)):
             is_new = before is UNSET and loop_phi.is_whole(now) and now.view.storage.born > transaction.start
-            if is_new and not any(map(is_moving, now.extents)):
+            if is_new and not any(map(is_loop_variant, now.extents)):
                 # Nothing reads the value before the first iteration.
                 nothing = builder.broadcast_to(builder.constant(0, now.node.dtype), now.extents)
                 self.initial[slot], self.kinds[slot] = fresh(self.tracer, nothing), None
@@ -313,7 +313,7 @@ class Loop:
             storage = self.initial[slot].view.storage
             self.storages = [carried for carried in self.storages if carried is not storage]
 
-    def _build_node(self, closing: Closing, condition: RegionRoots, body: RegionRoots) -> None:
+    def _build_node(self, region_builder: RegionBuilder, condition: RegionRoots, body: RegionRoots) -> None:
         """Build the loop node; bind variables and storages to its results."""
         tracer = self.tracer
         if self._is_zero_trip():
@@ -321,21 +321,21 @@ class Loop:
             return
         never = [builder.constant(False, "bool")] if condition.checks or body.checks else []
         body = RegionRoots([*body.outputs, *never], body.checks)
-        regions = condition.inside(closing), body.inside(closing)
+        regions = condition.inside(region_builder), body.inside(region_builder)
         options = {
             "counts": self.loop_range is not None,
             "carried": len(body.outputs),
-            "condition": closing.graph(*regions[0]),
-            "body": closing.graph(*regions[1]),
+            "condition": region_builder.graph(*regions[0]),
+            "body": region_builder.graph(*regions[1]),
         }
         limits = [as_int(tracer, limit) for limit in self.loop_range] if self.loop_range else []
         carried = self._numbers(self.initial)
         owned = [self._is_replaceable(slot) for slot in self.rebound]
         rebound = [self.initial[slot] for slot in self.rebound]
-        carried += loop_phi.rebound_inputs(tracer, rebound, owned, closing.taken)
-        carried += loop_phi.inputs(self.storages, closing.taken)
+        carried += loop_phi.rebound_inputs(tracer, rebound, owned, region_builder.captured)
+        carried += loop_phi.inputs(self.storages, region_builder.captured)
         reject_unsupported_regions(tracer, options)
-        node = tracer.placed(Node("loop", [*limits, *carried, *never, *closing.taken], "int64", (), options))
+        node = tracer.placed(Node("loop", [*limits, *carried, *never, *region_builder.captured], "int64", (), options))
         results = items(node, body.outputs)
         if never:
             keep_alive(tracer, results.pop())

@@ -31,9 +31,9 @@ class InductionVariable(NamedTuple):
 
 def hoist(
     tracer: Tracer, roots: Sequence[Node], arrays: Sequence[CarriedArray], induction: InductionVariable, start: int
-) -> dict[int, Node]:
-    """By ids of loads in an iteration, the same loads before the loop. Nodes older than `start` are loop-invariant."""
-    loads: dict[int, Node] = {}
+) -> dict[Node, Node]:
+    """By loads in an iteration, the same loads before the loop. Nodes older than `start` are loop-invariant."""
+    loads: dict[Node, Node] = {}
     nodes = sorted_nodes(roots)
     for array in arrays:
         writes = _writes(array)
@@ -47,7 +47,7 @@ def hoist(
             if all(index.serial < start or index.operation == "constant" for index in indices) and all(
                 _is_disjoint(tracer, indices, write.inputs[2:], induction) for write in writes
             ):
-                loads[id(node)] = Node("gather", (array.initial, *indices), node.dtype, (), node.options)
+                loads[node] = Node("gather", (array.initial, *indices), node.dtype, (), node.options)
     return loads
 
 

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.symint import as_extent, known_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.clamped_dims import larger, smaller
+from jitkernels.compiler.ir.dim_proofs import larger, smaller
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
@@ -130,11 +130,11 @@ def _symbol(tracer: Tracer, node: Node) -> Extent | None:
     symbol_name = node.options.get("symbol")
     if symbol_name is None:
         return None
-    if symbol_name not in tracer.scope.moving:
+    if symbol_name not in tracer.scope.loop_variant:
         bounds = tracer.symbol_limits.get(node)
         if bounds is None:
             return None
         high = dim_bounds.limit(bounds[1], is_upper=True)
         tracer.scope.symbol(symbol_name, max(symbolic_dims.value_of(high if high is not None else 2) // 2, 2))
-        tracer.scope.moving[symbol_name] = bounds
+        tracer.scope.loop_variant[symbol_name] = bounds
     return Extent({(symbolic_dims.Atom(symbol_name),): 1}, tracer.scope)

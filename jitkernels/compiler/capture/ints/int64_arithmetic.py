@@ -155,7 +155,7 @@ def _quotient_bound(most: Number, divisor: Node) -> Number:
         return most // by
     if any(count % by for monomial, count in most.terms.items() if monomial):
         return most
-    return symbolic_dims.made({monomial: count // by for monomial, count in most.terms.items()}, most.scope)
+    return symbolic_dims.polynomial({monomial: count // by for monomial, count in most.terms.items()}, most.scope)
 
 
 def _true_divide(tracer: Tracer, left: Any, right: Any) -> Any:

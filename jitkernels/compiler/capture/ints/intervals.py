@@ -149,8 +149,8 @@ def intersect(bounds: Interval, other: Interval) -> Interval:
     """The intersection of two intervals, as narrow as is known; loop-variant bounds of `other` are ignored."""
     low, high = bounds
     return (
-        other[0] if not symbolic_dims.is_moving(other[0]) and is_at_most(low, other[0]) else low,
-        other[1] if not symbolic_dims.is_moving(other[1]) and is_at_most(other[1], high) else high,
+        other[0] if not symbolic_dims.is_loop_variant(other[0]) and is_at_most(low, other[0]) else low,
+        other[1] if not symbolic_dims.is_loop_variant(other[1]) and is_at_most(other[1], high) else high,
     )
 
 
@@ -197,7 +197,7 @@ def max_trip_count(tracer: Tracer, begin: Any, end: Any, step: int) -> Number | 
     if first is None or last is None:
         return None
     distance = last[1] - first[0] if step > 0 else first[1] - last[0]
-    return None if symbolic_dims.is_moving(distance) else distance
+    return None if symbolic_dims.is_loop_variant(distance) else distance
 
 
 # Recurrences

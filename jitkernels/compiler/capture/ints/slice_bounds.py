@@ -5,7 +5,7 @@ from typing import Any
 
 from jitkernels.compiler.capture.ints import induction_symbols
 from jitkernels.compiler.ir import dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.clamped_dims import from_end, larger, smaller
+from jitkernels.compiler.ir.dim_proofs import from_end, larger, smaller
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
@@ -22,7 +22,7 @@ def slice_extents(key: slice, extent: Number) -> tuple[Number, Number, Number]:
         start = _bound(key.start, extent, -1, extent - 1) if key.start is not None else extent - 1
         stop = _bound(key.stop, extent, -1, extent - 1) if key.stop is not None else -1
         distance = start - stop
-    if symbolic_dims.is_moving(distance):
+    if symbolic_dims.is_loop_variant(distance):
         if dim_bounds.is_surely(distance, ">=") is False:
             return 0, step, 0
         distance = clamp_below(distance, 0)
@@ -34,14 +34,14 @@ def slice_extents(key: slice, extent: Number) -> tuple[Number, Number, Number]:
 
 def _specialize_unit(count: Number) -> Number:
     """A number of elements; 1 becomes a constant, as NumPy treats unit dimensions specially."""
-    if isinstance(count, Extent) and not symbolic_dims.is_moving(count) and count == 1:
+    if isinstance(count, Extent) and not symbolic_dims.is_loop_variant(count) and count == 1:
         return 1
     return count
 
 
 def _bound(value: Any, extent: Number, lowest: Number, highest: Number) -> Number:
     bound = induction_symbols.extent_of(value)
-    if not symbolic_dims.is_moving(bound - extent):
+    if not symbolic_dims.is_loop_variant(bound - extent):
         if bound < 0:
             bound = bound + extent
             return lowest if bound < lowest else bound

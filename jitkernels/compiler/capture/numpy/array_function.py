@@ -1,7 +1,6 @@
 """Implementation of `__array_function__`: a registered operation, NumPy's own code traced, or a call at run time."""
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.override_registry import COMPOSED, TABLE, serves
 from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnknownError
 
 UNSUPPORTED_FUNCTIONS = {
@@ -38,7 +38,9 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
             if keywords.get("out") is not None or function in TABLE_WRITES:
                 raise
     elif numpy_callouts.is_python(function):
-        before = [(array, array.view.storage.node) for array in _arrays((arguments, keywords))]
+        before = [
+            (leaf, leaf.view.storage.node) for leaf in pytree.leaves((arguments, keywords)) if type(leaf) is Traced
+        ]
         try:
             return numpy_callouts.traced_copy(function)(*arguments, **keywords)
         except (Exception, UnknownError):  # noqa: BLE001  # NumPy raises at run time where needed
@@ -52,13 +54,3 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
 
 TABLE_WRITES = {np.copyto, np.fill_diagonal}
 """Registered functions that write to their arguments."""
-
-
-def _arrays(value: Any) -> Iterator[Traced]:
-    if type(value) is Traced:
-        yield value
-    elif isinstance(value, tuple | list):
-        for element in value:
-            yield from _arrays(element)
-    elif isinstance(value, dict):
-        yield from _arrays(list(value.values()))

@@ -45,8 +45,7 @@ def joined(
     total: Number = 0
     for array in listed:
         if array.ndim != listed[0].ndim or any(
-            i != along and not (symbolic_dims.same(x, y) or bool(x == y))
-            for i, (x, y) in enumerate(zip(array.extents, listed[0].extents, strict=True))
+            i != along and x != y for i, (x, y) in enumerate(zip(array.extents, listed[0].extents, strict=True))
         ):
             raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
         total = total + array.extents[along]
@@ -62,10 +61,7 @@ def joined(
 
 def common_type(tracer: Tracer, operands: Any) -> str:
     """The dtype of an array of these operands."""
-    stand = {int: 1, float: 1.0, bool: True}
-    kinds = [kind_of(operand) for operand in operands]
-    name = np.result_type(*(stand[kind] if kind in stand else np.dtype(kind) for kind in kinds)).name
-    return dtype_name(name)
+    return dtype_name(builder.promoted(map(kind_of, operands)))
 
 
 @implements(np.stack)
@@ -73,10 +69,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     listed = [of_array(array) for array in arrays]
     if not listed:
         raise ValueError("need at least one array to stack")
-    if any(
-        not symbolic_dims.same_shape(array.extents, listed[0].extents) and array.extents != listed[0].extents
-        for array in listed
-    ):
+    if any(array.extents != listed[0].extents for array in listed):
         raise ValueError("all input arrays must have the same shape")
     along = axes_of(axis, listed[0].ndim + 1)[0]
     return concatenate([expand_dims(array, along) for array in listed], along, out, dtype=dtype, casting=casting)

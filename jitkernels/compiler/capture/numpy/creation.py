@@ -17,11 +17,11 @@ from jitkernels.compiler.capture.numpy.shape_ops import (
     transpose,
 )
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_to, kind_of, operand, settled
-from jitkernels.compiler.capture.numpy_namespace_proxy import creates
+from jitkernels.compiler.capture.numpy_namespace_proxy import creates, has_traced
 from jitkernels.compiler.capture.override_registry import SERVICES, implements, serves
 from jitkernels.compiler.capture.symint import Whole, as_extent
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir import builder, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
@@ -214,7 +214,7 @@ def _array_like(default_copy: bool) -> Any:
     ) -> Any:  # fmt: skip
         if type(object) is Traced and not object.is_weak:
             return _of_array(object, dtype, copy, ndmin, order)
-        if not _has_traced(object):
+        if not has_traced(object):
             return _concrete(tracer, np.array, (object,), {"dtype": dtype, "ndmin": ndmin, "order": order})
         result = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
         return _of_array(result, dtype, False, ndmin, order)
@@ -248,19 +248,13 @@ def _has_order(array: Traced, order: Any) -> bool:
     return lies
 
 
-def _has_traced(value: Any) -> bool:
-    if type(value) in (Traced, Whole):
-        return True
-    return isinstance(value, list | tuple) and any(map(_has_traced, value))
-
-
 creates(np.array)(_array_like(True))
 
 
-def _converter(order_asked: Any = None, ndmin: int = 0) -> Any:
+def _converter(default_order: Any = None, ndmin: int = 0) -> Any:
     make = _array_like(False)
 
-    def convert(tracer: Tracer, a: Any, dtype: Any = None, order: Any = order_asked, **keywords: Any) -> Any:
+    def convert(tracer: Tracer, a: Any, dtype: Any = None, order: Any = default_order, **keywords: Any) -> Any:
         if keywords.get("copy") is False:
             raise UnknownError("asarray with copy=False")
         return make(tracer, a, dtype, order, copy=bool(keywords.get("copy")), ndmin=ndmin)
@@ -290,11 +284,12 @@ def _concrete(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keyword
 @serves("constants")
 def constants(tracer: Tracer, result: Any) -> Any:
     """Arrays that NumPy computed from concrete values, as constants of the code."""
-    if type(result) in (tuple, list):
-        return type(result)(constants(tracer, element) for element in result)
-    if type(result) is not np.ndarray or not is_known(result.dtype):
-        return result
-    return fresh(tracer, tracer.constant_array(result))
+
+    def constant(value: Any) -> Any:
+        is_array = type(value) is np.ndarray and is_known(value.dtype)
+        return fresh(tracer, tracer.constant_array(value)) if is_array else value
+
+    return pytree.tree_map(constant, result)
 
 
 @creates(np.meshgrid)

@@ -163,7 +163,7 @@ def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) ->
         if not np.isfinite(array):
             raise UnknownError("assignment of an infinite number or NaN to ints")
     node = cast_to(tracer, array, dtype)
-    while node.ndim > len(shape) and (symbolic_dims.same(node.shape[0], 1) or bool(node.shape[0] == 1)):
+    while node.ndim > len(shape) and node.shape[0] == 1:
         node = builder.squeeze(node, (0,))
     return builder.broadcast_to(node, shape)
 
@@ -225,7 +225,7 @@ def _is_array(value: Any, extent: Number) -> bool:
 
 def _is_inside(index: Number, extent: Number) -> bool:
     """Whether an index is in bounds, at least in the loops of this call."""
-    if not symbolic_dims.is_moving(index - extent):
+    if not symbolic_dims.is_loop_variant(index - extent):
         return True  # otherwise NumPy's error is raised
     is_natural = dim_bounds.is_surely(index, ">=")
     if is_natural is None:
@@ -311,7 +311,7 @@ def _mask_of(array: Traced, key: Any) -> Traced | None:
     if key.ndim > array.ndim:
         raise IndexError("too many indices for array")
     for i, (extent, other) in enumerate(zip(key.extents, array.extents, strict=False)):
-        if not symbolic_dims.same(extent, other) and extent != other:
+        if extent != other:
             raise IndexError(
                 f"boolean index did not match indexed array along axis {i}; size of axis is "
                 f"{symbolic_dims.value_of(other)} but size of corresponding boolean axis is "
@@ -326,11 +326,9 @@ def _set_masked(array: Traced, mask: Traced, value: Any) -> None:
         chosen = value.assigned_to(array, mask)
     else:
         number = operand(tracer, value)
-        chosen = (
-            cast_to(tracer, number, array.node.dtype)
-            if kind_of(number) is not float
-            else _number(tracer, number, array)
-        )
+        is_float = kind_of(number) is float
+        dtype = array.node.dtype
+        chosen = assigned(tracer, number, dtype, ()) if is_float else cast_to(tracer, number, dtype)
         rest = array.extents[mask.ndim :]
         if chosen.ndim > len(rest):
             raise UnknownError("an array is assigned to elements chosen by a mask")
@@ -339,7 +337,3 @@ def _set_masked(array: Traced, mask: Traced, value: Any) -> None:
     if mask.ndim < array.ndim:
         full = builder.expand_dims(full, range(mask.ndim, array.ndim))
     array.view.write(Node("where", (full, chosen, array.node), array.node.dtype, array.extents))
-
-
-def _number(tracer: Tracer, value: Any, array: Traced) -> Node:
-    return assigned(tracer, value, array.node.dtype, ())

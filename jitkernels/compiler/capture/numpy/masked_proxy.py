@@ -146,24 +146,6 @@ class Masked:
             raise AttributeError(name)
         raise UnknownError(f"elements chosen by a mask, .{name}")
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise UnknownError("elements chosen by a mask")
-
-    def __len__(self) -> int:
-        raise UnknownError("the number of elements chosen by a mask")
-
-    def __iter__(self) -> Any:
-        raise UnknownError("a loop over elements chosen by a mask")
-
-    def __bool__(self) -> bool:
-        raise UnknownError("the truth of elements chosen by a mask")
-
-    def __getitem__(self, key: Any) -> Any:
-        raise UnknownError("indexing of elements chosen by a mask")
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise UnknownError("indexing of elements chosen by a mask")
-
     def assigned_to(self, array: Traced, mask: Traced) -> Node:
         """The value of an assignment to elements of the same mask."""
         if not is_congruent(mask.node, self._mask_node) or not symbolic_dims.same_shape(
@@ -175,6 +157,12 @@ class Masked:
         return builder.cast(self._node, array.node.dtype)
 
 
+UNSUPPORTED_METHODS = {
+    "array": "elements chosen by a mask", "len": "the number of elements chosen by a mask",
+    "iter": "a loop over elements chosen by a mask", "bool": "the truth of elements chosen by a mask",
+    "getitem": "indexing of elements chosen by a mask", "setitem": "indexing of elements chosen by a mask",
+}  # fmt: skip
+"""By special methods that need the number of elements: the reason of the fallback."""
 COMPARED = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
@@ -198,6 +186,12 @@ def _operators() -> None:
     def applied(ufunc: Any) -> Any:
         return lambda self: ufunc(self)
 
+    def unsupported(reason: str) -> Any:
+        def method(self: Masked, *_: Any, **__: Any) -> Any:
+            raise UnknownError(reason)
+
+        return method
+
     for name, ufunc in table.items():
         setattr(Masked, f"__{name}__", forward(ufunc))
         setattr(Masked, f"__r{name}__", backward(ufunc))
@@ -206,6 +200,8 @@ def _operators() -> None:
     alone: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
     for name, unary in alone.items():
         setattr(Masked, f"__{name}__", applied(unary))
+    for name, reason in UNSUPPORTED_METHODS.items():
+        setattr(Masked, f"__{name}__", unsupported(reason))
 
 
 def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:

@@ -8,17 +8,24 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.numpy.concatenate import common_type
-from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, reduced, tracer_of
+from jitkernels.compiler.capture.numpy.reductions import (
+    ReductionOptions,
+    axes_of,
+    dtype_name,
+    is_given,
+    reduced,
+    tracer_of,
+)
 from jitkernels.compiler.capture.numpy.shape_ops import moveaxis, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import apply, operand, stored
 from jitkernels.compiler.capture.override_registry import METHODS, implements
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import Node
 
 
-def multiplied(tracer: Tracer, left: Traced, right: Traced, dtype: str) -> Node:
+def multiplied(left: Traced, right: Traced, dtype: str) -> Node:
     """``numpy.matmul`` in one dtype; vectors become rows and columns."""
     if not left.ndim or not right.ndim:
         raise ValueError("matmul: Input operand does not have enough dimensions (has 0, requires 1)")
@@ -27,15 +34,10 @@ def multiplied(tracer: Tracer, left: Traced, right: Traced, dtype: str) -> Node:
         a = builder.expand_dims(a, (0,))
     if right.ndim == 1:
         b = builder.expand_dims(b, (1,))
-    if not symbolic_dims.same(a.shape[-1], b.shape[-2]) and a.shape[-1] != b.shape[-2]:
+    if a.shape[-1] != b.shape[-2]:
         raise ValueError("matmul: Input operand 1 has a mismatch in its core dimension 0")
-    outer = builder.broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-    shape = (*outer, a.shape[-2], b.shape[-1])
-    if any(symbolic_dims.same(extent, 0) for extent in (*shape, a.shape[-1])):
-        node = builder.broadcast_to(builder.constant(0, dtype), shape)
-    else:
-        node = Node("matmul", (a, b), dtype, shape)
-    removed = [*([len(shape) - 2] if left.ndim == 1 else []), *([len(shape) - 1] if right.ndim == 1 else [])]
+    node = matrix_ops.matmul(a, b)
+    removed = [*([node.ndim - 2] if left.ndim == 1 else []), *([node.ndim - 1] if right.ndim == 1 else [])]
     return builder.squeeze(node, removed) if removed else node
 
 
@@ -53,7 +55,7 @@ def matmul(
     tracer = tracer_of()
     left, right = traced(tracer, x1), traced(tracer, x2)
     name = dtype_name(dtype) if is_given(dtype) else product_type(left, right)
-    node = multiplied(tracer, left, right, name)
+    node = multiplied(left, right, name)
     target = out[0] if isinstance(out, tuple) else out
     return stored(tracer, node, target, casting=casting) if target is not None else fresh(tracer, node, is_scalar=True)
 
@@ -66,7 +68,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: An
     left, right = moveaxis(of_array(x1), axis, -1), moveaxis(of_array(x2), axis, -1)
     if not left.extents[-1] == right.extents[-1]:
         raise UnknownError("vecdot of vectors of different sizes")  # NumPy raises
-    result = reduced(tracer, "sum", left * right, -1, product_type(left, right))
+    result = reduced("sum", left * right, ReductionOptions(-1, product_type(left, right)))
     return stored(tracer, result.node, out[0] if isinstance(out, tuple) else out) if out is not None else result
 
 
@@ -78,7 +80,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return np.multiply(left, right, out=out)
     name = product_type(left, right)
     if right.ndim <= 2 and left.ndim <= 2:
-        node = multiplied(tracer, left, right, name)
+        node = multiplied(left, right, name)
     else:
         result = tensordot(left, right, ((left.ndim - 1,), (max(right.ndim - 2, 0),)))
         node = result.node
@@ -124,10 +126,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     else:
         count = operator.index(axes)
         over = tuple(range(left.ndim - count, left.ndim)), tuple(range(count))
-    if len(over[0]) != len(over[1]) or any(
-        not symbolic_dims.same(left.extents[i], right.extents[j]) and left.extents[i] != right.extents[j]
-        for i, j in zip(*over, strict=True)
-    ):
+    if len(over[0]) != len(over[1]) or any(left.extents[i] != right.extents[j] for i, j in zip(*over, strict=True)):
         raise ValueError("shape-mismatch for sum")
     name = product_type(left, right)
     rows = [i for i in range(left.ndim) if i not in over[0]]
@@ -140,7 +139,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         builder.transpose(right.node, (*over[1], *columns)),
         (shared, symbolic_dims.product(right.extents[i] for i in columns)),
     )
-    node = multiplied(tracer, fresh(tracer, first), fresh(tracer, second), name)
+    node = multiplied(fresh(tracer, first), fresh(tracer, second), name)
     shape = [*(left.extents[i] for i in rows), *(right.extents[i] for i in columns)]
     return fresh(tracer, builder.reshape(node, shape))
 
@@ -195,10 +194,7 @@ def _parsed(text: str, arrays: Sequence[Traced]) -> tuple[list[str], str]:
             terms[i] = term.replace("...", "".join(spare[64 - more : 64]))
         if len(terms[i]) != array.ndim:
             raise ValueError("einstein sum subscripts string has the wrong number of subscripts for an operand")
-    if dots and any("..." in subscript for subscript in subscripts.split(",")) and len({len(t) for t in terms}) > 0:
-        shared = "".join(spare[64 - dots : 64])
-    else:
-        shared = ""
+    shared = "".join(spare[64 - dots : 64])
     if not arrow:
         letters = "".join(terms)
         result = shared + "".join(
@@ -218,10 +214,7 @@ def _take_diagonals(node: Node, term: str) -> tuple[Node, str]:
     unique = "".join(dict.fromkeys(term))
     shape = [node.shape[term.index(letter)] for letter in unique]
     for i, letter in enumerate(term):
-        if (
-            not symbolic_dims.same(node.shape[i], shape[unique.index(letter)])
-            and node.shape[i] != shape[unique.index(letter)]
-        ):
+        if node.shape[i] != shape[unique.index(letter)]:
             raise ValueError("dimensions in single operand for collapsing index don't match")
     index_map = tuple((0, ((unique.index(letter), 1),)) for letter in term)
     return builder.view(node, index_map, shape), unique
@@ -258,7 +251,7 @@ def _contract_pair(
         return builder.reshape(builder.transpose(node, order), shape)
 
     a, b = arranged(left, first, rows, over), arranged(right, second, over, columns)
-    node = multiplied(tracer, fresh(tracer, a), fresh(tracer, b), left.dtype)
+    node = multiplied(fresh(tracer, a), fresh(tracer, b), left.dtype)
     term = "".join([*both, *rows, *columns])
     return builder.reshape(node, [size[letter] for letter in term]), term
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.numpy.reductions import (
+    ReductionOptions,
     axes_of,
     dtype_name,
     guard_nonempty,
@@ -13,7 +14,7 @@ from jitkernels.compiler.capture.numpy.reductions import (
     reduced,
     tracer_of,
 )
-from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored
+from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored, stored_or_new
 from jitkernels.compiler.capture.override_registry import implements
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
@@ -26,7 +27,7 @@ def _count(array: Traced, axis: Any, tracer: Tracer, where: Any) -> Any:
     over = axes_of(axis, array.ndim)
     if where is not True:
         mask = fresh(tracer, builder.broadcast_to(cast_mask(tracer, operand(tracer, where)), array.extents))
-        return reduced(tracer, "sum", mask, axis, "int64", None, keepdims=True)
+        return reduced("sum", mask, ReductionOptions(axis, "int64", keepdims=True))
     count = symbolic_dims.product(array.extents[i] for i in over)
     if symbolic_dims.same(count, 0):
         raise UnknownError("a mean of an empty array")
@@ -36,7 +37,7 @@ def _count(array: Traced, axis: Any, tracer: Tracer, where: Any) -> Any:
 
 def _mean_of(tracer: Tracer, array: Traced, axis: Any, dtype: str, keep: bool, where: Any) -> Traced:
     """A sum in a dtype, divided in that dtype."""
-    total = reduced(tracer, "sum", array, axis, dtype, None, keep, np._NoValue, where)
+    total = reduced("sum", array, ReductionOptions(axis, dtype, keepdims=keep, where=where))
     count = _count(array, axis, tracer, where)
     if type(count) is Traced and not keep:
         count = fresh(tracer, builder.squeeze(count.node, axes_of(axis, array.ndim)))
@@ -65,7 +66,7 @@ def mean(
 ) -> Any:
     tracer = tracer_of()
     array = traced(tracer, a)
-    keep = bool(keepdims) if is_given(keepdims) else False
+    keep = is_given(keepdims) and bool(keepdims)
     name = _working_type(dtype, array.dtype)
     is_half = array.dtype == np.float16 and not is_given(dtype)
     mask = where if is_given(where) else True
@@ -82,7 +83,6 @@ def var(
 ) -> Any:  # fmt: skip
     tracer = tracer_of()
     array = traced(tracer, a)
-    keep = bool(keepdims) if is_given(keepdims) else False
     if is_given(mean) or (is_given(where) and where is not True):
         raise UnknownError("var with mean= or where=")
     if is_given(correction):
@@ -93,14 +93,14 @@ def var(
     average = _mean_of(tracer, array, axis, name, True, True)
     deviations = array - average
     squares = deviations * deviations
-    total = reduced(tracer, "sum", squares, axis, name, None, keep)
+    total = reduced("sum", squares, ReductionOptions(axis, name, keepdims=keepdims))
     count = _count(array, axis, tracer, True) - ddof
-    if not isinstance(count, float) and symbolic_dims.is_moving(count):
+    if not isinstance(count, float) and symbolic_dims.is_loop_variant(count):
         guard_nonempty(tracer, [count])
     elif isinstance(count, float) or bool(count <= 0):
         raise UnknownError("var with this ddof")
     outcome = builder.cast(_divided(tracer, total, count), name)
-    return stored(tracer, outcome, out) if out is not None else result(tracer, outcome, array)
+    return stored_or_new(tracer, outcome, out, array)
 
 
 @implements(np.std, methods="std")
@@ -108,13 +108,13 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *others: A
     tracer = tracer_of()
     outcome = var(a, axis, dtype, None, *others, **keywords)
     node = apply(tracer, "sqrt", outcome)
-    return stored(tracer, node, out) if out is not None else result(tracer, node, outcome)
+    return stored_or_new(tracer, node, out, outcome)
 
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    keep = bool(keepdims) if is_given(keepdims) else False
-    return np.subtract(np.max(a, axis=axis, keepdims=keep), np.min(a, axis=axis, keepdims=keep), out=out)
+    largest, smallest = (function(a, axis=axis, keepdims=keepdims) for function in (np.max, np.min))
+    return np.subtract(largest, smallest, out=out)
 
 
 @implements(np.count_nonzero)
@@ -122,4 +122,4 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     tracer = tracer_of()
     array = traced(tracer, a)
     true = array if array.dtype == bool else array != 0
-    return reduced(tracer, "sum", true, axis, "int64", None, keepdims)
+    return reduced("sum", true, ReductionOptions(axis, "int64", keepdims=keepdims))

@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_code
 from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import NUMPY, PACKAGE, Tracer
-from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir import pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
@@ -89,18 +89,14 @@ def emptied(
             return int(value)
         if type(value) is str and value in ("K", "A"):
             raise UnknownError(f"numpy.{name} in the order of memory")
-        if type(value) in (tuple, list):
-            return type(value)(without(element) for element in value)
-        if type(value) is dict:
-            return {key: without(element) for key, element in value.items()}
         if callable(value) and not isinstance(value, type | np.ufunc):
             raise UnknownError(f"numpy.{name} with a function")
         if isinstance(value, np.ndarray):
             raise UnknownError(f"numpy.{name} with an array that is no argument of the function")
         return value
 
-    operands = without(arguments), without(keywords)
-    return Called(function, *operands, kinds), nodes
+    arguments, keywords = pytree.tree_map(without, (arguments, keywords))
+    return Called(function, arguments, keywords, kinds), nodes
 
 
 OF_KNOWN_SHAPE = frozenset(
@@ -151,8 +147,8 @@ def call_at_run_time(tracer: Tracer, function: Any, arguments: tuple[Any, ...], 
     if not isinstance(example_result, tuple):
         return _array_like(tracer, node, example_result)
     results = [
-        _array_like(tracer, Node("item", (node,), one.dtype.name, one.shape, {"index": i}), one)
-        for i, one in enumerate(example_result)
+        _array_like(tracer, Node("item", (node,), item.dtype.name, item.shape, {"index": i}), item)
+        for i, item in enumerate(example_result)
     ]
     return type(example_result)(*results) if hasattr(example_result, "_fields") else tuple(results)
 

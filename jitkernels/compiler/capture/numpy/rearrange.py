@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.numpy.creation import iota
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, operand, stored
-from jitkernels.compiler.capture.override_registry import METHODS, implements
+from jitkernels.compiler.capture.override_registry import implements
 from jitkernels.compiler.capture.symint import Whole, as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnknownError
@@ -73,7 +73,7 @@ def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Tra
         if i == position:
             key.append(chosen)
             continue
-        if not symbolic_dims.same(array.extents[i], chosen.extents[i]) and array.extents[i] != chosen.extents[i]:
+        if array.extents[i] != chosen.extents[i]:
             raise UnknownError(f"{name} that broadcasts")
         numbers = builder.expand_dims(iota(array.extents[i]), [j for j in range(array.ndim) if j != i])
         key.append(fresh(array.tracer, numbers))
@@ -329,11 +329,3 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     y = [right[..., i] for i in range(3)]
     parts = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]
     return moveaxis(np.stack(parts, axis=-1), -1, axisc)
-
-
-METHODS["put"] = lambda *_: _refuse("put")
-METHODS["nonzero"] = lambda *_: _refuse("nonzero")
-
-
-def _refuse(name: str) -> Any:
-    raise UnknownError(f"ndarray.{name}")

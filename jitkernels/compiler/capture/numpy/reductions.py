@@ -2,12 +2,12 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
-from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, loop_of, operand, stored
+from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored, stored_or_new
 from jitkernels.compiler.capture.override_registry import COMPOSED, METHODS, implements, serves
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
@@ -69,8 +69,22 @@ def accumulator(kind: str, dtype: str) -> str:
     return dtype
 
 
-def _identity(kind: str, dtype: str) -> Any:
-    return {"sum": 0, "prod": 1, "any": False, "all": True}.get(kind)
+IDENTITIES = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+class ReductionOptions(NamedTuple):
+    """The arguments of a NumPy reduction beside the array."""
+
+    axis: Any = None
+    dtype: Any = None
+    out: Any = None
+    keepdims: Any = False
+    initial: Any = np._NoValue
+    where: Any = True
+
+    @property
+    def keeps_dims(self) -> bool:
+        return is_given(self.keepdims) and bool(self.keepdims)
 
 
 def guard_nonempty(tracer: Tracer, counts: Sequence[Number]) -> None:
@@ -79,57 +93,40 @@ def guard_nonempty(tracer: Tracer, counts: Sequence[Number]) -> None:
     Intervals may prove it; otherwise the compiled code tests it.
     """
     for count in counts:
-        if symbolic_dims.is_moving(count) and not dim_bounds.is_surely(count, ">"):
+        if symbolic_dims.is_loop_variant(count) and not dim_bounds.is_surely(count, ">"):
             tracer.checks.append(builder.elementwise("less", builder.extent(count), 1))
 
 
 @serves("ufunc.reduce")
-def reduce_ufunc(
-    tracer: Tracer,
-    ufunc: Any,
-    array: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = np._NoValue,
-    where: Any = True,
-) -> Any:
+def reduce_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, *arguments: Any, **keywords: Any) -> Any:
     """``ufunc.reduce``."""
+    options = ReductionOptions(axis, *arguments, **keywords)
+    if isinstance(options.out, tuple):
+        options = options._replace(out=options.out[0])
     operand_array = traced(tracer, array)
     kind = KINDS.get(ufunc)
-    target = out[0] if isinstance(out, tuple) else out
     if kind is None:
         composed = COMPOSED.get(ufunc.reduce) if tracer.differentiates else None
-        if composed is not None and not is_given(initial) and where is True and dtype is target is None:
-            return composed(operand_array, axis, keepdims=bool(keepdims))
-        return _other(tracer, ufunc, operand_array, axis, dtype, target, keepdims, initial, where)
+        is_plain = not is_given(options.initial) and options.where is True and options.dtype is options.out is None
+        if composed is not None and is_plain:
+            return composed(operand_array, axis, keepdims=bool(options.keepdims))
+        return _reduce_by_numpy(ufunc, operand_array, options)
     if operand_array.ndim == 0 and isinstance(axis, int) and axis in (0, -1):
-        axis = ()
-    return reduced(tracer, kind, operand_array, axis, dtype, target, bool(keepdims), initial, where)
+        options = options._replace(axis=())
+    return reduced(kind, operand_array, options)
 
 
-def reduced(
-    tracer: Tracer, kind: str, array: Traced, axis: Any = None, dtype: Any = None, out: Any = None,
-    keepdims: bool = False, initial: Any = None, where: Any = True,
-) -> Any:  # fmt: skip
+def reduced(kind: str, array: Traced, options: ReductionOptions) -> Any:
     """A reduction by NumPy's rules."""
-    own = array.dtype.name
-    if is_given(dtype):
-        name = dtype_name(dtype)
+    tracer, own, out = array.tracer, array.dtype.name, options.out
+    if is_given(options.dtype):
+        name = dtype_name(options.dtype)
     elif out is not None and kind in ("sum", "prod", "min", "max"):
         name = out.dtype.name
     else:
         name = accumulator(kind, own)
-    if kind in ("any", "all"):
-        if name != "bool":
-            raise UnknownError(f"{kind} with dtype {name}")
-        node = array.node if own == "bool" else builder.elementwise("not_equal", array.node, 0)
-    else:
-        if not np.can_cast(own, name, "same_kind"):
-            raise TypeError(f"Cannot cast ufunc '{UFUNCS[kind].__name__}' input from {own} to {name}")
-        node = builder.cast(array.node, name)
-    over = axes_of(axis, array.ndim)
+    node = _accumulated(kind, array, name)
+    over = axes_of(options.axis, array.ndim)
     if kind in ("min", "max") and name == "bool":
         if any(symbolic_dims.same(array.extents[i], 0) for i in over):
             raise UnknownError(f"{kind} of an empty array")
@@ -137,62 +134,71 @@ def reduced(
         kind = "all" if kind == "min" else "any"
     elif name == "bool" and kind not in ("any", "all"):
         raise UnknownError(f"{kind} of bool")
-    if where is not True and is_given(where):
-        nothing = _identity(kind, name)
-        if nothing is None:
-            if not is_given(initial):
-                raise ValueError(f"reduction operation '{UFUNCS[kind].__name__}' does not have an identity")
-            nothing = initial
-        mask = builder.broadcast_to(cast_mask(tracer, operand(tracer, where)), node.shape)
-        node = Node("where", (mask, node, cast_to(tracer, operand(tracer, nothing), name)), name, node.shape)
-    if kind in ("min", "max") and is_given(initial) and any(symbolic_dims.same(node.shape[i], 0) for i in over):
-        shape = [1 if i in over else extent for i, extent in enumerate(node.shape)]
-        node = builder.broadcast_to(cast_to(tracer, operand(tracer, initial), name), shape)
+    if options.where is not True and is_given(options.where):
+        node = _masked(kind, tracer, node, options)
     if kind in ("min", "max"):
+        if is_given(options.initial) and any(symbolic_dims.same(node.shape[i], 0) for i in over):
+            shape = [1 if i in over else extent for i, extent in enumerate(node.shape)]
+            node = builder.broadcast_to(cast_to(tracer, operand(tracer, options.initial), name), shape)
         guard_nonempty(tracer, [node.shape[i] for i in over])
-    result = builder.reduce(kind, node, over, keepdims=keepdims, is_tested=True)
-    if is_given(initial):
-        if kind == "sum" and np.dtype(name).kind == "f" and bool(initial == 0):
+    result_node = builder.reduce(kind, node, over, keepdims=options.keeps_dims, is_tested=True)
+    if is_given(options.initial):
+        if kind == "sum" and np.dtype(name).kind == "f" and bool(options.initial == 0):
             raise UnknownError("a sum with initial=0, whose sign matters")
-        result = apply(
-            tracer,
-            UFUNCS[kind].__name__,
-            fresh(tracer, result),
-            fresh(tracer, cast_to(tracer, operand(tracer, initial), name)),
-        )
+        initial = fresh(tracer, cast_to(tracer, operand(tracer, options.initial), name))
+        result_node = apply(tracer, UFUNCS[kind].__name__, fresh(tracer, result_node), initial)
+    if type(out) is Traced and not (
+        out.ndim == result_node.ndim
+        and all(extent == other for extent, other in zip(out.extents, result_node.shape, strict=True))
+    ):
+        raise UnknownError("an output of another shape than a reduction's result")  # NumPy raises
     if out is not None:
-        if type(out) is Traced and not (
-            out.ndim == result.ndim
-            and all(extent == other for extent, other in zip(out.extents, result.shape, strict=True))
-        ):
-            raise UnknownError("an output of another shape than a reduction's result")  # NumPy raises
-        return stored(tracer, result, out, casting="unsafe" if kind in ("any", "all") else "same_kind")
-    return _laid_out(tracer, result, array)
+        return stored(tracer, result_node, out, casting="unsafe" if kind in ("any", "all") else "same_kind")
+    return result(tracer, result_node, array)
 
 
-def _laid_out(tracer: Tracer, node: Node, array: Traced) -> Traced:
-    return result(tracer, node, array)
+def _accumulated(kind: str, array: Traced, dtype: str) -> Node:
+    """The elements in the accumulator dtype."""
+    own = array.dtype.name
+    if kind in ("any", "all"):
+        if dtype != "bool":
+            raise UnknownError(f"{kind} with dtype {dtype}")
+        return array.node if own == "bool" else builder.elementwise("not_equal", array.node, 0)
+    if not np.can_cast(own, dtype, "same_kind"):
+        raise TypeError(f"Cannot cast ufunc '{UFUNCS[kind].__name__}' input from {own} to {dtype}")
+    return builder.cast(array.node, dtype)
 
 
-def _other(
-    tracer: Tracer, ufunc: Any, array: Traced, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
-) -> Any:
+def _masked(kind: str, tracer: Tracer, node: Node, options: ReductionOptions) -> Node:
+    """The elements with the identity of the reduction, or the initial value, at masked-off ones."""
+    identity = IDENTITIES.get(kind)
+    if identity is None:
+        if not is_given(options.initial):
+            raise ValueError(f"reduction operation '{UFUNCS[kind].__name__}' does not have an identity")
+        identity = options.initial
+    mask = builder.broadcast_to(cast_mask(tracer, operand(tracer, options.where)), node.shape)
+    filled = cast_to(tracer, operand(tracer, identity), node.dtype)
+    return Node("where", (mask, node, filled), node.dtype, node.shape)
+
+
+def _reduce_by_numpy(ufunc: Any, array: Traced, options: ReductionOptions) -> Any:
     """Reductions by ufuncs without a graph operation: NumPy computes them."""
-    if is_given(dtype) or is_given(initial) or where is not True or ufunc.nin != 2 or ufunc.nout != 1:
+    is_plain = not is_given(options.dtype) and not is_given(options.initial) and options.where is True
+    if not is_plain or ufunc.nin != 2 or ufunc.nout != 1:
         raise UnknownError(f"numpy.{ufunc.__name__}.reduce with these options")
-    over = axes_of(axis, array.ndim)
+    over = axes_of(options.axis, array.ndim)
     if any(symbolic_dims.same(array.extents[i], 0) for i in over):
         raise UnknownError(f"numpy.{ufunc.__name__}.reduce of an empty array")
-    name = loop_of(ufunc, (array.node.dtype,) * 2, None)[-1]
+    name = builder.ufunc_loop(ufunc, (array.node.dtype,) * 2)[-1]
     shape = [extent for i, extent in enumerate(array.extents) if i not in over]
-    tracer.note(f"numpy.{ufunc.__name__}.reduce is computed by NumPy")
-    node = Node("call", (array.node,), name, shape, {"function": Reduction(ufunc, over)})
-    if keepdims:
+    array.tracer.note(f"numpy.{ufunc.__name__}.reduce is computed by NumPy")
+    node = Node("call", (array.node,), name, shape, {"function": UfuncReduction(ufunc, over)})
+    if options.keepdims:
         node = builder.expand_dims(node, over)
-    return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, array)
+    return stored_or_new(array.tracer, node, options.out, array)
 
 
-class Reduction:
+class UfuncReduction:
     """A reduction by NumPy over some axes."""
 
     def __init__(self, ufunc: Any, axes: tuple[int, ...]) -> None:
@@ -229,7 +235,7 @@ def cumulative_reduction(
     along = axes_of(axis, array.ndim)[0]
     options = {"kind": kind, "axis": along}
     node = Node("scan", (builder.cast(array.node, name),), name, array.extents, options)
-    return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, array)
+    return stored_or_new(tracer, node, out, array)
 
 
 @serves("ufunc.outer")
@@ -251,31 +257,24 @@ def _reduction(kind: str) -> Any:
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
         initial: Any = np._NoValue, where: Any = np._NoValue,
     ) -> Any:  # fmt: skip
-        tracer = tracer_of()
-        keep = bool(keepdims) if is_given(keepdims) else False
-        mask = where if is_given(where) else True
-        return reduced(tracer, kind, traced(tracer, a), axis, dtype, out, keep, initial, mask)
+        return reduced(kind, traced(tracer_of(), a), ReductionOptions(axis, dtype, out, keepdims, initial, where))
 
     return reduce_
 
 
 def _extreme(kind: str) -> Any:
-    full = _reduction(kind)
-
     def reduce_(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
         initial: Any = np._NoValue, where: Any = np._NoValue,
     ) -> Any:  # fmt: skip
-        return full(a, axis, None, out, keepdims, initial, where)
+        return reduced(kind, traced(tracer_of(), a), ReductionOptions(axis, None, out, keepdims, initial, where))
 
     return reduce_
 
 
 def _decision(kind: str) -> Any:
-    full = _reduction(kind)
-
     def reduce_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = np._NoValue) -> Any:
-        return full(a, axis, None, out, keepdims, np._NoValue, where)
+        return reduced(kind, traced(tracer_of(), a), ReductionOptions(axis, None, out, keepdims, where=where))
 
     return reduce_
 
@@ -307,16 +306,15 @@ def _position(kind: str) -> Any:
     def find(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         tracer = tracer_of()
         array = traced(tracer, a)
-        keep = bool(keepdims) if is_given(keepdims) else False
         if array.ndim == 0:
             raise UnknownError(f"{kind} of a number")
         flat = builder.reshape(array.node, (-1,)) if axis is None and array.ndim > 1 else array.node
         along = (0,) if axis is None else axes_of(axis, array.ndim)[:1]
         guard_nonempty(tracer, [flat.shape[i] for i in along])
         node = builder.reduce(kind, flat, along, is_tested=True)
-        if keep:
+        if is_given(keepdims) and keepdims:
             node = builder.expand_dims(node, range(array.ndim) if axis is None else along)
-        return stored(tracer, node, out) if out is not None else _laid_out(tracer, node, array)
+        return stored_or_new(tracer, node, out, array)
 
     return find
 

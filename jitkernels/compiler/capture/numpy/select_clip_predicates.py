@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
-from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, reduced, tracer_of
+from jitkernels.compiler.capture.numpy.reductions import ReductionOptions, axes_of, is_given, reduced, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import copied, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import (
     apply,
@@ -19,6 +19,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import (
     operand,
     settled,
     stored,
+    stored_or_new,
 )
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, implements
 from jitkernels.compiler.capture.symint import as_symint
@@ -63,11 +64,6 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return result
 
 
-@implements(methods="clip")
-def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:  # noqa: A002
-    return clip(a, min, max, out, **keywords)
-
-
 @implements(np.clip)
 def clip(
     a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *, min: Any = np._NoValue,  # noqa: A002
@@ -99,6 +95,11 @@ def clip(
     return stored(tracer, outcome.node, out) if out is not None else outcome
 
 
+@implements(methods="clip")
+def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:  # noqa: A002
+    return clip(a, min, max, out, **keywords)
+
+
 @implements(np.round, np.around, methods="round")
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = tracer_of()
@@ -118,13 +119,13 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         node = array.node
     else:
         raise UnknownError("round of bools, or of ints to tens")
-    return stored(tracer, node, out) if out is not None else result(tracer, node, array)
+    return stored_or_new(tracer, node, out, array)
 
 
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     array = of_array(x)
-    if array.dtype.kind != "f" or not copy or not all(type(one) is float or type(one) is int for one in (nan,)):
+    if array.dtype.kind != "f" or not copy or type(nan) not in (float, int):
         raise UnknownError("nan_to_num with these arguments")
     limits = np.finfo(array.dtype)
     outcome: Any = np.where(np.isnan(array), array.dtype.type(nan), array)
@@ -151,14 +152,8 @@ def _number(tracer: Tracer, value: Any, dtype: str) -> Node:
     return cast_to(tracer, value, dtype)
 
 
-@implements(np.shape)
-def shape(a: Any) -> Any:
-    return of_array(a).shape
-
-
-@implements(np.ndim)
-def ndim(a: Any) -> Any:
-    return of_array(a).ndim
+implements(np.shape)(lambda a: of_array(a).shape)
+implements(np.ndim)(lambda a: of_array(a).ndim)
 
 
 @implements(np.size)
@@ -177,32 +172,21 @@ def iscomplexobj(x: Any) -> bool:
     return False
 
 
-@implements(np.isrealobj)
-def isrealobj(x: Any) -> bool:
-    return not iscomplexobj(x)
-
-
-@implements(np.real)
-def real(val: Any) -> Any:
-    return val if isinstance(val, int | float) else of_array(val)
-
-
-@implements(np.imag)
-def imag(val: Any) -> Any:
-    return 0 if isinstance(val, int) else of_array(val).imag
+implements(np.isrealobj)(lambda x: not iscomplexobj(x))
+implements(np.real)(lambda val: val if isinstance(val, int | float) else of_array(val))
+implements(np.imag)(lambda val: 0 if isinstance(val, int) else of_array(val).imag)
 
 
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    stand = {int: 1, float: 1.0, bool: True}
     tracer = tracer_of()
     operands: list[Any] = []
-    for arrays_and_dtype in arrays_and_dtypes:
-        if isinstance(arrays_and_dtype, np.dtype | type | str):
-            operands.append(arrays_and_dtype)
+    for value in arrays_and_dtypes:
+        if isinstance(value, np.dtype | type | str):
+            operands.append(value)
             continue
-        kind = kind_of(operand(tracer, arrays_and_dtype))
-        operands.append(stand[kind] if kind in stand else np.dtype(kind))
+        kind = kind_of(operand(tracer, value))
+        operands.append(builder.WEAK_EXAMPLES[kind] if kind in builder.WEAK_EXAMPLES else np.dtype(kind))
     return np.result_type(*operands)
 
 
@@ -214,7 +198,7 @@ def _sum_without_nan(kind: str, nothing: float) -> Any:
         array = traced(tracer, a)
         if array.dtype.kind == "f":
             array = result(tracer, where(np.isnan(array), array.dtype.type(nothing), array).node, array)
-        return reduced(tracer, kind, array, axis, dtype, out, bool(keepdims) if is_given(keepdims) else False)
+        return reduced(kind, array, ReductionOptions(axis, dtype, out, keepdims))
 
     return sum_
 
@@ -227,14 +211,19 @@ SORTED = ("float32", "float64")
 """Dtypes that the SORT kernel supports. It orders zeros by sign, which NumPy does not define."""
 
 
-@implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _array_and_axis(a: Any, axis: Any, order: Any, name: str) -> tuple[Traced, int]:
+    """The array that a sort orders, and its axis."""
     array = of_array(a)
     if order is not None:
-        raise UnknownError("sort with order=")
+        raise UnknownError(f"{name} with order=")
     if axis is None:
         array, axis = ravel(array), -1
-    along = axes_of(axis, array.ndim)[0]
+    return array, axes_of(axis, array.ndim)[0]
+
+
+@implements(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    array, along = _array_and_axis(a, axis, order, "sort")
     if kind in (None, "quicksort", "heapsort") and not stable and array.dtype.name in SORTED:
         moved = SERVICES["function"]
         rows = moved(array.tracer, np.moveaxis, (array, along, -1), {})
@@ -253,12 +242,7 @@ def _sorted(rows: Traced) -> Traced:
 
 @implements(np.argsort, methods="argsort")
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    array = of_array(a)
-    if order is not None:
-        raise UnknownError("argsort with order=")
-    if axis is None:
-        array, axis = ravel(array), -1
-    along = axes_of(axis, array.ndim)[0]
+    array, along = _array_and_axis(a, axis, order, "argsort")
     call = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)
     return call_with_shape_of(array.tracer, call, "argsort", "int64", array, array)
 
@@ -297,8 +281,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     if array.dtype.kind != "f":
         array = METHODS["astype"](array, float)
     over = axes_of(axis, array.ndim)
+    options = ReductionOptions(over, keepdims=keepdims)
     if ord is None or (ord == 2 and len(over) == 1) or (ord == "fro" and len(over) == 2):
-        total = reduced(tracer, "sum", array * array, over, None, None, keepdims)
+        total = reduced("sum", array * array, options)
         if tracer.differentiates:  # sqrt has no derivative at 0; the norm has the subgradient 0
             nothing = total == 0
             return np.where(nothing, total, np.sqrt(np.where(nothing, array.dtype.type(1), total)))
@@ -306,13 +291,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     if len(over) != 1 or type(ord) not in (int, float):
         raise UnknownError("norm of matrices by this order")
     size_: Any = np.abs(array)
-    if ord == np.inf:
-        return np.max(size_, axis=over, keepdims=keepdims)
-    if ord == -np.inf:
-        return np.min(size_, axis=over, keepdims=keepdims)
+    if abs(ord) == np.inf:
+        return (np.max if ord > 0 else np.min)(size_, axis=over, keepdims=keepdims)
     if ord == 0:
-        return reduced(tracer, "sum", METHODS["astype"](array != 0, array.dtype), over, None, None, keepdims)
+        return reduced("sum", METHODS["astype"](array != 0, array.dtype), options)
     if ord == 1:
-        return reduced(tracer, "sum", size_, over, None, None, keepdims)
-    total = reduced(tracer, "sum", np.power(size_, ord), over, None, None, keepdims)
+        return reduced("sum", size_, options)
+    total = reduced("sum", np.power(size_, ord), options)
     return np.power(total, array.dtype.type(1 / ord))

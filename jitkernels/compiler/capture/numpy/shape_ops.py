@@ -130,9 +130,7 @@ def transpose_method(a: Any, *axes: Any) -> Any:
     return transpose(a, axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
 
 
-@implements(np.matrix_transpose)
-def matrix_transpose(x: Any, /) -> Any:
-    return of_array(x).mT
+implements(np.matrix_transpose)(lambda x: of_array(x).mT)
 
 
 @implements(np.swapaxes, methods="swapaxes")
@@ -179,7 +177,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if array.is_scalar:
         return array
     if axis is None:
-        removed = {i for i, extent in enumerate(array.extents) if symbolic_dims.same(extent, 1) or bool(extent == 1)}
+        removed = {i for i, extent in enumerate(array.extents) if extent == 1}
     else:
         removed = set(axes_of(axis, array.ndim))
         if any(array.extents[i] != 1 for i in removed):
@@ -195,7 +193,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     operand_array = of_array(array)
     wanted = extents_of(shape)
-    if any(not symbolic_dims.is_moving(extent) and extent < 0 for extent in wanted):
+    if any(not symbolic_dims.is_loop_variant(extent) and extent < 0 for extent in wanted):
         raise ValueError("all elements of broadcast shape must be non-negative")
     builder.broadcast_to(operand_array.node, wanted)
     missing = len(wanted) - operand_array.ndim
@@ -229,14 +227,8 @@ def flip(m: Any, axis: Any = None) -> Any:
     return array.region(index_map, array.extents)
 
 
-@implements(np.fliplr)
-def fliplr(m: Any) -> Any:
-    return of_array(m)[:, ::-1]
-
-
-@implements(np.flipud)
-def flipud(m: Any) -> Any:
-    return of_array(m)[::-1, ...]
+implements(np.fliplr)(lambda m: of_array(m)[:, ::-1])
+implements(np.flipud)(lambda m: of_array(m)[::-1, ...])
 
 
 @implements(np.diagonal, methods="diagonal")
@@ -294,14 +286,8 @@ def _nonnegative_min(left: Number, right: Number) -> Number:
     return smaller if smaller > 0 else 0
 
 
-@implements(methods="copy")
-def copy_method(a: Any, order: str = "C") -> Any:
-    return copied(a, order) if not a.is_scalar else a
-
-
-@implements(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return copied(of_array(a), order)
+implements(methods="copy")(lambda a, order="C": a if a.is_scalar else copied(a, order))
+implements(np.copy)(lambda a, order="K", **_: copied(of_array(a), order))
 
 
 @implements(methods="astype")
@@ -330,38 +316,24 @@ def fill(a: Any, value: Any) -> None:
     a[...] = value
 
 
-@implements(methods="conj conjugate")
-def conjugate(a: Any) -> Any:
-    return a  # real arrays are their own conjugates
+implements(methods="conj conjugate")(lambda a: a)  # real arrays are their own conjugates
 
 
-@implements(np.atleast_1d)
-def atleast_1d(*arrays: Any) -> Any:
-    return _each(arrays, lambda array: reshape(array, (1,)) if array.ndim == 0 else array)
+def _at_least(*new_axes: tuple[int, ...]) -> Any:
+    """``atleast_1d`` and the like: for arrays of 0, 1, ... dimensions the dimensions of one element that are added."""
 
-
-@implements(np.atleast_2d)
-def atleast_2d(*arrays: Any) -> Any:
-    return _each(
-        arrays,
-        lambda array: (
-            reshape(array, (1, 1)) if array.ndim == 0 else expand_dims(array, 0) if array.ndim == 1 else array
-        ),
-    )
-
-
-@implements(np.atleast_3d)
-def atleast_3d(*arrays: Any) -> Any:
     def spread(array: Traced) -> Any:
-        if array.ndim == 0:
-            return reshape(array, (1, 1, 1))
-        if array.ndim == 1:
-            return expand_dims(array, (0, 2))
-        return expand_dims(array, 2) if array.ndim == 2 else array
+        if array.ndim >= len(new_axes):
+            return array
+        return expand_dims(array, new_axes[array.ndim]) if array.ndim else reshape(array, (1,) * len(new_axes))
 
-    return _each(arrays, spread)
+    def convert(*arrays: Any) -> Any:
+        results = [spread(of_array(array)) for array in arrays]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return convert
 
 
-def _each(arrays: Any, spread: Any) -> Any:
-    results = [spread(of_array(array)) for array in arrays]
-    return results[0] if len(results) == 1 else tuple(results)
+atleast_1d = implements(np.atleast_1d)(_at_least((0,)))
+atleast_2d = implements(np.atleast_2d)(_at_least((0, 1), (0,)))
+atleast_3d = implements(np.atleast_3d)(_at_least((0, 1, 2), (0, 2), (2,)))

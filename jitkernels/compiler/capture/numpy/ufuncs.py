@@ -1,6 +1,5 @@
 """Universal functions of traced operands: NumPy's loop selection, casts and outputs."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,30 +12,11 @@ from jitkernels.compiler.capture.symint import Whole
 from jitkernels.compiler.capture.trace_context import Tracer, unsupported_operand
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnknownError
-from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, DTYPES, SCALARS, is_known
+from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, SCALARS, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
 CLASSES = (int, float, bool)
-
-
-@functools.lru_cache(maxsize=4096)
-def loop_of(ufunc: Any, kinds: tuple[Any, ...], dtype: str | None, casting: str = "same_kind") -> tuple[str, ...]:
-    """Dtypes of operands and results of the ufunc loop that NumPy selects."""
-    dtypes = tuple(
-        np.dtype(bool) if kind is bool else kind if kind in (int, float) else np.dtype(kind) for kind in kinds
-    )
-    if casting == "equiv" and any(kind in (int, float) for kind in kinds):
-        # NumPy's loop selection crashes the process where Python numbers cannot be cast to its dtype.
-        raise UnknownError(f"{ufunc.__name__} of Python numbers with casting=equiv")
-    options: dict[str, Any] = {"casting": casting}
-    if dtype is not None:
-        options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
-    resolved = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout), **options)
-    names = tuple(dtype_of_operand.name for dtype_of_operand in resolved)
-    if any(name not in DTYPES for name in names):
-        raise UnknownError(f"{ufunc.__name__} of {', '.join(map(str, kinds))}")
-    return names
 
 
 def kind_of(value: Any) -> Any:
@@ -86,12 +66,10 @@ def operand(tracer: Tracer, value: Any) -> Any:
 
 def common(left: Any, right: Any) -> Any:
     """The result type of two kinds: dtype names, int, float or bool."""
-    stand = {int: 1, float: 1.0, bool: True}
-    if left in stand and right in stand:
-        order = (bool, int, float)
+    order = (bool, int, float)
+    if left in order and right in order:
         return left if order.index(left) >= order.index(right) else right
-    operands = [stand[kind] if kind in stand else np.dtype(kind) for kind in (left, right)]
-    return np.result_type(*operands).name
+    return builder.promoted((left, right))
 
 
 def settled(kind: Any) -> str:
@@ -113,7 +91,7 @@ def elementwise(
     tracer: Tracer, ufunc: Any, operands: Sequence[Any], dtype: str | None = None, casting: str = "same_kind"
 ) -> list[Node]:
     """The results of a universal function, one node each."""
-    loop = loop_of(ufunc, tuple(map(kind_of, operands)), dtype, casting)
+    loop = builder.ufunc_loop(ufunc, tuple(map(kind_of, operands)), dtype, casting)
     if ufunc in int_cast_checks.COMPARISONS:
         loop = int_cast_checks.comparison_dtypes(tracer, operands, loop)
     nodes = [cast_to(tracer, operand, kind) for operand, kind in zip(operands, loop, strict=False)]
@@ -126,7 +104,10 @@ def elementwise(
     tracer.note(f"numpy.{ufunc.__name__} of {', '.join(loop[: ufunc.nin])} is computed by NumPy")
     if ufunc.nout == 1:
         return [Node("call", nodes, loop[-1], shape, {"function": ufunc})]
-    return [Node("call", nodes, kind, shape, {"function": Part(ufunc, i)}) for i, kind in enumerate(loop[ufunc.nin :])]
+    return [
+        Node("call", nodes, kind, shape, {"function": UfuncResult(ufunc, i)})
+        for i, kind in enumerate(loop[ufunc.nin :])
+    ]
 
 
 def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> bool:
@@ -136,7 +117,7 @@ def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> boo
     return SCALARS[name].function(loop) is not None
 
 
-class Part:
+class UfuncResult:
     """One result of a function that returns several."""
 
     def __init__(self, function: Any, index: int) -> None:
@@ -212,11 +193,11 @@ def _zero_masked_gradients(tracer: Tracer, operands: Sequence[Any], where: Any) 
     """Operands whose derivatives are zero at masked-off elements, which may have none there."""
     mask = cast_mask(tracer, where)
     floats = [operand for operand in operands if type(operand) is Traced and operand.dtype.kind == "f"]
-    wide = [one.dtype for one in floats if not one.is_weak] or [np.dtype(np.float64)]
+    wide = [value.dtype for value in floats if not value.is_weak] or [np.dtype(np.float64)]
     widest, result = max(wide, key=lambda dtype: dtype.itemsize).name, list(operands)
-    for index, one in enumerate(operands):
-        if any(one is other for other in floats):
-            node = builder.cast(one.node, widest if one.is_weak else one.node.dtype)
+    for index, value in enumerate(operands):
+        if any(value is other for other in floats):
+            node = builder.cast(value.node, widest if value.is_weak else value.node.dtype)
             result[index] = fresh(tracer, builder.chosen(mask, node))
     return result
 
@@ -265,6 +246,11 @@ def stored(
         raise ValueError("non-broadcastable output operand")
     out.view.write(builder.broadcast_to(value, out.extents))
     return out
+
+
+def stored_or_new(tracer: Tracer, node: Node, out: Any, *operands: Any) -> Traced:
+    """A result written to `out`, or as a new array in the memory order of the operands."""
+    return stored(tracer, node, out) if out is not None else result(tracer, node, *operands)
 
 
 def cast_mask(tracer: Tracer, where: Any) -> Node:

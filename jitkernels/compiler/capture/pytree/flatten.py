@@ -80,15 +80,15 @@ class Flattener:
 
     @property
     def is_late(self) -> bool:
-        """Whether new attribute names turned up after earlier objects were flattened."""
+        """Whether new attribute names were added after earlier objects were flattened."""
         return 0 <= self._known < len(self.attributes)
 
     def argument(self, value: Any) -> Any:
         """Flatten an argument. Rejects classes and modules whose mutable attributes the function reads."""
         if isinstance(value, type | types.ModuleType) and not free_variables.is_unchanging(value):
             for name in sorted(self.attributes):
-                one = getattr(value, name, None)
-                if isinstance(one, SHARED) and not isinstance(one, enum.Enum):
+                item = getattr(value, name, None)
+                if isinstance(item, SHARED) and not isinstance(item, enum.Enum):
                     raise UnknownError(f"{value.__name__}.{name}, of an argument that is a class or module")
         return self.flatten(value)
 
@@ -125,7 +125,7 @@ class Flattener:
             self._look_at_function(value)
         if kind in CONSTANTS or isinstance(value, type | enum.Enum | np.dtype):
             if kind is slice:
-                return "slice", *(self.flatten(one) for one in (value.start, value.stop, value.step))
+                return "slice", *(self.flatten(item) for item in (value.start, value.stop, value.step))
             return "static", kind, value
         if id(value) in self._open:
             raise UnknownError("an argument that contains itself")
@@ -139,20 +139,20 @@ class Flattener:
 
     def _opened(self, value: Any, kind: type) -> Any:
         if kind is tuple or kind is list:
-            return kind, tuple([self.flatten(one) for one in value])
+            return kind, tuple([self.flatten(item) for item in value])
         if kind is dict:
             if not all(type(key) in (str, int, bool, tuple, type(None)) for key in value):
                 raise UnknownError("a dict with keys that are no names")
-            return kind, tuple(value), tuple([self.flatten(one) for one in value.values()])
+            return kind, tuple(value), tuple([self.flatten(item) for item in value.values()])
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
-            return "named", kind, tuple([self.flatten(one) for one in value])
+            return "named", kind, tuple([self.flatten(item) for item in value])
         if kind is types.FunctionType:
             return self._function(value)
         if kind is types.MethodType:
             return "method", self.flatten(value.__func__), self.flatten(value.__self__)
         if kind is functools.partial:
             parts = value.func, value.args, value.keywords
-            return "partial", *(self.flatten(one) for one in parts)
+            return "partial", *(self.flatten(item) for item in parts)
         if kind is types.ModuleType:
             impure.refuse_module(value)
             return "static", kind, free_variables.Same(value)
@@ -183,7 +183,7 @@ class Flattener:
         elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):
             raise UnknownError(f"an argument of type {kind.__name__}")
         else:
-            if any(hasattr(one, "__slots__") and one.__slots__ for one in kind.__mro__):
+            if any(hasattr(item, "__slots__") and item.__slots__ for item in kind.__mro__):
                 raise UnknownError(f"an argument of type {kind.__name__}, which has __slots__")
             names = tuple(vars(value))
         parts = tuple([self.flatten(getattr(value, name)) for name in names])
@@ -191,27 +191,27 @@ class Flattener:
 
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """Methods and plain class attributes that the function reads by name."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if kind not in self._kinds:
             self._kinds.add(kind)
-            for one in free_variables.operators_of(kind):
-                self._hidden(one)
+            for value in free_variables.operators_of(kind):
+                self._hidden(value)
         while True:
-            more = [name for name in sorted(self.attributes) if name not in found and name not in own]
+            more = [name for name in sorted(self.attributes) if name not in result and name not in own]
             for name in more:
-                one = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
-                if isinstance(one, types.FunctionType) and not name.startswith("__"):
-                    found[name] = "function", self._function(one)
-                elif isinstance(one, bool | int | float | str | tuple):
-                    found[name] = "value", free_variables.Constant(static(one), one)
-                elif isinstance(one, np.ndarray | list | dict):
+                value = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+                if isinstance(value, types.FunctionType) and not name.startswith("__"):
+                    result[name] = "function", self._function(value)
+                elif isinstance(value, bool | int | float | str | tuple):
+                    result[name] = "value", free_variables.Constant(static(value), value)
+                elif isinstance(value, np.ndarray | list | dict):
                     raise UnknownError(f"{kind.__name__}.{name}, which all objects of the class share")
                 else:
-                    found[name] = None
-                    self._hidden(one)
+                    result[name] = None
+                    self._hidden(value)
             if not more:
                 self._known = len(self.attributes) if self._known < 0 else self._known
-                return tuple((name, one) for name, one in found.items() if one is not None)
+                return tuple((name, value) for name, value in result.items() if value is not None)
 
     def _hidden(self, value: Any) -> None:
         """Collect the attributes that implicitly called code reads: properties, operators, compiled methods."""
@@ -226,15 +226,15 @@ class Flattener:
         finally:
             self._open.pop()
 
-    def _read(self, one: free_variables.Read) -> Any:
+    def _read(self, read: free_variables.Read) -> Any:
         """An attribute of a module or class: a constant of the code, or an argument."""
-        value = as_python(one.value)
+        value = as_python(read.value)
         self._look_at_function(value)
-        if one.is_known:
+        if read.is_known:
             return "static", type(value), free_variables.Same(value)
         if value is None or isinstance(value, bool | int | float | str | tuple | np.dtype):
             return "static", type(value), free_variables.Constant(static(value), value)
-        if isinstance(one.owner, types.ModuleType):
+        if isinstance(read.owner, types.ModuleType):
             count = len(self.leaves)
             try:
                 return self.flatten(value)
@@ -243,7 +243,7 @@ class Flattener:
                     raise
                 del self.leaves[count:]
         if not callable(value):
-            raise UnknownError(f"the function reads {'.'.join(one.chain)}")
+            raise UnknownError(f"the function reads {'.'.join(read.chain)}")
         return "static", type(value), free_variables.Same(value)  # the trace calls and checks it
 
     def _referred(self, value: Any, is_static: bool) -> Any:
@@ -254,33 +254,33 @@ class Flattener:
         """A function with its free variables, defaults and globals."""
         if free_variables.is_library(value):
             return "static", types.FunctionType, value
-        found = free_variables.names_of(value.__code__)
-        if found.refused:
-            raise UnknownError(f"{found.refused} ({value.__code__.co_filename}:{found.line})", is_placed=True)
-        if found.assigns:
-            place = free_variables.place_of(value.__code__, found.assigns)
-            raise UnknownError(f"the function assigns to an attribute, {found.assigns!r}{place}", is_placed=True)
+        names = free_variables.names_of(value.__code__)
+        if names.refused:
+            raise UnknownError(f"{names.refused} ({value.__code__.co_filename}:{names.line})", is_placed=True)
+        if names.assigns:
+            location = free_variables.place_of(value.__code__, names.assigns)
+            raise UnknownError(f"the function assigns to an attribute, {names.assigns!r}{location}", is_placed=True)
         statics = self._static_names if is_outermost else ()
         around = free_variables.around(value)
-        bound = free_variables.globals_of(value, found.names)
-        for name, one in (*around.items(), *bound.items()):
-            why = impure.why_impure(one)
+        bound = free_variables.globals_of(value, names.names)
+        for name, item in (*around.items(), *bound.items()):
+            why = impure.why_impure(item)
             if why:
                 raise UnknownError(f"{why}{free_variables.place_of(value.__code__, name)}", is_placed=True)
-        cells = tuple([self._referred(one, name in statics) for name, one in around.items()])
+        cells = tuple([self._referred(item, name in statics) for name, item in around.items()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
-        defaults = () if is_outermost else tuple([self.flatten(one) for one in value.__defaults__ or ()])
-        keyword_defaults = tuple([(name, self.flatten(one)) for name, one in keywords.items()])
-        self._strings |= found.strings
-        self.attributes |= found.attributes | (found.strings if self._reads_by_name else frozenset())
-        attributes = free_variables.attributes_of(found, around, value.__globals__)
+        defaults = () if is_outermost else tuple([self.flatten(item) for item in value.__defaults__ or ()])
+        keyword_defaults = tuple([(name, self.flatten(item)) for name, item in keywords.items()])
+        self._strings |= names.strings
+        self.attributes |= names.attributes | (names.strings if self._reads_by_name else frozenset())
+        attributes = free_variables.attributes_of(names, around, value.__globals__)
         parts = []
-        for name, one in bound.items():
-            if id(one) in self._open:
-                place = free_variables.place_of(value.__code__, name)
-                raise UnknownError(f"{name!r} refers to itself, by recursion: write a loop{place}", is_placed=True)
-            parts.append((name, self._referred(one, name in statics)))
-        read = tuple([(one.chain, self._read(one)) for one in attributes])
+        for name, item in bound.items():
+            if id(item) in self._open:
+                location = free_variables.place_of(value.__code__, name)
+                raise UnknownError(f"{name!r} refers to itself, by recursion: write a loop{location}", is_placed=True)
+            parts.append((name, self._referred(item, name in statics)))
+        read = tuple([(item.chain, self._read(item)) for item in attributes])
         return (
             "function",
             value.__code__,

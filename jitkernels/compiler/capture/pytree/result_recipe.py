@@ -21,7 +21,7 @@ KEYS = (str, int, bool, type(None))
 """Types of keys that any equal key may replace."""
 
 
-class Made(NamedTuple):
+class WrittenRecipe(NamedTuple):
     """A recipe, the objects it refers to, and the returned type of outputs: "array", "scalar" or a Python type."""
 
     recipe: Recipe
@@ -29,13 +29,19 @@ class Made(NamedTuple):
     kinds: Mapping[int, str]
 
 
-def key_of(key: Any) -> Any:
+def concrete_key(key: Any) -> Any:
     """The Python key for a traced key, whose value the trace knows."""
     if type(key) is Whole:
         return int(key)
     if type(key) is Traced:
         return key.python(key._value()) if key.is_weak else key._value()
-    return tuple(map(key_of, key)) if type(key) is tuple else key
+    return tuple(map(concrete_key, key)) if type(key) is tuple else key
+
+
+def kind_of_output(value: Traced) -> str | None:
+    """How an output is returned: "array", "scalar" or the name of a Python type; None for another dtype than its."""
+    kind: str = value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array"
+    return None if value.is_weak and NUMBERS.get(kind) != value.node.dtype else kind
 
 
 class _NoRecipeError(Exception):
@@ -83,7 +89,7 @@ class _RecipeWriter:
             return self._rows(value)
         if type(value) in (tuple, list, GrowableList):
             return Recipe("tuple" if type(value) is tuple else "list", 0, tuple(map(self.of, [*value])))
-        keys = [*map(key_of, value)] if type(value) is dict else []
+        keys = [*map(concrete_key, value)] if type(value) is dict else []
         if type(value) is dict and all(type(key) in KEYS for key in keys):
             return Recipe("dict", self._hold(*keys), tuple(map(self.of, value.values())))
         return self._object(value)
@@ -118,22 +124,22 @@ class _RecipeWriter:
         of: Any = storage if view.parent is None else value
         if id(of) not in self.outputs:
             raise _NoRecipeError  # a view of another result
-        kind = value.python.__name__ if value.is_weak else "scalar" if value.is_scalar else "array"
-        if value.is_weak and NUMBERS.get(kind) != value.node.dtype:
+        kind = kind_of_output(value)
+        if kind is None:
             raise _NoRecipeError
         return Recipe("output", number=self._output(of, kind))
 
     def _number_of(self, tag: Any) -> int:
-        found = self.of(tag)
-        if found.kind != "output" or self.kinds[found.number] != "int":
+        result = self.of(tag)
+        if result.kind != "output" or self.kinds[result.number] != "int":
             raise _NoRecipeError
-        return found.number
+        return result.number
 
     def _choice(self, alternatives: Alternatives, number: int, other: tuple[Recipe, ...]) -> Recipe:
         return Recipe("choice", self._hold(alternatives.constants), other, number)
 
     def _rows(self, value: GrowableList) -> Recipe:
-        assert value.rows is not None, "the caller tests it"
+        assert value.rows is not None, "the caller checked it"
         array, kind = value.rows.array, value.rows.kind
         if kind is None or array.ndim != 1:
             raise _NoRecipeError
@@ -142,11 +148,11 @@ class _RecipeWriter:
 
     def _later(self, value: DeferredResult) -> Recipe:
         """A reversed list."""
-        found = self.of(value.operand)
-        if found.kind == "grown" and isinstance(value.function, type):
-            return found
-        if found.kind == "grown" and isinstance(value.function, operator.itemgetter):
-            return dataclasses.replace(found, value=1 - int(found.value))
+        result = self.of(value.operand)
+        if result.kind == "grown" and isinstance(value.function, type):
+            return result
+        if result.kind == "grown" and isinstance(value.function, operator.itemgetter):
+            return dataclasses.replace(result, value=1 - int(result.value))
         raise _NoRecipeError
 
     def _element(self, kind: Any, number: int, of: Traced) -> Recipe:
@@ -172,8 +178,8 @@ class _RecipeWriter:
                 raise _NoRecipeError
             return self._element(kind, number, column)
 
-        made = element(value.elements.form)
-        return Recipe("grown", int(value.is_reversed), (made,), self._output(value.ends, "array"))
+        result = element(value.elements.form)
+        return Recipe("grown", int(value.is_reversed), (result,), self._output(value.ends, "array"))
 
     def _object(self, value: Any) -> Recipe:
         """A named tuple or a dataclass, if its construction only sets fields."""
@@ -186,20 +192,20 @@ class _RecipeWriter:
             return Recipe("named", self._hold(kind), tuple(map(self.of, [*value])))
         if not dataclasses.is_dataclass(value) or isinstance(value, type) or new is not object.__new__:
             raise _NoRecipeError
-        names = [*vars(value)] if hasattr(value, "__dict__") else [one.name for one in dataclasses.fields(value)]
+        names = [*vars(value)] if hasattr(value, "__dict__") else [item.name for item in dataclasses.fields(value)]
         return Recipe("object", self._hold(kind, *names), tuple(self.of(getattr(value, name)) for name in names))
 
 
-def written(
+def write_recipe(
     value: Any,
     arguments: Mapping[int, int],
     outputs: Mapping[int, int],
     finished: Mapping[int, ListSnapshot],
     constants: tuple[type, ...],
-) -> Made | None:
+) -> WrittenRecipe | None:
     """The recipe of a result; None where Python builds it."""
     writer = _RecipeWriter(arguments, outputs, finished, constants)
     try:
-        return Made(writer.of(value), tuple(writer.held), writer.kinds)
+        return WrittenRecipe(writer.of(value), tuple(writer.held), writer.kinds)
     except _NoRecipeError:
         return None

@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import operator
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
 from jitkernels.compiler.capture.source_locations import line_of, line_of_def
 from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.graph import NONE
 
@@ -53,99 +55,102 @@ class Rebuilder:
         if kind == "static":
             return self._static(structure[2])
         if kind == "slice":
-            return slice(*(self.rebuild(one) for one in structure[1:]))
+            return slice(*(self.rebuild(value) for value in structure[1:]))
         if kind is tuple:
-            return tuple([self.rebuild(one) for one in structure[1]])
+            return tuple([self.rebuild(value) for value in structure[1]])
         if kind is list:
-            return self._remember([self.rebuild(one) for one in structure[1]])
+            return self._remember([self.rebuild(value) for value in structure[1]])
         if kind is dict:
-            return self._remember({key: self.rebuild(one) for key, one in zip(structure[1], structure[2], strict=True)})
+            return self._remember(
+                {key: self.rebuild(value) for key, value in zip(structure[1], structure[2], strict=True)}
+            )
         if kind == "named":
-            return structure[1](*[self.rebuild(one) for one in structure[2]])
+            return structure[1](*[self.rebuild(value) for value in structure[2]])
         if kind == "method":
             return types.MethodType(self.rebuild(structure[1]), self.rebuild(structure[2]))
         if kind == "partial":
-            function, given, named = (self.rebuild(one) for one in structure[1:])
-            return functools.partial(function, *given, **named)
+            function, arguments, named = (self.rebuild(value) for value in structure[1:])
+            return functools.partial(function, *arguments, **named)
         if kind == "object":
             return self._object(*structure[1:])
-        return self._function(*structure[1:])
+        return self._function(structure)
 
     def _remember(self, made: Any) -> Any:
         self._made.append((made, _content(made)))
         return made
 
     def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:
-        made: Any = _blank(kind)
+        result: Any = _blank(kind)
         for name, part in zip(names, parts, strict=True):
-            object.__setattr__(made, name, self.rebuild(part))
-        for name, (what, one) in methods:
-            value = one.value if what == "value" else types.MethodType(self.rebuild(one), made)
-            if hasattr(made, "__dict__"):
-                vars(made)[name] = value
-        return self._remember(made)
+            object.__setattr__(result, name, self.rebuild(part))
+        for name, (what, item) in methods:
+            value = item.value if what == "value" else types.MethodType(self.rebuild(item), result)
+            if hasattr(result, "__dict__"):
+                vars(result)[name] = value
+        return self._remember(result)
 
-    def _function(
-        self,
-        code: types.CodeType,
-        table: Any,
-        cells: tuple[Any, ...],
-        defaults: tuple[Any, ...],
-        keywords: tuple[Any, ...],
-        bound: tuple[Any, ...],
-        read: tuple[Any, ...],
-    ) -> Any:
-        around_it = dict(zip(code.co_freevars, map(self.rebuild, cells), strict=True))
-        chains, values = [*_chains(code)], {**table.value, **around_it}
-        aliases = aliases_of(chains, values)
-        resolves = any(_is_alias(chain, values) for chain in chains)
-        flowing = rewrite_code(code, aliases, resolves=resolves) if self._flow is not None else None
-        tracer = current()
-        if flowing is None and tracer is not None and rewrite_blocker(code):
-            tracer.note(rewrite_blocker(code))
-        given = tuple([self.rebuild(one) for one in defaults])
-        named = {name: self.rebuild(one) for name, one in keywords}
-        names = {**self._names, **table.value, **{name: self.rebuild(one) for name, one in bound}}
-        around = {name: types.CellType(value) for name, value in around_it.items()}
+    def _function(self, structure: tuple[Any, ...]) -> Any:
+        code: types.CodeType
+        _, code, table, cells, defaults, keywords, bound, read = structure
+        free = dict(zip(code.co_freevars, map(self.rebuild, cells), strict=True))
+        flowing = self._rewritten(code, {**table.value, **free})
+        positional_defaults = tuple([self.rebuild(part) for part in defaults])
+        keyword_defaults = {name: self.rebuild(part) for name, part in keywords}
+        names = {**self._names, **table.value, **{name: self.rebuild(part) for name, part in bound}}
+        around = {name: types.CellType(value) for name, value in free.items()}
         closure = tuple(around.values())
-        for chain, one in read:
-            value = self.rebuild(one)
+        for chain, part in read:
+            value = self.rebuild(part)
             if chain[0] in around:
                 around[chain[0]].cell_contents = seen(around[chain[0]].cell_contents, chain[1:], value)
             else:
                 names[chain[0]] = seen(names[chain[0]], chain[1:], value)
-        for name in only_called(code):
-            cell = around.get(name)
-            value = names.get(name, getattr(builtins, name, None)) if cell is None else cell.cell_contents
-            if _is_replaced(value):
-                if cell is None:
-                    names[name] = CALLED[value]
-                else:
-                    cell.cell_contents = CALLED[value]
+        _replace_callees(code, names, around)
         self.tables.add(id(names))
         self._kept.append(names)
         if flowing is not None:
             names[FLOW], code = self._flow, flowing
             closure = tuple([around[name] for name in code.co_freevars])
-        made = types.FunctionType(code, names, code.co_name, given or None, closure)
-        made.__kwdefaults__ = named or None
-        return made
+        function = types.FunctionType(code, names, code.co_name, positional_defaults or None, closure)
+        function.__kwdefaults__ = keyword_defaults or None
+        return function
+
+    def _rewritten(self, code: types.CodeType, values: Mapping[str, Any]) -> types.CodeType | None:
+        """The code with loops and branches rewritten; None where it stays, of which the trace notes the reason."""
+        chains = [*_chains(code)]
+        resolves = any(_is_alias(chain, values) for chain in chains)
+        flowing = rewrite_code(code, aliases_of(chains, values), resolves=resolves) if self._flow is not None else None
+        tracer = current()
+        if flowing is None and tracer is not None and rewrite_blocker(code):
+            tracer.note(rewrite_blocker(code))
+        return flowing
 
     def check(self, code: types.CodeType | None, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """Raise UnknownError if the function with this `code` changed a list, dict or object argument."""
-        for made, content in self._made:
-            now = _content(made)
-            if len(now) != len(content) or any(
-                one is not other for one, other in zip(_flat(now), _flat(content), strict=True)
-            ):
-                text = f"the function changes a {type(made).__name__} that it was given"
-                names = code.co_varnames if code is not None else ()
-                given = {**dict(zip(names, positional, strict=False)), **keywords}
-                name = next((name for name, one in given.items() if one is made), "")
-                if code is not None and name:
-                    line = line_of(name, line_of_def(code), code.co_filename)
-                    text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
-                raise UnknownError(text, is_placed=True)
+        for value, content in self._made:
+            now = _content(value)
+            if len(now) == len(content) and all(map(operator.is_, now, content)):
+                continue
+            text = f"the function changes a {type(value).__name__} that it was given"
+            names = code.co_varnames if code is not None else ()
+            arguments = {**dict(zip(names, positional, strict=False)), **keywords}
+            name = next((name for name, argument in arguments.items() if argument is value), "")
+            if code is not None and name:
+                line = line_of(name, line_of_def(code), code.co_filename)
+                text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
+            raise UnknownError(text, is_placed=True)
+
+
+def _replace_callees(code: types.CodeType, names: dict[str, Any], cells: Mapping[str, types.CellType]) -> None:
+    """Bind globals and free variables that the code only calls to the replacements of Python's functions."""
+    for name in only_called(code):
+        cell = cells.get(name)
+        value = names.get(name, getattr(builtins, name, None)) if cell is None else cell.cell_contents
+        if _is_replaced(value):
+            if cell is None:
+                names[name] = CALLED[value]
+            else:
+                cell.cell_contents = CALLED[value]
 
 
 OWNERS = ("numpy", "math", "builtins")
@@ -174,25 +179,18 @@ def _chains(code: types.CodeType) -> Iterator[tuple[str, ...]]:
     yield from known.chains
 
 
-def _content(made: Any) -> list[tuple[Any, Any]]:
-    if isinstance(made, list):
-        return [(None, one) for one in made]
-    if isinstance(made, dict):
-        return list(made.items())
-    if hasattr(made, "__dict__"):
-        return list(vars(made).items())
-    return [(name, getattr(made, name)) for name in type(made).__dataclass_fields__]
-
-
-def _flat(content: list[tuple[Any, Any]]) -> Iterator[Any]:
-    for name, value in content:
-        yield name
-        yield value
+def _content(value: Any) -> list[Any]:
+    """The names and values that a list, dict or object holds, alternating; elements alone for a list."""
+    if isinstance(value, list):
+        return [*value]
+    names = value if isinstance(value, dict) else pytree.attribute_names(value)
+    values = value.values() if isinstance(value, dict) else (getattr(value, name) for name in names)
+    return [part for entry in zip(names, values, strict=True) for part in entry]
 
 
 def _blank(kind: type) -> Any:
     """An instance made without its own ``__new__``. Raises UnknownError if it has state beyond attributes."""
-    base: Any = next(one for one in kind.__mro__ if not one.__flags__ & HEAP_TYPE)
+    base: Any = next(value for value in kind.__mro__ if not value.__flags__ & HEAP_TYPE)
     if base not in (object, types.SimpleNamespace):
         raise UnknownError(f"an argument of type {kind.__name__}, which is a {base.__name__}")
     return base.__new__(kind)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.compiler.transforms import early_exits
 
 Around = Mapping[Node, tuple[Node, Any]]
@@ -49,7 +49,7 @@ def monotonic_counter(loop: Node) -> tuple[int, bool] | None:
 
 
 def _is_fixed(node: Node) -> bool:
-    return node.operation == "extent" and not is_moving(node.options["extent"])
+    return node.operation == "extent" and not is_loop_variant(node.options["extent"])
 
 
 def resolve_parameter(node: Node, around: Around) -> tuple[Node, Around]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jitkernels.compiler.codegen.control_flow.bounded_while import Around, branch_scope, resolve_parameter
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.regions import walk_nodes
-from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.compiler.schedule.region_stages import Body
 
 MOST_NODES = 200
@@ -42,7 +42,7 @@ def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[AffineInde
     for node, around in _bounded(options["body"], {}):
         affine_index = _Sum(options["body"].inputs, options["carried"])
         if (
-            not is_moving(node.options["extent"])
+            not is_loop_variant(node.options["extent"])
             and affine_index.add(node.inputs[0], around, 1)
             and abs(affine_index.sign) == 1
         ):
@@ -80,7 +80,7 @@ class _Sum:
         if (
             node in self.kept
             or node.operation == "constant"
-            or (node.operation == "extent" and not is_moving(node.options["extent"]))
+            or (node.operation == "extent" and not is_loop_variant(node.options["extent"]))
         ):
             self.terms.append((sign, node))
             return True

@@ -36,7 +36,7 @@ class FlowFunction(FunctionBuilder):
 
     def extent(self, extent: Number) -> str:
         """Return an extent as an i64: evaluated in this iteration if it is loop-variant, else at function entry."""
-        if not symbolic_dims.is_moving(extent):
+        if not symbolic_dims.is_loop_variant(extent):
             return super().extent(extent)
         entry_block, self.block = self.block, Block(lines=self.now.lines)
         result = self._polynomial(extent)

@@ -191,7 +191,7 @@ class Loops(Targets):
         if not reduces and self._scatters_bytes():
             return 1 if self.nest.cost <= CHEAP else MOST_SCATTERED
         count = self.extents[self.lane_loop]
-        if symbolic_dims.is_moving(count):
+        if symbolic_dims.is_loop_variant(count):
             return 0
         length = symbolic_dims.value_of(count)
         others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]

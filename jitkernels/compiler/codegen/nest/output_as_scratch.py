@@ -4,7 +4,7 @@ from typing import Any
 
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
-from jitkernels.compiler.ir import access_map, op_cost
+from jitkernels.compiler.ir import access_map, ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.schedule.loop_nest import Nest
@@ -32,7 +32,7 @@ def choose_scratch_values(nest: Nest, targets: list[NestTarget], values: ValueEm
                 (node, index_map)
                 for node, index_map in reversed(values.needed(target.node, target.index_map, reduced))
                 if values.key(node, index_map) in early
-                and op_cost.own_cost(node) >= STASHED
+                and ops.own_cost(node) >= STASHED
                 and node.dtype == array.dtype
                 and access_map.key_of(index_map) == access_map.key_of(target.index_map)
                 and node not in values.arrays

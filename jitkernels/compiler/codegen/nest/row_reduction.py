@@ -14,7 +14,7 @@ from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_f
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.small_row_packing import ShortRows
-from jitkernels.compiler.ir.symbolic_dims import is_moving
+from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 SEARCHED = 4096
@@ -99,7 +99,7 @@ class ReducedRows(ShortRows):
     def _begins_with_recent_store(self, loop: int) -> bool:
         """Return whether that element is the first: the row's begin is loop-variant, and its end is not."""
         return any(
-            dim_loop == loop and is_moving(start) and not is_moving(start + self.extents[loop] * step)
+            dim_loop == loop and is_loop_variant(start) and not is_loop_variant(start + self.extents[loop] * step)
             for target in self.targets
             for node, access_map in self.values.needed(target.node, target.index_map)
             if node in self.values.arrays

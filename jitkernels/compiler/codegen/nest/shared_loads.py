@@ -58,7 +58,7 @@ class SharedLoads(LoopWriter):
         if not self.may_share_loads:
             return False
         least = LEAST_VECTORS * cpu_target.target().vector_bytes
-        if symbolic_dims.is_moving(count) or symbolic_dims.value_of(count) * self.nest.widest < least:
+        if symbolic_dims.is_loop_variant(count) or symbolic_dims.value_of(count) * self.nest.widest < least:
             return False
         offsets_by_array: dict[Any, list[Number]] = {}
         for node, access_map in self.reads(self.targets):

@@ -22,7 +22,7 @@ from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.packed_rows import RowGroup
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.symbolic_dims import Extent, is_moving
+from jitkernels.compiler.ir.symbolic_dims import Extent, is_loop_variant
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
@@ -82,7 +82,7 @@ class ShortRows(LoopWriter):
         if all(one and one[0].options["kind"] in SUMS for one in inner):
             classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, LONGEST * narrow)]]
         count = self.extents[self.vector_loop]
-        if isinstance(count, Extent) and (self.variant.any_size or is_moving(count)):
+        if isinstance(count, Extent) and (self.variant.any_size or is_loop_variant(count)):
             return [form for forms in classes for form in forms], False
         least = 0
         for forms in classes:

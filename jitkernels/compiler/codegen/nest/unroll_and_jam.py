@@ -56,7 +56,7 @@ class UnrollJam(SharedLoads):
         if not self.may_share_loads or len(loops) < 2 or loops[-1] != self.lane_loop or self.streamed:
             return False
         count, lanes = self.extents[loops[-1]], self.whole_vector()
-        if symbolic_dims.is_moving(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
+        if symbolic_dims.is_loop_variant(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
             return False
         return self.rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self.runs_of(targets))
 
