@@ -28,8 +28,7 @@ def ir(
     arguments: tuple[str, ...],
     *,
     extent: int | tuple[int, ...],
-    block: int,
-    parallel: bool,
+    block: int | None,
     workspace: int,
     no_memory: int,
     check: bool,
@@ -39,7 +38,8 @@ def ir(
 
     ``i64 @entry(arguments)`` is the kernel: it checks, forks threads if they pay, and runs the whole range. ``i64
     @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code. It checks
-    nothing: ``i64 @entry_check(arguments)`` does, for callers of ranges of a kernel with a check. `workspace` is in
+    nothing: ``i64 @entry_check(arguments)`` does, for callers of ranges of a kernel with a check. `block` is that of
+    threads, which share the range out in blocks; None if there is one thread. `workspace` is in
     bytes, or `SIZED`. For team kernels (`together`), ``i64 @members(integer arguments, begin, end)`` returns how many
     threads pay; `_group` documents their arguments.
     """
@@ -54,19 +54,8 @@ def ir(
         lines += [f"declare i64 @needed({', '.join([*_integers(kinds), 'i64', 'i64', *group[2:]])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
-    lines += [f"define i64 @entry({passed}) {{", "start:"]
-    if check:
-        lines += [
-            f"  %status = call i64 @check({passed})",
-            "  %fine = icmp eq i64 %status, 0",
-            "  br i1 %fine, label %run, label %refuse",
-            "refuse:",
-            "  ret i64 %status",
-        ]
-    else:
-        lines += ["  br label %run"]
-    lines += ["run:", *product]
-    if parallel:
+    lines += [f"define i64 @entry({passed}) {{", "start:", *_call_check(passed, check), "run:", *product]
+    if block is not None:
         lines += _team(kinds, names, whole, block)
     if together:
         lines += [
@@ -83,9 +72,22 @@ def ir(
         lines += _group(kinds, names, scratch)
     else:
         lines += _part(names, workspace, no_memory, "@body")
-    if parallel:
+    if block is not None:
         lines += _region(kinds, extent, block)
     return "\n".join(lines)
+
+
+def _call_check(passed: str, check: bool) -> list[str]:
+    """Return the instructions before ``run``: a status of the check other than 0 is returned."""
+    if not check:
+        return ["  br label %run"]
+    return [
+        f"  %status = call i64 @check({passed})",
+        "  %fine = icmp eq i64 %status, 0",
+        "  br i1 %fine, label %run, label %refuse",
+        "refuse:",
+        "  ret i64 %status",
+    ]
 
 
 def _product(extent: int | tuple[int, ...]) -> tuple[str, list[str]]:

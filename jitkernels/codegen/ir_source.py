@@ -9,15 +9,15 @@ from jitkernels.codegen.compiling import compiled
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core.frozen_dataclass import record
 
-STRAIGHT, HASTY = "; straight\n", "; hasty\n"
+STRAIGHT, UNOPTIMIZED = "; straight\n", "; unoptimized\n"
 
 
 @record
 class IRSource:
     """Functions written in LLVM IR; ``@entry`` in the text is replaced by the symbol of the source.
 
-    A text that begins with STRAIGHT gets a light pass pipeline. One that begins with HASTY runs seldom, or waits most
-    of the time: it compiles in a quarter of the time, and runs a third longer.
+    A text that begins with STRAIGHT gets a light pass pipeline. One that begins with UNOPTIMIZED rarely runs, or waits
+    most of the time: it compiles in a quarter of the time, and runs a third longer.
     """
 
     name: str
@@ -32,7 +32,7 @@ class IRSource:
             self.text.replace("@entry(", f"@{symbol}("),
             tuple(external.symbol for external in self.externals),
         )
-        if self.text.startswith(HASTY):
+        if self.text.startswith(UNOPTIMIZED):
             return compiled(CompileJob(self.name, symbol, (text,), calls, "fuse", level=0))
         passes = "straighten" if self.text.startswith(STRAIGHT) else "optimise"
         return compiled(CompileJob(self.name, symbol, (text,), calls, passes))

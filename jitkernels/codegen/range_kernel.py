@@ -51,7 +51,7 @@ class LoopNest:
     `together`, in place of it, is a function of the integer arguments, begin and end in the language of bodies, which
     says how many threads are worth it. All of them are given the whole range and one workspace, and behind begin and
     end ``words, thread, team_size``: what `jitkernels.microkernels.team_barrier` takes, their number, and how many
-    there are. There may be one alone, and some may come late or never. A function `workspace` is told the team's size
+    there are. There may be one alone, and some may come late or never. A function `workspace` takes the team's size
     before begin and end.
 
     Nothing is assumed of pointers but what ``restrict`` in `arguments` says. Without it LLVM compares
@@ -130,7 +130,7 @@ class LoopNest:
         return self._identified()
 
     def _identified(self) -> Identity | None:
-        """As `identity`, computed anew. `block` matters for threads only."""
+        """As `identity`, computed again. `block` matters for threads only."""
         fields = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
         try:
             return Identity([*fields, ("entry", self.entry), ("parameters", self._parameters)])
@@ -176,8 +176,7 @@ class LoopNest:
         return entry_points.ir(
             self.arguments,
             extent=self.extent,
-            block=self.block,
-            parallel=self.parallel,
+            block=self.block if self.parallel else None,
             workspace=entry_points.SIZED if callable(self.workspace) else self.workspace,
             no_memory=error_status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,

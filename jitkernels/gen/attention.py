@@ -10,9 +10,15 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
-from jitkernels.microkernels.attention.arguments import Arrays, Extents, arrays_of, queries_of, runs_of
+from jitkernels.microkernels.attention.arguments import (
+    AttentionArrays,
+    AttentionExtents,
+    arrays_of,
+    queries_of,
+    runs_of,
+)
 from jitkernels.microkernels.attention.decode import FEW, ROOM, decode_queries
-from jitkernels.microkernels.attention.prefill import DEPTH, PrefillPanel, Sizes, prefill_queries, room_of
+from jitkernels.microkernels.attention.prefill import DEPTH, PanelSizes, PrefillPanel, prefill_queries, room_of
 from jitkernels.microkernels.attention.split_kv import CHUNK, chunks_of, split_kv_workspace, split_queries
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.team_barrier import Team
@@ -25,11 +31,11 @@ SHARE = 1 << 17
 """Least multiply-adds per thread."""
 
 
-def sizes_of(target: Target) -> Sizes:
+def sizes_of(target: Target) -> PanelSizes:
     """Return tiles that fill the registers; as fast as tiles of 12 keys, and common key counts are divisible by 8."""
     if target.registers == 32:
-        return Sizes(vectors=2, key_rows=8, value_rows=8, block=240)
-    return Sizes(vectors=2, key_rows=4, value_rows=4, block=240)
+        return PanelSizes(vectors=2, key_rows=8, value_rows=8, block=240)
+    return PanelSizes(vectors=2, key_rows=4, value_rows=4, block=240)
 
 
 def variants(attr: AttentionAttr) -> list[Variant]:
@@ -42,7 +48,7 @@ def variants(attr: AttentionAttr) -> list[Variant]:
     return result
 
 
-def check(batch: int, mask: Any, extents: Extents) -> int:
+def check(batch: int, mask: Any, extents: AttentionExtents) -> int:
     """Check the extents: 0, unless there are results without keys."""
     results = batch * extents.heads * extents.queries * extents.dv
     lacks_keys = extents.kv_heads == 0 or extents.keys == 0 or extents.d == 0
@@ -77,7 +83,7 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
     run_of, factor_of = runs_of(panel.width, causal=causal, masked=attr.masked), _factor_of(dtype)
     queries_of_run = queries_of(causal=causal)
 
-    def body(arrays: Arrays, extents: Extents, scale: Any, workspace: Any, part: Range) -> None:
+    def body(arrays: AttentionArrays, extents: AttentionExtents, scale: Any, workspace: Any, part: Range) -> None:
         if extents.dv == 0:  # there may be no key heads then
             return
         factor, row = factor_of(scale, extents.d), part.begin
@@ -104,7 +110,9 @@ def _split_nest(attr: AttentionAttr) -> LoopNest:
     some_keys = decode_queries(dtype, cpu_target.target(), causal=causal).some_keys
     split_keys = split_queries(dtype, run_of, some_keys, causal=causal)
 
-    def body(arrays: Arrays, extents: Extents, scale: Any, workspace: Any, part: Range, team: Team) -> None:
+    def body(
+        arrays: AttentionArrays, extents: AttentionExtents, scale: Any, workspace: Any, part: Range, team: Team
+    ) -> None:
         if extents.dv > 0:
             split_keys(arrays, extents, factor_of(scale, extents.d), workspace, part, team)
 

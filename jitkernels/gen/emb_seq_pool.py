@@ -27,7 +27,7 @@ class Sequences(NamedTuple):
     idx_w: int
 
 
-class Extents(NamedTuple):
+class LookupExtents(NamedTuple):
     """The extents but for the rows of the table."""
 
     table_w: int
@@ -103,7 +103,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
     zero, one, is_scaled = number(0), number(1), attr.pool == "mean"
     pool = pooling_of(attr, variant.get("vector_bytes", 64))
 
-    def body(table: Any, ids: Any, out: Any, extents: Extents, workspace: Any, part: Range) -> None:
+    def body(table: Any, ids: Any, out: Any, extents: LookupExtents, workspace: Any, part: Range) -> None:
         table_w, idx_h, idx_w = extents.table_w, extents.idx_h, extents.idx_w
         if idx_h == 0:
             for j in range(part.begin * table_w, part.end * table_w):

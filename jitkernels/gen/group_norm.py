@@ -29,7 +29,7 @@ BLOCK_ELEMENTS = 8192
 """Least number of elements per thread."""
 
 
-class Arrays(NamedTuple):
+class GroupNormArrays(NamedTuple):
     """The arrays; scale and bias may be None."""
 
     x: Any
@@ -38,7 +38,7 @@ class Arrays(NamedTuple):
     y: Any
 
 
-class Group(NamedTuple):
+class ChannelGroup(NamedTuple):
     """The channels of a group, of `inner` elements each, and which of FIRST and LAST it is."""
 
     channels: int
@@ -46,7 +46,7 @@ class Group(NamedTuple):
     sides: int
 
 
-class Extents(NamedTuple):
+class GroupNormExtents(NamedTuple):
     """The extents of a row."""
 
     channels: int
@@ -78,7 +78,7 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
     )
 
     @inlined()
-    def normalise(arrays: Arrays, group: Group, eps: Any, line: Any) -> None:
+    def normalise(arrays: GroupNormArrays, group: ChannelGroup, eps: Any, line: Any) -> None:
         xs, ys, scale, bias = arrays.x, arrays.y, arrays.scale, arrays.bias
         channels, inner, sides = group.channels, group.inner, group.sides
         n = channels * inner
@@ -117,7 +117,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     normalise = normalising_of(attr.dtype, width, stream)
 
-    def body(arrays: Arrays, extents: Extents, eps: Any, workspace: Any, part: Range) -> None:
+    def body(arrays: GroupNormArrays, extents: GroupNormExtents, eps: Any, workspace: Any, part: Range) -> None:
         groups, inner = extents.groups, extents.inner
         channels = extents.channels // groups
         n = channels * inner
@@ -127,11 +127,11 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
                     at, first = (row * groups + number_in_row) * n, number_in_row * channels
                     sides = FIRST if at == part.begin * groups * n else 0
                     sides += LAST if at == (part.end * groups - 1) * n else 0
-                    own = Arrays(
+                    own = GroupNormArrays(
                         offset(arrays.x, at), offset(arrays.scale, first), offset(arrays.bias, first),
                         offset(arrays.y, at),
                     )  # fmt: skip
-                    normalise(own, Group(channels, inner, sides), number(eps[0]), workspace)
+                    normalise(own, ChannelGroup(channels, inner, sides), number(eps[0]), workspace)
         if stream:
             visible()
 

@@ -33,7 +33,7 @@ SHORT_BYTES = 96
 """Rows of up to so many bytes use vectors of 32 bytes, whose horizontal sums are shorter."""
 
 
-class Arrays(NamedTuple):
+class LayerNormArrays(NamedTuple):
     """The arrays; scale and bias, mean and var may be None."""
 
     x: Any
@@ -44,7 +44,7 @@ class Arrays(NamedTuple):
     var: Any
 
 
-class Rows(NamedTuple):
+class NormalizedRows(NamedTuple):
     """Rows of n elements."""
 
     n: int
@@ -66,7 +66,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
 
     # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
     @inlined()
-    def normalise(arrays: Arrays, rows: Rows, eps: Any, line: Any) -> None:
+    def normalise(arrays: LayerNormArrays, rows: NormalizedRows, eps: Any, line: Any) -> None:
         n, scale, bias = rows.n, arrays.scale, arrays.bias
         for row in range(rows.begin, rows.end):
             xs, ys = offset(arrays.x, row * n), offset(arrays.y, row * n)
@@ -99,7 +99,7 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
     wide, narrow = (rows_in_vectors(attr, size, stream, *cold) for size in (width, min(width, 32)))
     is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
 
-    def body(arrays: Arrays, rows: Rows, eps: Any, workspace: Any) -> None:
+    def body(arrays: LayerNormArrays, rows: NormalizedRows, eps: Any, workspace: Any) -> None:
         if not stream and (is_narrow or rows.n <= short):
             narrow(arrays, rows, number(eps[0]), workspace)
         else:

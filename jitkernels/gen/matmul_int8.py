@@ -58,7 +58,7 @@ def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool =
     )
 
 
-class Arrays(NamedTuple):
+class Int8Arrays(NamedTuple):
     """The arrays; the scales may be None."""
 
     a: Any
@@ -90,7 +90,7 @@ def _loops(attr: MatMulInt8Attr) -> Any:
                 for i in range(width):
                     totals[i] += factor * np.int32(b[p * n + j + i])
 
-    def body(arrays: Arrays, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+    def body(arrays: Int8Arrays, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
             for j in range(0, n, TOGETHER):
                 width = min(TOGETHER, n - j)

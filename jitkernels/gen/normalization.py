@@ -23,8 +23,8 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     LINE,
     NUMBERS,
     PLAIN_CHANNELS,
-    asked_for,
     lines_before,
+    prefetch_line,
     streaming_results,
     streams,
     visible,
@@ -41,7 +41,7 @@ stores wait for loads from further away.
 """
 
 
-class Arrays(NamedTuple):
+class BatchNormArrays(NamedTuple):
     """The arrays; scale and bias may be None."""
 
     x: Any
@@ -80,7 +80,7 @@ def factors_of(dtype: str) -> Any:
     one = np.dtype(dtype).type(1)
 
     @inlined()
-    def factor_of(arrays: Arrays, channel: int, eps: Any) -> Any:
+    def factor_of(arrays: BatchNormArrays, channel: int, eps: Any) -> Any:
         scale = one if arrays.scale is None else arrays.scale[channel]
         return scale / np.sqrt(arrays.var[channel] + eps)
 
@@ -99,7 +99,7 @@ def strips_of(dtype: str, width: int, stream: bool) -> Any:
     before_line = lines_before(dtype) if stream else visible
 
     @inlined()
-    def normalise(arrays: Arrays, channels: int, eps: Any, factors: Any, part: Range) -> None:
+    def normalise(arrays: BatchNormArrays, channels: int, eps: Any, factors: Any, part: Range) -> None:
         first, last = 0, together
         if stream and before_line(arrays.y, channels) > 0:  # the next strip begins at a cache line boundary
             last += before_line(arrays.y, channels) - line
@@ -112,7 +112,7 @@ def strips_of(dtype: str, width: int, stream: bool) -> Any:
                 xs, ys = offset(arrays.x, row * channels + first), offset(arrays.y, row * channels + first)
                 following = offset(xs, channels)
                 if stream and last >= channels:
-                    asked_for(offset(ys, count))
+                    prefetch_line(offset(ys, count))
                 if stream and bias is not None:
                     channels_past(xs, following, means, factors, bias, ys, count, factors, both)
                 elif stream:
@@ -135,7 +135,7 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
     affine_past, plain_past = (streaming_results(dtype, width, kind) if stream else visible for kind in (NUMBERS, ""))
 
     @inlined()
-    def normalise(arrays: Arrays, channels: int, inner: int, eps: Any, line: Any, part: Range) -> None:
+    def normalise(arrays: BatchNormArrays, channels: int, inner: int, eps: Any, line: Any, part: Range) -> None:
         for row in range(part.begin, part.end):
             for channel in range(channels):
                 at = (row * channels + channel) * inner
@@ -165,7 +165,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     in_strips, in_planes = strips_of(attr.dtype, width, stream), planes_of(attr.dtype, width, stream)
 
-    def body(arrays: Arrays, channels: int, inner: int, eps: Any, workspace: Any, part: Range) -> None:
+    def body(arrays: BatchNormArrays, channels: int, inner: int, eps: Any, workspace: Any, part: Range) -> None:
         if inner == 1:
             in_strips(arrays, channels, number(eps[0]), workspace, part)
         else:

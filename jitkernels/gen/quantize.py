@@ -2,7 +2,7 @@
 
 A division takes as long as all else. The quotient lies between the products with two numbers a little below and above
 the reciprocal: where these differ as integers, and for NaN, whole blocks are divided, at once where the block before
-had many doubts. Adding a number with no fraction bits rounds a product to an integer.
+had many uncertain results. Adding a number with no fraction bits rounds a product to an integer.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 BLOCK = 512
 """Elements per block that is divided as a whole."""
 MANY = 8
-"""From so many doubts in a block on, the next block is expected to have some, too."""
+"""From so many uncertain in a block on, the next block is expected to have some, too."""
 WORK = 1 << 15
 """Least number of elements per thread."""
 
@@ -64,13 +64,13 @@ def rows_of(attr: QuantizeAttr) -> Any:
     @inlined("contract")
     def divided(x: Any, q: Any, n: int, scale: Any, start: Any) -> Any:
         """Divide, and count the results for which a product is uncertain."""
-        doubts = np.int32(0)
+        uncertain = np.int32(0)
         for i in range(n):
             quotient = x[i] / scale
             nearest = np.rint(quotient)
-            doubts += np.int32(0) if abs(quotient - nearest) < sure else np.int32(1)
+            uncertain += np.int32(0) if abs(quotient - nearest) < sure else np.int32(1)
             q[i] = integer(nearest if nearest == nearest else zero, start)
-        return doubts
+        return uncertain
 
     @inlined("contract")
     def of_row(x: Any, q: Any, n: int, scale: Any, start: Any) -> None:

@@ -8,7 +8,15 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.sequence import rnn
-from jitkernels.microkernels.sequence.rnn_layer import Arrays, Layout, Sizes, State, layer_of, layout_of, workspace_of
+from jitkernels.microkernels.sequence.rnn_layer import (
+    CarriedState,
+    LayerArrays,
+    LayerSizes,
+    WorkspaceLayout,
+    layer_of,
+    layout_of,
+    workspace_of,
+)
 from jitkernels.microkernels.team_barrier import Team
 
 BLOCKS, SHARE = 2, 1 << 15
@@ -41,8 +49,10 @@ def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: b
     layout = layout_of(shape, packs=packs)
     layer = layer_of(layout, step, packs=packs)
 
-    def body(arrays: Arrays, c0: Any, c_n: Any, sizes: Sizes, workspace: Any, part: Range, team: Team) -> None:
-        layer(arrays, State(c0, c_n), sizes, workspace, part, team)
+    def body(
+        arrays: LayerArrays, c0: Any, c_n: Any, sizes: LayerSizes, workspace: Any, part: Range, team: Team
+    ) -> None:
+        layer(arrays, CarriedState(c0, c_n), sizes, workspace, part, team)
 
     return _nest(attr, body, layout, parallel)
 
@@ -54,13 +64,13 @@ def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: boo
     layout = layout_of(shape, packs=packs)
     layer = layer_of(layout, step, packs=packs)
 
-    def body(arrays: Arrays, sizes: Sizes, workspace: Any, part: Range, team: Team) -> None:
-        layer(arrays, State(arrays.h0, arrays.h_n), sizes, workspace, part, team)
+    def body(arrays: LayerArrays, sizes: LayerSizes, workspace: Any, part: Range, team: Team) -> None:
+        layer(arrays, CarriedState(arrays.h0, arrays.h_n), sizes, workspace, part, team)
 
     return _nest(attr, body, layout, parallel)
 
 
-def _nest(attr: Any, body: Any, layout: Layout, parallel: bool) -> LoopNest:
+def _nest(attr: Any, body: Any, layout: WorkspaceLayout, parallel: bool) -> LoopNest:
     signature, shape = attr.signature(), layout.shape
 
     def threads(hidden: int, begin: int, end: int) -> int:

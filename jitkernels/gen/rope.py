@@ -25,7 +25,7 @@ def rotated(first: Any, second: Any, cos: Any, sin: Any) -> Any:
     return first * cos - second * sin, second * cos + first * sin
 
 
-class Arrays(NamedTuple):
+class RopeArrays(NamedTuple):
     """The arrays."""
 
     x: Any
@@ -38,7 +38,7 @@ class Arrays(NamedTuple):
 def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
     step, apart_by_half = (2, False) if attr.interleaved else (1, True)
 
-    def body(arrays: Arrays, rows: int, positions: int, half: int, begin: int, end: int) -> None:
+    def body(arrays: RopeArrays, rows: int, positions: int, half: int, begin: int, end: int) -> None:
         x, cos, sin, y = arrays.x, arrays.cos, arrays.sin, arrays.y
         for row in range(rows):
             for position in range(begin, end):

@@ -38,7 +38,7 @@ def variants(attr: SeqPoolAttr) -> list[Variant]:
     return widths_and_threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
 
 
-class Rows(NamedTuple):
+class PooledRows(NamedTuple):
     """Some rows of a matrix, which are `w` elements apart."""
 
     x: Any
@@ -79,33 +79,33 @@ def rows_pooling(kind: Pool) -> tuple[Any, Any]:
     rows_to_one = pool_rows(kind.pool, kind.dtype, kind.vector_bytes)
 
     @inlined()
-    def pool_part(rows: Rows, y: Any, width: int, is_more: int, factor: Any) -> None:
+    def pool_part(rows: PooledRows, y: Any, width: int, is_more: int, factor: Any) -> None:
         if kind.is_scaled:
             rows_to_one(rows.x, rows.w, rows.h, y, width, is_more, factor)
         else:
             rows_to_one(rows.x, rows.w, rows.h, y, width, is_more)
 
     @inlined()
-    def pool_runs(rows: Rows, y: Any, width: int, factor: Any) -> None:
+    def pool_runs(rows: PooledRows, y: Any, width: int, factor: Any) -> None:
         """Rows of more than a strip are read in blocks of eight that stay in the cache from strip to strip."""
         x, w, h = rows.x, rows.w, rows.h
         step = h if width <= wide else max(8, 2 * columns // width // 8 * 8)
         i = 0
         while i + step < h:
-            pool_part(Rows(offset(x, i * w), w, step), y, width, i, one)
+            pool_part(PooledRows(offset(x, i * w), w, step), y, width, i, one)
             i += step
-        pool_part(Rows(offset(x, i * w), w, h - i), y, width, i, factor)
+        pool_part(PooledRows(offset(x, i * w), w, h - i), y, width, i, factor)
 
     @inlined()
-    def pool_blocks(rows: Rows, y: Any, width: int, sums: Any, factor: Any) -> None:
+    def pool_blocks(rows: PooledRows, y: Any, width: int, sums: Any, factor: Any) -> None:
         x, w, h, first = rows.x, rows.w, rows.h, 0
         while first < width:
             count, top = min(columns, width - first), ROWS
-            pool_runs(Rows(offset(x, first), w, ROWS), sums, count, one)
+            pool_runs(PooledRows(offset(x, first), w, ROWS), sums, count, one)
             for j in range(count):
                 sums[columns + j] = zero
             while top < h:
-                block = Rows(offset(x, top * w + first), w, min(ROWS, h - top))
+                block = PooledRows(offset(x, top * w + first), w, min(ROWS, h - top))
                 pool_runs(block, offset(y, first), count, one)
                 join_block(offset(y, first), count, sums)
                 top += ROWS
@@ -113,7 +113,7 @@ def rows_pooling(kind: Pool) -> tuple[Any, Any]:
             first += columns
 
     @apart()
-    def pool(rows: Rows, y: Any, width: int, sums: Any, factor: Any) -> None:
+    def pool(rows: PooledRows, y: Any, width: int, sums: Any, factor: Any) -> None:
         if kind.is_max or rows.h <= ROWS:
             pool_runs(rows, y, width, factor)
         else:
@@ -128,29 +128,29 @@ def narrow_pooling(kind: Pool, pool_part: Any, pool: Any) -> tuple[Any, Any]:
     lanes_to_row = pool_lanes(kind.pool, kind.dtype, kind.vector_bytes)
 
     @apart()
-    def pool_narrowest(rows: Rows, y: Any, workspace: Any, factor: Any) -> None:
+    def pool_narrowest(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         x, w, elements = rows.x, rows.w, rows.h * rows.w
         whole = elements // lanes
         if kind.is_max or whole <= ROWS:
             lanes_to_row(x, elements, y, w, factor)
             return
         result, rest = offset(workspace, 2 * columns), elements - whole * lanes
-        pool(Rows(x, lanes, whole), result, lanes, workspace, one)
+        pool(PooledRows(x, lanes, whole), result, lanes, workspace, one)
         for j in range(rest):
             result[lanes + j] = x[whole * lanes + j]
         lanes_to_row(result, lanes + rest, y, w, factor)
 
     @apart()
-    def pool_together(rows: Rows, y: Any, workspace: Any, factor: Any) -> None:
+    def pool_together(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         """Narrow rows, as fewer long ones."""
         x, w, h, together = rows.x, rows.w, rows.h, 4
         while 2 * together * w <= LONG and h >= 16 * together:
             together *= 2
         result, done = offset(workspace, 2 * columns), h // together * together
-        pool(Rows(x, together * w, h // together), result, together * w, workspace, one)
-        pool_part(Rows(result, w, together), y, w, 0, factor if done == h else one)
+        pool(PooledRows(x, together * w, h // together), result, together * w, workspace, one)
+        pool_part(PooledRows(result, w, together), y, w, 0, factor if done == h else one)
         if done < h:
-            pool_part(Rows(offset(x, done * w), w, h - done), y, w, 1, factor)
+            pool_part(PooledRows(offset(x, done * w), w, h - done), y, w, 1, factor)
 
     return pool_narrowest, pool_together
 
@@ -162,7 +162,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
     pool_narrowest, pool_together = narrow_pooling(kind, part, pool)
 
     @apart()
-    def pool_all(rows: Rows, y: Any, columns: Range, workspace: Any, factor: Any) -> None:
+    def pool_all(rows: PooledRows, y: Any, columns: Range, workspace: Any, factor: Any) -> None:
         x, w, h, width = rows.x, rows.w, rows.h, columns.end - columns.begin
         # Masked-off lanes of a row: of its last vector, or beside each scalar element.
         off = (w + lanes - 1) // lanes * lanes - w if has_masks else w % lanes * (lanes - 1)
@@ -171,7 +171,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
                 y[j] = x[j] if h == 1 else zero
             return
         is_whole = (off == 0) | (width < w)
-        own, to = Rows(offset(x, columns.begin), w, h), offset(y, columns.begin)
+        own, to = PooledRows(offset(x, columns.begin), w, h), offset(y, columns.begin)
         if has_masks and not is_whole and (h * w >= lanes) & (w & (w - 1) == 0):
             pool_narrowest(rows, y, workspace, factor)
         elif not is_whole and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= NARROW):
@@ -197,10 +197,10 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         if kind.is_scaled:
             factor = one / (np.sqrt(number(h)) if is_root else number(h))
         if (h >= 2) & (h < FEW):  # which takes no longer than the dispatch itself
-            rows = Rows(offset(x, part.begin), w, h)
+            rows = PooledRows(offset(x, part.begin), w, h)
             pool_part(rows, offset(y, part.begin), part.end - part.begin, 0, factor)
         else:
-            pool_all(Rows(x, w, h), y, part, workspace, factor)
+            pool_all(PooledRows(x, w, h), y, part, workspace, factor)
 
     signature = attr.signature()
     return LoopNest(

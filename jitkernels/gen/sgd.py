@@ -20,7 +20,7 @@ BLOCK_ELEMENTS = 32768
 """Least elements of gradients per thread."""
 
 
-class Arrays(NamedTuple):
+class SgdArrays(NamedTuple):
     """The arrays."""
 
     param: Any
@@ -29,7 +29,7 @@ class Arrays(NamedTuple):
     out: Any
 
 
-class Extents(NamedTuple):
+class SgdExtents(NamedTuple):
     """The extents: of the parameters, and how many of their rows have gradients."""
 
     param_height: int
@@ -77,7 +77,7 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
         for j in range(count):
             y[j] = x[j] - factor * gradient[j]
 
-    def body(arrays: Arrays, extents: Extents, lr: Any, begin: int, end: int) -> None:
+    def body(arrays: SgdArrays, extents: SgdExtents, lr: Any, begin: int, end: int) -> None:
         param, grad, rows, out = arrays.param, arrays.grad, arrays.rows, arrays.out
         height, width, count = extents.param_height, extents.param_width, extents.selected_rows_size
         factor = number(lr[0])

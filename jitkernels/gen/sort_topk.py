@@ -36,7 +36,7 @@ WORK = 1 << 15
 """Least number of elements per thread."""
 
 
-class Word(NamedTuple):
+class KeyWord(NamedTuple):
     """The types of keys of a dtype. top: flips signs, so that keys are in the order of unsigned words."""
 
     integer: Any
@@ -50,8 +50,8 @@ class Word(NamedTuple):
 
 
 WORDS = {
-    "float32": Word(np.int32, np.uint32, 32, np.uint32(1 << 31)),
-    "float64": Word(np.int64, np.uint64, 64, np.uint64(1 << 63)),
+    "float32": KeyWord(np.int32, np.uint32, 32, np.uint32(1 << 31)),
+    "float64": KeyWord(np.int64, np.uint64, 64, np.uint64(1 << 63)),
 }
 
 
@@ -59,7 +59,7 @@ def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
     return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
-def radix_passes(word: Word, key_of_entry: Any) -> Any:
+def radix_passes(word: KeyWord, key_of_entry: Any) -> Any:
     """Return the function that orders entries by their keys, digit by digit, with the counts of each digit.
 
     ``key_of_entry(x, entry, packs)`` is the key of an entry. Returns whether the result is in the buffer.

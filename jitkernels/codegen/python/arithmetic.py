@@ -72,7 +72,7 @@ class Arithmetic(ControlFlow):
             raise self.failure(node, "a constant that is complex, or has too many digits")
         return number
 
-    def misfit(self, value: Value, kind: Type, *, written: bool = False) -> str:
+    def cast_error(self, value: Value, kind: Type, *, written: bool = False) -> str:
         """The reason why a value cannot be cast to a type; "" if it can."""
         source = value.type
         if source is LITERAL:
@@ -89,7 +89,7 @@ class Arithmetic(ControlFlow):
     def converted(self, node: ast.AST, value: Value, kind: Type, *, written: bool = False) -> Value:
         """Cast a value. Lossy casts, and casts between ints and floats, must be explicit (`written`)."""
         source = value.type
-        why = self.misfit(value, kind, written=written)
+        why = self.cast_error(value, kind, written=written)
         if why:
             raise self.failure(node, why)
         if source == kind:

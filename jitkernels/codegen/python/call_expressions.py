@@ -196,12 +196,12 @@ class Calls(Expressions):
         return self.result_of(result, f"call {result.llvm} @{found.symbol}({passed})")
 
     def marked(self, node: ast.AST, function: Callable[..., Any], values: Sequence[Value]) -> Value:
-        symbol, result, arguments = self.asked(node, function, values)
+        symbol, result, arguments = self.translate_callee(node, function, values)
         leaves = (leaf for value in arguments for leaf in types.leaves(value))
         passed = ", ".join(f"{self.register(leaf.type)} {leaf.text}" for leaf in leaves)
         return self.result_of(result, f"call {self.register(result)} {symbol}({passed})")
 
-    def asked(
+    def translate_callee(
         self, node: ast.AST, function: Callable[..., Any], values: Sequence[Value]
     ) -> tuple[str, Type, tuple[Value, ...]]:
         """The symbol and result type of an inlined function, and its arguments cast to its parameter types."""

@@ -118,7 +118,7 @@ class Writer(Calls):
                 f'  %"{name}.at" = alloca {self.register(kind)}',
                 f'  store {self.register(kind)} zeroinitializer, ptr %"{name}.at"',
             ]
-        why = self.misfit(value, kind)
+        why = self.cast_error(value, kind)
         if why:
             raise self.failure(node, f"{name} is a variable of one type: {why}")
         stored = self.converted(node, value, kind)

@@ -235,7 +235,7 @@ class LaneWriter(ElementWriter):
         flags = found.fastmath  # type: ignore[attr-defined]  # set by `inlined`
         if APART not in flags and SELDOM not in flags:
             return super().marked(node, found, values)
-        return self.in_memory(*self.asked(node, found, values))
+        return self.in_memory(*self.translate_callee(node, found, values))
 
     def apart_alone(self, function: Callable[..., Any], arguments: Sequence[Value]) -> tuple[Type, str]:
         """Return the result type and the instructions of a function that only calls an outlined one."""

@@ -37,7 +37,7 @@ class Definition:
     """One function in LLVM IR, as the module that it is translated for, and its dependences.
 
     `is_alone`: it is not inlined, and may be an object of its own, declared by `declaration`. `any_lanes`: the text
-    for any number of lanes up to `most_lanes`, and its declarations; None if the text depends on the lanes. `asked`:
+    for any number of lanes up to `most_lanes`, and its declarations; None if the text depends on the lanes. `callees`:
     the called functions with their argument types, and their symbols in the text.
     """
 
@@ -51,14 +51,14 @@ class Definition:
     declaration: str = ""
     is_alone: bool = False
     any_lanes: tuple[str, dict[str, str]] | None = None
-    asked: list[tuple[Function, tuple[Type, ...], str]] = field(default_factory=list)
+    callees: list[tuple[Function, tuple[Type, ...], str]] = field(default_factory=list)
     most_lanes: int = 0
 
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result type of an inlined or outlined function, which becomes a dependence."""
         kinds = tuple(value.type for value in arguments)
         callee = self.needing(function, kinds)
-        self.asked.append((function, kinds, callee.symbol))
+        self.callees.append((function, kinds, callee.symbol))
         return callee.symbol, callee.result
 
     def needing(self, function: Function, kinds: tuple[Type, ...]) -> "Definition":
@@ -184,9 +184,9 @@ def _in_other_lanes(function: Function, kinds: tuple[Type, ...], lanes: int) -> 
         text, declared = known.any_lanes
         made = Definition(lanes, result=known.result, declared=declared, translating=known.translating)
         made.most_lanes = known.most_lanes
-        for called, passed, symbol in known.asked:
+        for called, passed, symbol in known.callees:
             there = made.needing(called, passed).symbol
-            made.asked.append((called, passed, there))
+            made.callees.append((called, passed, there))
             text = text.replace(symbol, there)
         made.define(function.__code__.co_name, text)
         return made

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from jitkernels.codegen.source_protocol import inlined, offset
 
 
-class Arrays(NamedTuple):
+class AttentionArrays(NamedTuple):
     """The arrays, or pointers to the first row of each for some queries; mask may be None."""
 
     q: Any
@@ -15,7 +15,7 @@ class Arrays(NamedTuple):
     out: Any
 
 
-class Extents(NamedTuple):
+class AttentionExtents(NamedTuple):
     """The extents of all arrays."""
 
     heads: int
@@ -27,7 +27,7 @@ class Extents(NamedTuple):
     masks: int
 
 
-class Run(NamedTuple):
+class SharedKeysRun(NamedTuple):
     """Rows of the results that share keys: head and query of the first, head of its keys, and how many rows."""
 
     row: int
@@ -49,10 +49,10 @@ class Queries(NamedTuple):
 
 
 @inlined()
-def arrays_of(arrays: Arrays, extents: Extents, run: Run) -> Any:
+def arrays_of(arrays: AttentionArrays, extents: AttentionExtents, run: SharedKeysRun) -> Any:
     """Return pointers to the first rows of a run."""
     keys, d, dv, queries = extents.keys, extents.d, extents.dv, extents.queries
-    return Arrays(
+    return AttentionArrays(
         offset(arrays.q, run.row * d), offset(arrays.k, run.key_head * keys * d),
         offset(arrays.v, run.key_head * keys * dv),
         offset(arrays.mask, (run.head % extents.masks * queries + run.query) * keys), offset(arrays.out, run.row * dv),
@@ -63,7 +63,7 @@ def runs_of(most: int, *, causal: bool, masked: bool) -> Any:
     """Return the function that gives the run of at most `most` rows that begins at a row and ends before another."""
 
     @inlined()
-    def run_of(row: int, end: int, extents: Extents) -> Any:
+    def run_of(row: int, end: int, extents: AttentionExtents) -> Any:
         heads, kv_heads, queries = extents.heads, extents.kv_heads, extents.queries
         head, query = row // queries, row % queries
         key_head = head // heads * kv_heads + head % heads * kv_heads // heads
@@ -71,7 +71,7 @@ def runs_of(most: int, *, causal: bool, masked: bool) -> Any:
         stop = min(end, (row // shared + 1) * shared)
         if masked or (causal and queries > 1):
             stop = min(stop, (head + 1) * queries)
-        return Run(row, head, query, key_head, min(stop - row, most))
+        return SharedKeysRun(row, head, query, key_head, min(stop - row, most))
 
     return run_of
 
@@ -80,7 +80,7 @@ def queries_of(*, causal: bool) -> Any:
     """Return the function that gives the queries of a run."""
 
     @inlined()
-    def queries_of_run(extents: Extents, factor: Any, run: Run) -> Any:
+    def queries_of_run(extents: AttentionExtents, factor: Any, run: SharedKeysRun) -> Any:
         visible = run.query + 1 + extents.keys - extents.queries if causal else extents.keys
         return Queries(extents.keys, extents.d, extents.dv, factor, visible, run.live)
 

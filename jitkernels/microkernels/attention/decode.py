@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
-from jitkernels.microkernels.attention.arguments import Arrays, Queries
+from jitkernels.microkernels.attention.arguments import AttentionArrays, Queries
 from jitkernels.microkernels.attention.prefill import ir_function_of
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS
@@ -118,7 +118,7 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
     across = rows_across(dtype, target, 0.0, by_column=False)
 
     @inlined()
-    def some_keys(arrays: Arrays, queries: Queries, part: Range, state: Any, workspace: Any) -> None:
+    def some_keys(arrays: AttentionArrays, queries: Queries, part: Range, state: Any, workspace: Any) -> None:
         d, dv, live, out = queries.d, queries.dv, queries.live, arrays.out
         for i in range(live):
             state[2 * i] = minus_infinity
@@ -146,7 +146,7 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
             across(workspace, 0, BLOCK, arrays.v, key * dv, dv, out, 0, dv, live, count, is_first, 0, dv)
 
     @inlined()
-    def all_keys(arrays: Arrays, queries: Queries, workspace: Any) -> None:
+    def all_keys(arrays: AttentionArrays, queries: Queries, workspace: Any) -> None:
         state = offset(workspace, FEW * BLOCK)
         some_keys(arrays, queries, Range(0, queries.keys), state, workspace)
         for i in range(queries.live):

@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.codegen.source_protocol import IRFunction, Written, inlined, offset, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.frozen_dataclass import record
-from jitkernels.microkernels.attention.arguments import Arrays, Queries
+from jitkernels.microkernels.attention.arguments import AttentionArrays, Queries
 from jitkernels.microkernels.attention.online_softmax import (
     ADD_ARGUMENTS,
     HIDE_ARGUMENTS,
@@ -28,7 +28,7 @@ DEPTH = 512
 
 
 @record
-class Sizes:
+class PanelSizes:
     """Register tiles of keys by queries and of values by queries, and keys per block."""
 
     vectors: int
@@ -49,7 +49,7 @@ class Room:
     end: int
 
 
-def room_of(dtype: str, lanes: int, sizes: Sizes, *, masked: bool) -> Room:
+def room_of(dtype: str, lanes: int, sizes: PanelSizes, *, masked: bool) -> Room:
     """Return the offsets of the panel of queries, the scores of a block, their mask, the sums, maxima and totals."""
     width = sizes.vectors * lanes
     slack = -(-packing_slack(lanes, width) // 64) * 64
@@ -67,7 +67,7 @@ class PrefillPanel:
 
     dtype: str
     lanes: int
-    sizes: Sizes
+    sizes: PanelSizes
     room: Room
 
     @property
@@ -173,7 +173,7 @@ def prefill_queries(panel: PrefillPanel, *, causal: bool) -> Any:
     score, gather, apply_masks = key_products(panel), value_products(panel), masking_of(panel, turn, causal=causal)
 
     @inlined()
-    def columns(arrays: Arrays, queries: Queries, first_column: int, wide: int, workspace: Any) -> None:
+    def columns(arrays: AttentionArrays, queries: Queries, first_column: int, wide: int, workspace: Any) -> None:
         keys, d, dv, live = queries.keys, queries.d, queries.dv, queries.live
         sums, state = offset(workspace, room.sums), offset(workspace, room.state)
         for w in range(width):

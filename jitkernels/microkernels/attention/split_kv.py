@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.codegen.source_protocol import Range, inlined, offset
-from jitkernels.microkernels.attention.arguments import Arrays, Extents, Queries, arrays_of, queries_of
+from jitkernels.microkernels.attention.arguments import (
+    AttentionArrays,
+    AttentionExtents,
+    Queries,
+    arrays_of,
+    queries_of,
+)
 from jitkernels.microkernels.attention.decode import ROOM
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
@@ -61,7 +67,7 @@ def joining_of(dtype: str) -> Any:
     return join
 
 
-class Share(NamedTuple):
+class KeysShare(NamedTuple):
     """A thread's chunks of keys, and its scores."""
 
     low: int
@@ -77,16 +83,18 @@ def split_queries(dtype: str, run_of: Any, some_keys: Any, *, causal: bool) -> A
     join, queries_of_run = joining_of(dtype), queries_of(causal=causal)
 
     @inlined()
-    def attend(arrays: Arrays, queries: Queries, share: Share, row_parts: Any) -> None:
+    def attend(arrays: AttentionArrays, queries: Queries, share: KeysShare, row_parts: Any) -> None:
         """Attend to the keys of a share."""
         live, dv = queries.live, queries.dv
         for c in range(share.low, share.high):
             part, state = offset(row_parts, c * live * (dv + 2)), offset(row_parts, (c * (dv + 2) + dv) * live)
-            to = Arrays(arrays.q, arrays.k, arrays.v, arrays.mask, part)
+            to = AttentionArrays(arrays.q, arrays.k, arrays.v, arrays.mask, part)
             some_keys(to, queries, Range(c * CHUNK, min((c + 1) * CHUNK, queries.keys)), state, share.scores)
 
     @inlined()
-    def split(arrays: Arrays, extents: Extents, factor: Any, workspace: Any, part: Range, team: Team) -> None:
+    def split(
+        arrays: AttentionArrays, extents: AttentionExtents, factor: Any, workspace: Any, part: Range, team: Team
+    ) -> None:
         dv, chunks, parts = extents.dv, chunks_of(extents.keys), offset(workspace, team.team_size * ROOM)
         for phase in range(2):
             for turn in range(team.team_size):
@@ -94,7 +102,7 @@ def split_queries(dtype: str, run_of: Any, some_keys: Any, *, causal: bool) -> A
                 if claim_share(team, number, phase) == 0:
                     continue
                 low, high = number * chunks // team.team_size, (number + 1) * chunks // team.team_size
-                share = Share(low, high, offset(workspace, number * ROOM))
+                share = KeysShare(low, high, offset(workspace, number * ROOM))
                 row = part.begin
                 while row < part.end:
                     run = run_of(row, part.end, extents)

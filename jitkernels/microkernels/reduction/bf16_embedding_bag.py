@@ -73,7 +73,7 @@ def pool_largest(table: Any, width: int, ids: Any, step: int, h: int, y: Any, la
         y[j] = narrowed(largest[j])
 
 
-class Sizes(NamedTuple):
+class BagSizes(NamedTuple):
     """The extents but for the rows of the table."""
 
     table_w: int
@@ -105,7 +105,7 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
 
     pool = pool_largest if is_max else pool_added
 
-    def body(table: Any, ids: Any, out: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+    def body(table: Any, ids: Any, out: Any, sizes: BagSizes, workspace: Any, part: Range) -> None:
         table_w, idx_h, idx_w = sizes.table_w, sizes.idx_h, sizes.idx_w
         if idx_h == 0:
             for j in range(part.begin * table_w, part.end * table_w):

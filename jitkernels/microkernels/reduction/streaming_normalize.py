@@ -58,12 +58,12 @@ visible = IRFunction(
 )
 """Fence: makes the non-temporal stores visible to other threads."""
 
-asked_for = IRFunction(
-    "asked_for",
+prefetch_line = IRFunction(
+    "prefetch_line",
     "void",
     ("void*",),
     """declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-define void @asked_for(ptr %line) alwaysinline nounwind {
+define void @prefetch_line(ptr %line) alwaysinline nounwind {
   call void @llvm.prefetch.p0(ptr %line, i32 1, i32 3, i32 1)
   ret void
 }

@@ -11,7 +11,7 @@ from jitkernels.microkernels.sequence.rnn import SUMS_BYTES, Products, Shape, pr
 from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 
 
-class Arrays(NamedTuple):
+class LayerArrays(NamedTuple):
     """The arrays of a layer but for the state that is carried; biases and the first state may be None."""
 
     x: Any
@@ -24,14 +24,14 @@ class Arrays(NamedTuple):
     h_n: Any
 
 
-class State(NamedTuple):
+class CarriedState(NamedTuple):
     """The state that the epilogue carries, c of an LSTM or h of a GRU: the first one, or None, and the last one."""
 
     first: Any
     last: Any
 
 
-class Sizes(NamedTuple):
+class LayerSizes(NamedTuple):
     """The extents of a layer."""
 
     steps: int
@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
     hidden: int
 
 
-class Plan(NamedTuple):
+class LayerPlan(NamedTuple):
     """How a call is computed: rows of the batch, blocks of units, and steps whose inputs are multiplied together."""
 
     rows: int
@@ -61,15 +61,15 @@ class Buffers(NamedTuple):
 class Call(NamedTuple):
     """A call of the layer."""
 
-    arrays: Arrays
-    state: State
-    sizes: Sizes
+    arrays: LayerArrays
+    state: CarriedState
+    sizes: LayerSizes
     part: Range
-    plan: Plan
+    plan: LayerPlan
     buffers: Buffers
 
 
-class Share(NamedTuple):
+class UnitsShare(NamedTuple):
     """A thread's blocks of units, and its parts of the workspace."""
 
     number: int
@@ -81,7 +81,7 @@ class Share(NamedTuple):
 
 
 @record
-class Layout:
+class WorkspaceLayout:
     """How much of the workspace is what: functions of extents, in elements."""
 
     shape: Shape
@@ -90,37 +90,37 @@ class Layout:
     bias_offset: Any
 
 
-def layout_of(shape: Shape, *, packs: bool) -> Layout:
+def layout_of(shape: Shape, *, packs: bool) -> WorkspaceLayout:
     """Return the layout of the workspace; weights of the state are packed for one row only if the layer `packs`."""
     sums_elements = SUMS_BYTES // dtypes.named(shape.dtype).size
 
     @inlined()
-    def plan_of(sizes: Sizes, part: Range, team_size: int) -> Any:
+    def plan_of(sizes: LayerSizes, part: Range, team_size: int) -> Any:
         rows, blocks = part.end - part.begin, (sizes.hidden + shape.lanes - 1) // shape.lanes
         at_once = sums_elements * team_size // max(rows * blocks * shape.width, 1)
-        return Plan(rows, blocks, max(min(sizes.steps, at_once), 1))
+        return LayerPlan(rows, blocks, max(min(sizes.steps, at_once), 1))
 
     @inlined()
-    def panels_offset(sizes: Sizes, plan: Plan, team_size: int) -> int:
+    def panels_offset(sizes: LayerSizes, plan: LayerPlan, team_size: int) -> int:
         """Return the offset of the packed input weights, behind those of the state, which are packed first."""
         weights = plan.blocks * sizes.hidden * shape.width + team_size * shape.slack
         return weights if packs or plan.rows > 1 else 0
 
     @inlined()
-    def bias_offset(sizes: Sizes, plan: Plan, team_size: int) -> Any:
+    def bias_offset(sizes: LayerSizes, plan: LayerPlan, team_size: int) -> Any:
         """Return the offset of the biases. Each panel is used once if all steps are computed together."""
         panels = team_size if plan.chunk >= sizes.steps else plan.blocks
         elements = panels * sizes.input * shape.width + team_size * shape.slack
         return panels_offset(sizes, plan, team_size) + elements
 
-    return Layout(shape, plan_of, panels_offset, bias_offset)
+    return WorkspaceLayout(shape, plan_of, panels_offset, bias_offset)
 
 
-def workspace_of(layout: Layout) -> Any:
+def workspace_of(layout: WorkspaceLayout) -> Any:
     """Return the function that gives the bytes of the workspace."""
     shape, size = layout.shape, dtypes.named(layout.shape.dtype).size
 
-    def bytes_of(sizes: Sizes, part: Range, team_size: int) -> Any:
+    def bytes_of(sizes: LayerSizes, part: Range, team_size: int) -> Any:
         plan = layout.plan_of(sizes, part, team_size)
         sums = (plan.chunk * plan.rows + shape.tall) * plan.blocks * shape.width
         biases = layout.bias_offset(sizes, plan, team_size) + plan.blocks * shape.bias_elements
@@ -134,7 +134,7 @@ def start_of(shape: Shape, products: Products, *, packs: bool) -> Any:
     put_biases, zero = put_biases_of(shape), np.dtype(shape.dtype).type(0)
 
     @inlined()
-    def start(call: Call, share: Share) -> None:
+    def start(call: Call, share: UnitsShare) -> None:
         arrays = call.arrays
         sizes = call.sizes
         hidden, inputs, biases = sizes.hidden, sizes.input, call.buffers.biases
@@ -172,7 +172,7 @@ def inputs_of(shape: Shape, products: Products) -> Any:
             row += products.tiles(offset(x, row * inputs), inputs, rows - row, panel, to, blocks * width, inputs)
 
     @inlined()
-    def multiply_inputs(call: Call, share: Share, first: int) -> None:
+    def multiply_inputs(call: Call, share: UnitsShare, first: int) -> None:
         x, w_ih, sums = call.arrays.x, call.arrays.w_ih, call.buffers.sums
         batch, inputs = call.sizes.batch, call.sizes.input
         rows, blocks, chunk = call.plan.rows, call.plan.blocks, call.plan.chunk
@@ -198,7 +198,7 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
     lanes, width, tall, bias_elements = shape.lanes, shape.width, shape.tall, shape.bias_elements
 
     @inlined()
-    def compute_block(call: Call, share: Share, block: int, t: int, before: Any) -> None:
+    def compute_block(call: Call, share: UnitsShare, block: int, t: int, before: Any) -> None:
         """Compute a step of a block of units; before: the state of the step before."""
         hidden, rows = call.sizes.hidden, call.plan.rows
         is_first = call.arrays.h0 is None and t == 0
@@ -227,7 +227,7 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
             row += count
 
     @inlined()
-    def compute_step(call: Call, share: Share, t: int) -> None:
+    def compute_step(call: Call, share: UnitsShare, t: int) -> None:
         before = offset(call.arrays.y, ((t - 1) * call.sizes.batch + call.part.begin) * call.sizes.hidden)
         if call.arrays.h0 is not None and t == 0:
             before = offset(call.arrays.h0, call.part.begin * call.sizes.hidden)
@@ -244,7 +244,7 @@ def last_state_of(shape: Shape) -> Any:
     zero = np.dtype(shape.dtype).type(0)
 
     @inlined()
-    def store_last_state(call: Call, share: Share) -> None:
+    def store_last_state(call: Call, share: UnitsShare) -> None:
         arrays = call.arrays
         sizes = call.sizes
         hidden, lanes = sizes.hidden, shape.lanes
@@ -258,7 +258,7 @@ def last_state_of(shape: Shape) -> Any:
     return store_last_state
 
 
-def layer_of(layout: Layout, step: Any, *, packs: bool) -> Any:
+def layer_of(layout: WorkspaceLayout, step: Any, *, packs: bool) -> Any:
     """Return the layer ``(arrays, state, sizes, workspace, part, team)``.
 
     Threads of a team share the blocks of units, with a barrier per step (`jitkernels.microkernels.team_barrier`).
@@ -269,7 +269,7 @@ def layer_of(layout: Layout, step: Any, *, packs: bool) -> Any:
     compute_step, store_last_state = recurrent_of(shape, products, step, packs=packs), last_state_of(shape)
 
     @inlined()
-    def buffers_of(sizes: Sizes, plan: Plan, workspace: Any, team_size: int) -> Any:
+    def buffers_of(sizes: LayerSizes, plan: LayerPlan, workspace: Any, team_size: int) -> Any:
         biases = offset(workspace, layout.bias_offset(sizes, plan, team_size))
         tiles = offset(biases, plan.blocks * shape.bias_elements)
         panels = offset(workspace, layout.panels_offset(sizes, plan, team_size))
@@ -280,14 +280,16 @@ def layer_of(layout: Layout, step: Any, *, packs: bool) -> Any:
         blocks = call.plan.blocks
         buffers = call.buffers
         # Packing writes past the end of its panel, where the next panel of the same thread begins.
-        return Share(
+        return UnitsShare(
             number, number * blocks // team_size, (number + 1) * blocks // team_size,
             offset(buffers.weights, number * slack), offset(buffers.panels, number * slack),
             offset(buffers.tiles, number * shape.tall * width),
         )  # fmt: skip
 
     @inlined()
-    def layer(arrays: Arrays, state: State, sizes: Sizes, workspace: Any, part: Range, team: Team) -> None:
+    def layer(
+        arrays: LayerArrays, state: CarriedState, sizes: LayerSizes, workspace: Any, part: Range, team: Team
+    ) -> None:
         plan = layout.plan_of(sizes, part, team.team_size)
         call = Call(arrays, state, sizes, part, plan, buffers_of(sizes, plan, workspace, team.team_size))
         for t in range(max(sizes.steps, 1)):

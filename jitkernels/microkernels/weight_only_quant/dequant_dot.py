@@ -16,7 +16,7 @@ from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
 from jitkernels.microkernels.gemm.packed_panels import ir_function
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes, names_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
 COLUMNS, ROWS = 4, 4
 """Columns of weights that are dequantized together, and rows that are multiplied by them."""
@@ -29,7 +29,7 @@ def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable
     number, middle_of_range = np.dtype(attr.dtype).type, 8 if per_byte == 2 else 0
 
     @inlined("contract")
-    def unpack(weights: Quantized, to: Any, j: int, sizes: Sizes, part: Range) -> None:
+    def unpack(weights: Quantized, to: Any, j: int, sizes: QuantizedSizes, part: Range) -> None:
         groups, size, at = sizes.groups, sizes.size, part.begin
         g = at // size if at > 0 else 0
         while at < part.end:
@@ -64,7 +64,7 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
     both, of_row, of_column, single = dots(ROWS, COLUMNS), dots(1, COLUMNS), dots(ROWS, 1), dots(1, 1)
 
     @inlined()
-    def in_columns(a: Any, weights: Quantized, c: Any, sizes: Sizes, scratch: Any, part: Range) -> None:
+    def in_columns(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, scratch: Any, part: Range) -> None:
         k, m, n = per_byte * sizes.groups * sizes.size, sizes.m, sizes.n
         for j in range(part.begin, part.end, COLUMNS):
             together = min(COLUMNS, part.end - j)
@@ -93,7 +93,7 @@ def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per
     dtype, bytes_ = attr.dtype, element_size(attr.dtype)
     in_columns = by_columns(attr, target, per_byte)
 
-    def body(a: Any, weights: Quantized, c: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+    def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
         in_columns(a, weights, c, sizes, workspace, part)
 
     def needed(groups: int, size: int) -> int:

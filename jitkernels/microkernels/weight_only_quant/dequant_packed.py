@@ -18,14 +18,14 @@ from jitkernels.microkernels.gemm.packed_panels import Blocking, ir_function
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes, names_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
 COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
 @record
-class Panels:
+class DequantizedPanels:
     """Blocking of the product, and offsets in the workspace, which begins with the panels of A, in elements."""
 
     blocking: Blocking
@@ -57,7 +57,7 @@ def _aligned(elements: int) -> int:
     return -(-elements // 64) * 64
 
 
-class Block(NamedTuple):
+class DequantizedBlock(NamedTuple):
     """Some columns of the result, and steps of k: the first, and how many."""
 
     column: int
@@ -66,7 +66,7 @@ class Block(NamedTuple):
     depth: int
 
 
-def packing_of(attr: QuantizedWeightsAttr, panels: Panels, per_byte: int) -> Any:
+def packing_of(attr: QuantizedWeightsAttr, panels: DequantizedPanels, per_byte: int) -> Any:
     """Return the function that dequantizes a block of columns into panels."""
     dtype, lanes, width = attr.dtype, panels.lanes, panels.width
     unpack = unpacking(attr, lanes, per_byte)
@@ -74,7 +74,7 @@ def packing_of(attr: QuantizedWeightsAttr, panels: Panels, per_byte: int) -> Any
     pack_columns = ir_function("weights_pack_b", dtype, PACK_ARGUMENTS, pack)
 
     @inlined()
-    def pack_block(weights: Quantized, sizes: Sizes, scratch: Any, block: Block) -> None:
+    def pack_block(weights: Quantized, sizes: QuantizedSizes, scratch: Any, block: DequantizedBlock) -> None:
         deep, columns, p = block.depth, block.columns, block.step
         for j in range(0, columns, width):
             for w in range(min(width, columns - j)):
@@ -85,7 +85,7 @@ def packing_of(attr: QuantizedWeightsAttr, panels: Panels, per_byte: int) -> Any
     return pack_block
 
 
-def multiplying_of(dtype: str, panels: Panels) -> Any:
+def multiplying_of(dtype: str, panels: DequantizedPanels) -> Any:
     """Return the function that multiplies all rows of A by a packed block of columns."""
     lanes, width, plan, rows = panels.lanes, panels.width, panels.blocking, panels.blocking.rows
 
@@ -101,7 +101,7 @@ def multiplying_of(dtype: str, panels: Panels) -> Any:
     pack_rows = ir_function("weights_pack_a", dtype, PACK_ARGUMENTS, pack)
 
     @inlined()
-    def multiply_block(a: Any, c: Any, sizes: Sizes, k: int, scratch: Any, block: Block) -> None:
+    def multiply_block(a: Any, c: Any, sizes: QuantizedSizes, k: int, scratch: Any, block: DequantizedBlock) -> None:
         deep, columns, n = block.depth, block.columns, sizes.n
         first = 1 if block.step == 0 else 0
         for ic in range(0, sizes.m, plan.block_rows):
@@ -124,12 +124,12 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
     """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte."""
     dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
     plan = blocking(dtype, target)
-    panels, depth = Panels(plan, lanes), plan.depth
+    panels, depth = DequantizedPanels(plan, lanes), plan.depth
     pack_block, multiply_block = packing_of(attr, panels, per_byte), multiplying_of(dtype, panels)
     narrow, few_columns = by_columns(attr, target, per_byte), panels.width // 2
     in_panels = panels.elements * bytes_
 
-    def body(a: Any, weights: Quantized, c: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+    def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
         k = per_byte * sizes.groups * sizes.size
         if sizes.n <= few_columns:
             narrow(a, weights, c, sizes, workspace, part)
@@ -139,7 +139,7 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
         for jc in range(part.begin, part.end, COLUMNS):
             for number in range(k_blocks):
                 p = number * step
-                block = Block(jc, min(COLUMNS, part.end - jc), p, max(min(step, k - p), 0))
+                block = DequantizedBlock(jc, min(COLUMNS, part.end - jc), p, max(min(step, k - p), 0))
                 pack_block(weights, sizes, workspace, block)
                 multiply_block(a, c, sizes, k, workspace, block)
 

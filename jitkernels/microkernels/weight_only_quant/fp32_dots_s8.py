@@ -4,11 +4,32 @@ Sixteen weights are converted to floats at once. For one row, the sum of product
 scale; for several rows, the weights are, before the products.
 """
 
+from typing import NamedTuple
+
 from jitkernels.microkernels.weight_only_quant.dot_emitter import FLOATS, LANES, MASK, WORDS, DotWriter
 
 BYTES = f"<{LANES} x i8>"
 WHOLE = 32
 """Weights per step; the remaining ones take steps of 16."""
+
+
+class _Loop(NamedTuple):
+    """The labels of a loop, of the block before and of that behind it; its range, and its first sums."""
+
+    name: str
+    label: str
+    next_label: str
+    begin: str
+    end: str
+    before: str
+
+
+class _Weights(NamedTuple):
+    """Where the weights of a group begin, and its zero points and scales by column."""
+
+    at: str
+    middles: list[str]
+    scales: list[str]
 
 
 class Int8Dots(DotWriter):
@@ -40,8 +61,9 @@ class Int8Dots(DotWriter):
         single = len(self.rows) == 1
         before = "" if single else "%before"
         scales = [] if single else factors
-        self._loop("steps", "loop", "rests", "0", "%whole", before, at, middles, scales)
-        self._loop("rests", "steps", "last", "%whole", "%half", "%steps_sum", at, middles, scales)
+        weights = _Weights(at, middles, scales)
+        self._loop(_Loop("steps", "loop", "rests", "0", "%whole", before), weights)
+        self._loop(_Loop("rests", "steps", "last", "%whole", "%half", "%steps_sum"), weights)
         out.label("last")
         if single:
             self._add([[f"%rests_sum0_{c}" for c in self.columns]], factors, "before")
@@ -51,11 +73,10 @@ class Int8Dots(DotWriter):
                     out.line(f"%total{r}_{c} = bitcast {FLOATS} %rests_sum{r}_{c} to {FLOATS}")
         self._end("%groups")
 
-    def _loop(
-        self, name: str, label: str, next_label: str, begin: str, end: str, before: str, at: str, middles: list[str],
-        scales: list[str],
-    ) -> None:  # fmt: skip
+    def _loop(self, loop: _Loop, group: _Weights) -> None:
         """Write the loop over the products of weights begin..end of a group, some at a time."""
+        name, label, next_label, begin, end, before = loop
+        at, middles, scales = group
         out, step = self.out, WHOLE if name == "steps" else LANES
         out.label(name)
         out.line(f"%{name}_p = phi i64 [ {begin}, %{label} ], [ %{name}_next, %{name}_body ]")

@@ -13,7 +13,7 @@ class Quantized(NamedTuple):
     zero: Any
 
 
-class Sizes(NamedTuple):
+class QuantizedSizes(NamedTuple):
     """The extents of a product. size: bytes of a group."""
 
     m: int

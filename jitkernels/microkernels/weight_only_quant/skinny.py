@@ -9,7 +9,7 @@ from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS, STREAMED, DotWriter
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes, names_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
 INFINITE = np.float32(np.inf)
 BLOCK = 32
@@ -18,7 +18,7 @@ LONGEST = 5
 """Groups of up to ``4 << LONGEST - 1`` bytes share vectors; longer ones have whole vectors."""
 
 
-class Rows(NamedTuple):
+class FloatRows(NamedTuple):
     """Some rows of floats, `stride` apart."""
 
     floats: Any
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     rows: int
 
 
-class Tile(NamedTuple):
+class ResultTile(NamedTuple):
     """Some columns of the result, and where the first of them begins in the first row."""
 
     column: int
@@ -54,7 +54,7 @@ def dots_of(dots: Dots, columns: int, rows: int = 1) -> Any:
     )
 
     @inlined()
-    def dot(weights: Quantized, floats: Any, j: int, to: Any, sizes: Sizes, shift: int) -> None:
+    def dot(weights: Quantized, floats: Any, j: int, to: Any, sizes: QuantizedSizes, shift: int) -> None:
         n, groups, size, first = sizes.n, sizes.groups, sizes.size, j * sizes.groups
         q, scales, zeros = offset(weights.q, first * size), offset(weights.scale, first), offset(weights.zero, first)
         if has_short and shift >= 0:
@@ -71,7 +71,7 @@ def row_by_row(dots: Dots) -> Any:
     side_by_side = several if dots.side == COLUMNS else dots_of(dots, dots.side)
 
     @inlined()
-    def multiply_rows(weights: Quantized, rows: Rows, tile: Tile, sizes: Sizes, shift: int) -> None:
+    def multiply_rows(weights: Quantized, rows: FloatRows, tile: ResultTile, sizes: QuantizedSizes, shift: int) -> None:
         streamed = sizes.n * sizes.groups * sizes.size >= STREAMED
         step = dots.side if streamed else COLUMNS
         whole = tile.columns - tile.columns % step
@@ -93,7 +93,7 @@ def tiles_or_rows(dots: Dots) -> Any:
     both, each = dots_of(dots, COLUMNS, ROWS), row_by_row(dots)
 
     @inlined()
-    def multiply_tile(weights: Quantized, rows: Rows, tile: Tile, sizes: Sizes, shift: int) -> None:
+    def multiply_tile(weights: Quantized, rows: FloatRows, tile: ResultTile, sizes: QuantizedSizes, shift: int) -> None:
         if rows.rows == ROWS and tile.columns == COLUMNS:
             both(weights, rows.floats, tile.column, tile.to, sizes, shift)
         else:
@@ -107,7 +107,7 @@ def exact_dot(per_byte: int) -> Any:
     number, middle_of_range = np.float32, 8 if per_byte == 2 else 0
 
     @inlined("reassoc", "contract")
-    def dot(a: Any, weights: Quantized, j: int, sizes: Sizes) -> Any:
+    def dot(a: Any, weights: Quantized, j: int, sizes: QuantizedSizes) -> Any:
         total, groups, size = number(0), sizes.groups, sizes.size
         for g in range(groups):
             middle = number(middle_of_range if weights.zero is None else weights.zero[j * groups + g])
@@ -134,7 +134,7 @@ def repairing(per_byte: int) -> Any:
     dot = exact_dot(per_byte)
 
     @inlined()
-    def repair(a: Any, weights: Quantized, tile: Tile, sizes: Sizes, rows: int, unusual: int) -> None:
+    def repair(a: Any, weights: Quantized, tile: ResultTile, sizes: QuantizedSizes, rows: int, unusual: int) -> None:
         k, n = per_byte * sizes.groups * sizes.size, sizes.n
         for i in range(rows):
             for q in range(tile.columns):

@@ -17,8 +17,8 @@ from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
 from jitkernels.microkernels.weight_only_quant.dot_emitter import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s4 import FloatDots
 from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, SHORTEST, Layout, arrange_digits
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes
-from jitkernels.microkernels.weight_only_quant.skinny import Dots, Rows, Tile, shift_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
+from jitkernels.microkernels.weight_only_quant.skinny import Dots, FloatRows, ResultTile, shift_of
 
 
 @inlined()
@@ -48,7 +48,7 @@ def short_groups(attr: MatMulInt4Attr, target: Target) -> Any:
     columns, dot = by_columns(attr, target, per_byte=2), skinny.exact_dot(2)
 
     @inlined()
-    def multiply(a: Any, weights: Quantized, c: Any, sizes: Sizes, scratch: Any, part: Range) -> None:
+    def multiply(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, scratch: Any, part: Range) -> None:
         if sizes.m != 1:
             columns(a, weights, c, sizes, scratch, part)
         else:
@@ -70,7 +70,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
         skinny.repairing(2),
     )
 
-    def body(a: Any, weights: Quantized, c: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+    def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
         groups, size, shift = sizes.groups, sizes.size, shift_of(sizes.size, 0)
         if size == 0 or (shift < 0 and size % BYTES != 0):
             multiply_short(a, weights, c, sizes, workspace, part)
@@ -79,7 +79,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
         in_digits = digits and (shift >= SHORTEST or (shift < 0 and size % LOADED == 0))
         stride = blocks * (layout.bytes // 4 if in_digits else layout.floats)
         for top in range(0, sizes.m, ROWS):
-            rows, unusual = Rows(workspace, stride, min(ROWS, sizes.m - top)), 0
+            rows, unusual = FloatRows(workspace, stride, min(ROWS, sizes.m - top)), 0
             for i in range(rows.rows):
                 row, to = offset(a, (top + i) * k), offset(workspace, i * stride)
                 if not in_digits:
@@ -87,7 +87,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                 elif arranged(row, k, blocks, to) != 0:
                     unusual = unusual | 1 << i
             for j in range(part.begin, part.end, COLUMNS):
-                tile = Tile(j, min(COLUMNS, part.end - j), offset(c, top * sizes.n + j))
+                tile = ResultTile(j, min(COLUMNS, part.end - j), offset(c, top * sizes.n + j))
                 fits = True
                 if weights.zero is not None:
                     fits = not in_digits or has_small_zeros(weights.zero, j * groups, tile.columns * groups)

@@ -15,8 +15,8 @@ from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
 from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s8 import Int8Dots
 from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, SHORTEST, Layout, arrange_digits
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Sizes
-from jitkernels.microkernels.weight_only_quant.skinny import Dots, Rows, Tile, shift_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
+from jitkernels.microkernels.weight_only_quant.skinny import Dots, FloatRows, ResultTile, shift_of
 
 TINY = 31
 """Up to so many weights per group, vectors would be half empty: columns are dequantized, with groups of any size."""
@@ -33,7 +33,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
         by_digits = skinny.tiles_or_rows(Dots(partial(DigitDots, layout), layout.columns, shifted))
     arranged, floats_of_block = arrange_digits(layout, shifted=shifted), layout.bytes // 4
 
-    def body(a: Any, weights: Quantized, c: Any, sizes: Sizes, workspace: Any, part: Range) -> None:
+    def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
         size, k, shift = sizes.size, sizes.groups * sizes.size, shift_of(sizes.size, SHORTEST)
         if sizes.groups == 1 and size % LOADED != 0 and size % 4 == 0:
             shift = ALONE
@@ -50,11 +50,11 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
                     if arranged(offset(floats, i * k), k, blocks, to) != 0:
                         unusual = unusual | 1 << i
             for j in range(part.begin, part.end, COLUMNS):
-                tile = Tile(j, min(COLUMNS, part.end - j), offset(c, top * sizes.n + j))
+                tile = ResultTile(j, min(COLUMNS, part.end - j), offset(c, top * sizes.n + j))
                 if digits and in_digits:
-                    by_digits(weights, Rows(workspace, blocks * floats_of_block, count), tile, sizes, shift)
+                    by_digits(weights, FloatRows(workspace, blocks * floats_of_block, count), tile, sizes, shift)
                 else:
-                    by_floats(weights, Rows(floats, k, count), tile, sizes, -1)
+                    by_floats(weights, FloatRows(floats, k, count), tile, sizes, -1)
                 repair(floats, weights, tile, sizes, count, unusual)
 
     def needed(m: int, groups: int, size: int) -> int:

@@ -8,7 +8,7 @@ from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, offset
-from jitkernels.gen.emb_seq_pool import Extents, check
+from jitkernels.gen.emb_seq_pool import LookupExtents, check
 from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
@@ -36,7 +36,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     divides = attr.pool == "mean"
     axpy = external("cblas_saxpy" if attr.dtype == "float32" else "cblas_daxpy")
 
-    def body(table: Any, ids: Any, out: Any, extents: Extents, workspace: Any, part_of_batch: Range) -> None:
+    def body(table: Any, ids: Any, out: Any, extents: LookupExtents, workspace: Any, part_of_batch: Range) -> None:
         table_w, idx_h, idx_w, sums = extents.table_w, extents.idx_h, extents.idx_w, workspace
         one_thread()
         for sequence in range(part_of_batch.begin, part_of_batch.end):

@@ -17,7 +17,7 @@ import os
 import sys
 from pathlib import Path
 
-from jitkernels.codegen.ir_source import HASTY, STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import STRAIGHT, UNOPTIMIZED, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cpu_target
 from jitkernels.runtime import fp_status
@@ -144,7 +144,7 @@ def _source(has_openmp: bool) -> IRSource:
         fp_status.text(),
     )
     # Threads mostly wait, and a serial call executes a dozen of these instructions.
-    return IRSource("threads", f"{HASTY}{''.join(written)}", needed)
+    return IRSource("threads", f"{UNOPTIMIZED}{''.join(written)}", needed)
 
 
 @functools.cache
