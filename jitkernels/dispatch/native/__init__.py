@@ -58,9 +58,19 @@ FUNCTIONS = tuple(
     if isfunction(function) and function.__module__ == module.__name__
 )
 INLINED = (
+    # the fast path, and the lookup
     "segment", "bind_arguments", "try_fast_path", "run_fast_path", "read_arrays", "overlaps_arrays", "append_row_words",
-    "call_entry_for", "dispatch_call", "operand_at", "argument_at", "context_at", "hash_key", "size_class",
-    "count_down", "has_layout", "has_shape", "disjoint", "result_array", "call_few_words", "call_entry", "set_scalar",
-    "product", "dtype_width", "computes_float64", "is_sequence", "items_of", "kind_of", "target_index", "cast_pair",
+    "call_entry_for", "context_at", "hash_key", "size_class", "count_down", "has_layout", "has_shape", "disjoint",
+    "result_array", "call_few_words", "call_entry", "product",
+    # the general path
+    "dispatch_call", "operand_at", "argument_at", "argument_count", "to_array", "read_dtypes", "set_scalar",
+    "dtype_width", "computes_float64", "is_sequence", "items_of", "kind_of", "bind_dimensions", "bind_extents",
+    "broadcast_to_leading", "bind_results", "prepare_result", "return_results", "ranges_overlap", "needs_buffer",
+    "append_scalars", "is_dense", "swap",
+    # casts and buffers
+    "pack_forms", "overlaps_input", "find_nest", "convert_in_blocks", "prepare_operands",
+    "assign_buffers", "lay_out_rows", "broadcast_scalar", "item_of", "is_same_dtype", "copy_between", "transfer_rows",
+    "rows_at_once", "has_contiguous_rows", "is_transposed_matrix", "copy_rows_at_once", "contiguous_outer_dimension",
+    "is_dense_float", "target_index", "cast_pair",
 )  # fmt: skip
-"""Functions that are small, or have one call site on every call."""
+"""Functions that are small, or have one call site: segments are built by a light pipeline, which inlines no others."""

@@ -35,11 +35,13 @@ def context_at(table: int, key: int) -> int:
     mask = table[Table.MASK]
     keys = table[Table.KEYS]
     slot = hash_key(key) & mask
-    while keys[2 * slot] != key:
-        if keys[2 * slot] == 0:
+    entry = keys[2 * slot]
+    while entry != key:
+        if entry == 0:
             table[Table.MISSED] = key
             return 0
         slot = (slot + 1) & mask
+        entry = keys[2 * slot]
     return keys[2 * slot + 1]
 
 

@@ -24,10 +24,7 @@ def mixed(table: int, slots: int) -> int:
     descr = address("jk_float64") if wide else address("jk_float32")
     n = product(extents, dimensions)
     kinds = pack_forms(slots, forms, count, descr)
-    has_scalars = 0
-    for i in range(count):
-        has_scalars = has_scalars or forms[i] == NUMBER
-    if kinds < 0 and has_scalars:
+    if kinds < 0 and has_scalar(forms, count):
         return Outcome.GENERAL
     out = slots[count]
     if out == address("jk_none"):
@@ -47,7 +44,7 @@ def mixed(table: int, slots: int) -> int:
     nest = find_nest(table, context, kinds) if kinds >= 0 else 0
     if unlikely(nest < 0):
         return Outcome.PYTHON
-    if nest == 0 and (context[Known.LONG] or (has_scalars and n > MIXED_BLOCK)):
+    if nest == 0 and (context[Known.LONG] or (n > MIXED_BLOCK and has_scalar(forms, count))):
         return Outcome.GENERAL
     if unlikely(count_down(context)):
         return Outcome.PYTHON
@@ -72,6 +69,14 @@ def pack_forms(slots: int, forms: int, count: int, descr: int) -> int:
             return -1
         kinds = kinds << KIND_BITS | forms[i]
     return kinds
+
+
+def has_scalar(forms: int, count: int) -> int:
+    """Whether an input is a scalar."""
+    for i in range(count):
+        if forms[i] == NUMBER:
+            return 1
+    return 0
 
 
 def overlaps_input(slots: int, forms: int, addresses: int, count: int, out: int, n: int) -> int:
@@ -146,6 +151,8 @@ def read_forms(table: int, slots: int, forms: int, addresses: int) -> int:
         lead += 1
     if lead == count:
         return -1
+    dimensions = load32(slots[lead], Offset.ARRAY_DIMENSIONS)
+    extents = load(slots[lead], Offset.ARRAY_EXTENTS)
     widths = 0
     for i in range(count):
         value = slots[i]
@@ -155,10 +162,13 @@ def read_forms(table: int, slots: int, forms: int, addresses: int) -> int:
             kind = kind_of(load(value, Offset.ARRAY_DTYPE))
             if kind < 0 or kind == FLOAT32 + SWAPPED or kind == FLOAT64 + SWAPPED:
                 return -1
+            form = kind
+            if has_shape(value, dimensions, extents, READABLE) == 0:
+                if dimensions != 1 or has_shape(value, 1, extents, ALIGNED) == 0:
+                    return -1
+                form = strided_form(value)
             addresses[i] = load(value, Offset.ARRAY_DATA)
-            forms[i] = form_of_array(value, kind, slots[lead])
-            if forms[i] < 0:
-                return -1
+            forms[i] = form
             widths = widths | dtype_width(kind)
         else:
             kind = scalar_kind(operand, value, addresses + 8 * (i + count))
@@ -178,14 +188,8 @@ def read_forms(table: int, slots: int, forms: int, addresses: int) -> int:
     return 2 * lead + wide
 
 
-def form_of_array(array: int, kind: int, first: int) -> int:
-    """The form of an array of the shape of the first one: its type number or stride; -1 for another shape or layout."""
-    extents = load(first, Offset.ARRAY_EXTENTS)
-    dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
-    if has_shape(array, dimensions, extents, READABLE):
-        return kind
-    if dimensions != 1 or has_shape(array, 1, extents, ALIGNED) == 0:
-        return -1
+def strided_form(array: int) -> int:
+    """The form of a strided array of one dimension."""
     item = load(load(array, Offset.ARRAY_DTYPE), Offset.DTYPE_BYTES)
     if byte_stride(array) == -item:
         return BACKWARDS
