@@ -16,7 +16,7 @@ from numpy._core import umath
 
 from jitkernels.runtime import fp_status
 
-TELLING = 0o6766
+UNSUPPORTED = 0o6766
 """A mask of the word: zero if all errors are ignored or warned of, and underflow is ignored."""
 WARNED = 0o1011
 """A mask of the word: nonzero if some error is warned of."""
@@ -53,8 +53,8 @@ def ignored_unless_recording() -> contextlib.AbstractContextManager[object]:
     return np.errstate(all="ignore")
 
 
-class Heard:
-    """Collects the floating-point errors of NumPy and of compiled code: ``with heard.listening(): ...``."""
+class FlagCollector:
+    """Collects the floating-point errors of NumPy and of compiled code: ``with collector.collecting(): ...``."""
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
@@ -63,19 +63,19 @@ class Heard:
         """NumPy's error handler."""
         self.kinds.update(kind for bit, kind in BITS.items() if number & bit)
 
-    def listening(self) -> np.errstate:
+    def collecting(self) -> np.errstate:
         """A context in which this object handles errors."""
         return np.errstate(divide="call", over="call", invalid="call", under="ignore", call=self)
 
 
-def heard(run: Callable[[int], int], argument: int) -> int:
-    """Run a compiled function and return its status; report its floating-point flags to a `Heard` handler, if any."""
-    listener = np.geterrcall()
-    if type(listener) is not Heard:
+def run_collecting(run: Callable[[int], int], argument: int) -> int:
+    """Run a compiled function and return its status; add its floating-point flags to the active `FlagCollector`."""
+    collector = np.geterrcall()
+    if type(collector) is not FlagCollector:
         return run(argument)
     fp_status.take()
     status = run(argument)
-    listener.kinds.update(fp_status.kinds(fp_status.take()))
+    collector.kinds.update(fp_status.kinds(fp_status.take()))
     return status
 
 

@@ -1,23 +1,23 @@
 """The warning path of compiled calls.
 
-Floating-point flags that a call has set are reported to its link's alarm callback. The callback is not called if
+Floating-point flags that a call has set are reported to its link's reporter. It is not called if
 nothing is to be warned of, nor while its skip count for the same flags is positive.
 """
 
 from jitkernels.runtime import errstate
 
-ALARM, FLAGS, SKIPS = 7, 8, 9
-"""Words of a link: its alarm callback or null, the last reported flags, and the skip count for these."""
+REPORTER, FLAGS, SKIPS = 7, 8, 9
+"""Words of a link: its reporter or null, the last reported flags, and the skip count for these."""
 
-TEXT = f"""define internal ptr @told(
+TEXT = f"""define internal ptr @report_flags(
   ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names
 ) noinline nounwind {{
 begin:
-  %alarm.at = getelementptr i64, ptr %link, i64 {ALARM}
-  %alarm = load ptr, ptr %alarm.at
-  %listens = icmp ne ptr %alarm, null
-  br i1 %listens, label %ask, label %fine
-ask:
+  %reporter.at = getelementptr i64, ptr %link, i64 {REPORTER}
+  %reporter = load ptr, ptr %reporter.at
+  %has.reporter = icmp ne ptr %reporter, null
+  br i1 %has.reporter, label %check, label %fine
+check:
   %failures.at = getelementptr i64, ptr %link, i64 {FLAGS}
   %failures.word = zext i32 %failures to i64
   %failures.before = load i64, ptr %failures.at
@@ -34,21 +34,21 @@ skip:
 look:
   %choices = call i32 @choices()
   %warned = and i32 %choices, {errstate.WARNED}
-  %asked = icmp ne i32 %warned, 0
-  br i1 %asked, label %tell, label %fine
-tell:
+  %warns = icmp ne i32 %warned, 0
+  br i1 %warns, label %report, label %fine
+report:
   call void @flags_become(i32 0)
   store i64 %failures.word, ptr %failures.at
   store i64 0, ptr %skips.at
-  call void @Py_IncRef(ptr %alarm)
-  %told = call ptr @PyObject_Vectorcall(ptr %alarm, ptr %objects, i64 %flagged, ptr %names)
-  call void @Py_DecRef(ptr %alarm)
-  %calm = icmp ne ptr %told, null
-  br i1 %calm, label %over, label %thrown
-over:
-  call void @Py_DecRef(ptr %told)
+  call void @Py_IncRef(ptr %reporter)
+  %reported = call ptr @PyObject_Vectorcall(ptr %reporter, ptr %objects, i64 %flagged, ptr %names)
+  call void @Py_DecRef(ptr %reporter)
+  %no.exception = icmp ne ptr %reported, null
+  br i1 %no.exception, label %done, label %raised
+done:
+  call void @Py_DecRef(ptr %reported)
   br label %fine
-thrown:
+raised:
   call void @Py_DecRef(ptr %result)
   ret ptr null
 fine:

@@ -5,7 +5,7 @@ The table also has the fallback callables:
     table: slow callable, first link, number of calls in progress, the name of the ``out`` argument or null, the plain
         callable that serves calls from which a link's function bails out, or null
     link: next link, function, context, number of positional arguments, of keyword arguments, of watches, whether it
-        stays last, alarm callback or null, last reported flags, skip count, names, watches
+        stays last, reporter of floating-point errors or null, last reported flags, skip count, names, watches
     watch (a guard): a dict and a key in it, or null and a closure cell; the object that must still be there
 
 The counter changes under the GIL, so that it needs no atomics. Removed links live until it is 0.
@@ -58,14 +58,14 @@ def link(
     names: Sequence[str] = (),
     *,
     is_last: bool = False,
-    alarm: object = None,
+    reporter: object = None,
 ) -> Words:
     """Return a link for a function of `count` positional and the named arguments; `is_last`.
 
-    It stays behind other links. The caller keeps it, names, watches and alarm alive from before it enters a table.
+    It stays behind other links. The caller keeps it, names, watches and reporter alive from before it enters a table.
     """
     words = [0, function, context, count, len(names), len(watches), int(is_last)]
-    words += [0 if alarm is None else id(alarm), 0, 0, *map(id, names)]
+    words += [0 if reporter is None else id(reporter), 0, 0, *map(id, names)]
     for container, key, value in watches:
         key_address = key.address - CELL if isinstance(key, Word) else id(key)
         words += [0 if container is None else id(container), key_address, id(value)]

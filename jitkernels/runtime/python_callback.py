@@ -1,13 +1,13 @@
 """Callback from compiled code into Python: call a Python function with arrays that wrap existing memory.
 
-``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 hears)`` calls a function with positional
+``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 reports)`` calls a function with positional
 arguments. Six words describe each argument: its kind (`KINDS`), the address of its elements, and, for arrays and
 NumPy scalars, the dtype object, the number of dimensions, and the addresses of extents and of strides in bytes (0 if
 dense). Six words describe each result: its index in a tuple (-1: the whole result), the destination address, the
 dtype object, dimensions, extents, and bytes.
 
 It returns 0, `REFUSED` if the function raised or returned something unexpected, or `INTERRUPTED` if it raised a
-BaseException that ends programs, or a signal handler did. With `hears`, floating-point errors are left in the
+BaseException that ends programs, or a signal handler did. With `reports`, floating-point errors are left in the
 processor's flags; otherwise they are dropped.
 """
 
@@ -33,47 +33,47 @@ MOST = 16
 """Arguments of a call."""
 REFUSED, INTERRUPTED = 2, 4
 NAME = "jk_numpy_call"
-_heard = np.zeros(1, np.int64)
+_last_error = np.zeros(1, np.int64)
 """The sequence number of the last error NumPy reported in any thread: unchanged by a call without errors."""
 _numbers = itertools.count(1)
 
 
-class _Told(_local):
+class _ThreadErrors(_local):
     """The errors that NumPy reported in this thread, as processor flags."""
 
     flags = 0
 
 
-_told = _Told()
+_thread_errors = _ThreadErrors()
 
 
-def _hear(_: str, number: int) -> None:
+def _record(_: str, number: int) -> None:
     """NumPy's error handler: record the flags."""
     for bit, kind in errstate.BITS.items():
         if number & bit:
-            _told.flags |= fp_status.bits()[kind]
-    _heard[0] = next(_numbers)
+            _thread_errors.flags |= fp_status.bits()[kind]
+    _last_error[0] = next(_numbers)
 
 
-def _take() -> int:
+def _take_flags() -> int:
     """Read and clear this thread's recorded flags."""
-    flags, _told.flags = _told.flags, 0
+    flags, _thread_errors.flags = _thread_errors.flags, 0
     return flags
 
 
 @functools.cache
-def _hearing() -> Any:
+def _settings() -> Any:
     """NumPy error settings with this module's handler."""
     make: Any = umath._make_extobj  # as in `numpy.errstate`
-    return make(divide="call", over="call", invalid="call", under="ignore", call=_hear)
+    return make(divide="call", over="call", invalid="call", under="ignore", call=_record)
 
 
 TEXT = f"""@jk_ndarray = external global i8
 @jk_exception = external global i8
 @jk_errors = external global i8
-@jk_hearing = external global i8
-@jk_heard = external global i64
-@jk_take = external global i8
+@jk_settings = external global i8
+@jk_last_error = external global i64
+@jk_take_flags = external global i8
 @jk_true = external global i8
 @jk_of_handler = external global i8
 declare i32 @PyGILState_Ensure()
@@ -98,19 +98,19 @@ declare ptr @PyArray_Return(ptr)
 declare ptr @PyArray_CheckFromAny(ptr, ptr, i32, i32, i32, ptr)
 declare i32 @PyArray_CopyInto(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-define i64 @entry(ptr %callee, i64 %count, ptr %inputs, i64 %results, ptr %outputs, i64 %hears) nounwind {{
+define i64 @entry(ptr %callee, i64 %count, ptr %inputs, i64 %results, ptr %outputs, i64 %reports) nounwind {{
 start:
   %objects = alloca [{MOST} x ptr]
   %pending = alloca [3 x ptr]
   %gil = call i32 @PyGILState_Ensure()
   %before = call i32 @flags_now()
-  %quiet = icmp eq i64 %hears, 0
-  %heard.before = load i64, ptr @jk_heard
+  %quiet = icmp eq i64 %reports, 0
+  %last.before = load i64, ptr @jk_last_error
   br i1 %quiet, label %next, label %listen
 listen:
-  %token = call ptr @PyContextVar_Set(ptr @jk_errors, ptr @jk_hearing)
-  %deaf = icmp eq ptr %token, null
-  br i1 %deaf, label %leave.told, label %next
+  %token = call ptr @PyContextVar_Set(ptr @jk_errors, ptr @jk_settings)
+  %no.token = icmp eq ptr %token, null
+  br i1 %no.token, label %leave.early, label %next
 next:
   %held = phi ptr [ null, %start ], [ %token, %listen ], [ %held, %made ]
   %i = phi i64 [ 0, %start ], [ 0, %listen ], [ %i.after, %made ]
@@ -168,7 +168,7 @@ call:
   %raised = icmp eq ptr %result, null
   br i1 %raised, label %done, label %take
 take:
-  %j = phi i64 [ 0, %call ], [ %j.after, %brought ]
+  %j = phi i64 [ 0, %call ], [ %j.after, %stored.result ]
   %wanted = icmp slt i64 %j, %results
   br i1 %wanted, label %get, label %all
 get:
@@ -241,20 +241,20 @@ copy:
   %size = load i64, ptr %size.at
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
   call void @Py_DecRef(ptr %found)
-  br label %brought
+  br label %stored.result
 arrange:
   call void @Py_IncRef(ptr %dtype.out)
   %view = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype.out, i32 %nd.out,
       ptr %extents.out, ptr null, ptr %target, i32 {ALIGNED | WRITEABLE}, ptr null)
   %no.view = icmp eq ptr %view, null
-  br i1 %no.view, label %let.go, label %turn
-turn:
-  %turned = call i32 @PyArray_CopyInto(ptr %view, ptr %found)
+  br i1 %no.view, label %let.go, label %rearrange
+rearrange:
+  %copied = call i32 @PyArray_CopyInto(ptr %view, ptr %found)
   call void @Py_DecRef(ptr %view)
   call void @Py_DecRef(ptr %found)
-  %fine = icmp eq i32 %turned, 0
-  br i1 %fine, label %brought, label %unfit
-brought:
+  %fine = icmp eq i32 %copied, 0
+  br i1 %fine, label %stored.result, label %unfit
+stored.result:
   %j.after = add i64 %j, 1
   br label %take
 let.go:
@@ -273,46 +273,46 @@ done:
 free:
   %k = phi i64 [ 0, %done ], [ %k.after, %freed ]
   %some = icmp slt i64 %k, %last
-  br i1 %some, label %freed, label %told
+  br i1 %some, label %freed, label %reset
 freed:
   %own.at = getelementptr ptr, ptr %objects, i64 %k
   %own = load ptr, ptr %own.at
   call void @Py_DecRef(ptr %own)
   %k.after = add i64 %k, 1
   br label %free
-told:
+reset:
   br i1 %quiet, label %flag, label %forget
 forget:
   %ignored = call i32 @PyContextVar_Reset(ptr @jk_errors, ptr %held)
   call void @Py_DecRef(ptr %held)
-  %heard.after = load i64, ptr @jk_heard
-  %none.heard = icmp eq i64 %heard.after, %heard.before
-  br i1 %none.heard, label %flag, label %ask
+  %last.after = load i64, ptr @jk_last_error
+  %no.errors = icmp eq i64 %last.after, %last.before
+  br i1 %no.errors, label %flag, label %ask
 ask:
   %pending.value = getelementptr ptr, ptr %pending, i64 1
   %pending.trace = getelementptr ptr, ptr %pending, i64 2
   call void @PyErr_Fetch(ptr %pending, ptr %pending.value, ptr %pending.trace)
-  %taken = call ptr @PyObject_Vectorcall(ptr @jk_take, ptr %objects, i64 0, ptr null)
+  %taken = call ptr @PyObject_Vectorcall(ptr @jk_take_flags, ptr %objects, i64 0, ptr null)
   %untaken = icmp eq ptr %taken, null
-  br i1 %untaken, label %restore, label %asked
-asked:
+  br i1 %untaken, label %restore, label %answered.flags
+answered.flags:
   %taken.wide = call i64 @PyLong_AsLong(ptr %taken)
   %taken.flags = trunc i64 %taken.wide to i32
   call void @Py_DecRef(ptr %taken)
   br label %restore
 restore:
-  %heard = phi i32 [ 0, %ask ], [ %taken.flags, %asked ]
+  %errors = phi i32 [ 0, %ask ], [ %taken.flags, %answered.flags ]
   %first = load ptr, ptr %pending
   %second = load ptr, ptr %pending.value
   %third = load ptr, ptr %pending.trace
   call void @PyErr_Restore(ptr %first, ptr %second, ptr %third)
   br label %flag
 flag:
-  %heard.now = phi i32 [ 0, %told ], [ 0, %forget ], [ %heard, %restore ]
-  %own.flags = or i32 %before, %heard.now
+  %errors.now = phi i32 [ 0, %reset ], [ 0, %forget ], [ %errors, %restore ]
+  %own.flags = or i32 %before, %errors.now
   call void @flags_become(i32 %own.flags)
   br i1 %good, label %leave, label %why
-leave.told:
+leave.early:
   br label %why
 why:
   %error = call ptr @PyErr_Occurred()
@@ -361,9 +361,9 @@ def _source() -> IRSource:
         *c_api.calling(),
         link("jk_exception", partial(id, Exception)),
         link("jk_errors", partial(id, errstate.variable)),
-        link("jk_hearing", lambda: id(_hearing())),
-        link("jk_heard", lambda: _heard.ctypes.data),
-        link("jk_take", partial(id, _take)),
+        link("jk_settings", lambda: id(_settings())),
+        link("jk_last_error", lambda: _last_error.ctypes.data),
+        link("jk_take_flags", partial(id, _take_flags)),
         link("jk_true", partial(id, True)),
         link("jk_of_handler", partial(id, signal_exceptions.is_behind)),
     )

@@ -5,7 +5,7 @@ An object has two words behind CPython's header: the vectorcall function, and th
 
 If NumPy's settings raise for floating-point errors, the plain callable is called, or the slow one if there is none or
 ``out`` is given (see `errstate`). If they warn, and a function has set processor flags (see `fp_flag_handler`), the
-link's alarm is called with the same arguments; an exception that it raises propagates.
+link's reporter is called with the same arguments; an exception that it raises propagates.
 
 Link functions are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.compiler.dispatch.entry_point`; `out`
 is null for None, or the keyword argument ``out``. If one returns `BAILOUT` (a bailout), the table's plain callable
@@ -46,8 +46,8 @@ begin:
   %table.at = getelementptr i8, ptr %callable, i64 {TABLE}
   %table = load ptr, ptr %table.at
   %choices = call i32 @choices()
-  %telling = and i32 %choices, {errstate.TELLING}
-  %quiet = icmp eq i32 %telling, 0
+  %unsupported = and i32 %choices, {errstate.UNSUPPORTED}
+  %quiet = icmp eq i32 %unsupported, 0
   br i1 %quiet, label %start, label %raising, !prof !8
 raising:
   ; NumPy computes, which raises: without Python in between, unless it is to say where results go.
@@ -201,18 +201,18 @@ clear:
 go:
   %result = call ptr %function(ptr %context, ptr %objects, ptr %out)
   %for.plain = icmp eq ptr %result, inttoptr (i64 {BAILOUT} to ptr)
-  br i1 %for.plain, label %refused, label %heard, !prof !9
-heard:
+  br i1 %for.plain, label %refused, label %returned, !prof !9
+returned:
   %failures = call i32 @flags_now()
-  %alarming = icmp ne i32 %failures, 0
-  br i1 %alarming, label %hear, label %finished, !prof !9
-hear:
+  %flagged.errors = icmp ne i32 %failures, 0
+  br i1 %flagged.errors, label %errors, label %finished, !prof !9
+errors:
   %computed = icmp ne ptr %result, null
-  br i1 %computed, label %tell, label %finished
-tell:
-  %kept = call ptr @told(ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names)
-  %calm = icmp ne ptr %kept, null
-  br i1 %calm, label %took, label %return
+  br i1 %computed, label %report, label %finished
+report:
+  %kept = call ptr @report_flags(ptr %link, i32 %failures, ptr %result, ptr %objects, i64 %flagged, ptr %names)
+  %no.exception = icmp ne ptr %kept, null
+  br i1 %no.exception, label %took, label %return
 finished:
   %done = icmp ne ptr %result, null
   br i1 %done, label %took, label %why
@@ -236,7 +236,7 @@ move:
   store ptr %link, ptr %head.at
   br label %return
 return:
-  %answer = phi ptr [ %result, %took ], [ %result, %stays ], [ %result, %move ], [ null, %why ], [ null, %tell ]
+  %answer = phi ptr [ %result, %took ], [ %result, %stays ], [ %result, %move ], [ null, %why ], [ null, %report ]
   %still = load i64, ptr %under.at
   %one.less = sub i64 %still, 1
   store i64 %one.less, ptr %under.at

@@ -4,8 +4,8 @@ The cost of large memory is its pages: returned to the system after each call, w
 twice as long. So freed pieces are cached in a table of slots. A thread searches the slots that its identity hashes
 to, and frees into these; pieces of finished threads serve others.
 
-Pieces are mapped, so that a released one is the system's at once. All pieces take no more than `MOST` bytes: a piece
-beyond that releases the cached ones, and is not cached itself. If the system is out of memory, cached pieces are
+Pieces are mapped, so that a released one is the system's at once. All pieces take no more than `MAX_POOLED_BYTES`: a
+piece beyond that releases the cached ones, and is not cached itself. If the system is out of memory, cached pieces are
 released before a call fails.
 """
 
@@ -21,14 +21,14 @@ from jitkernels.runtime.loading import loader
 
 ON_STACK = 1 << 14
 """The most bytes of a workspace on the stack."""
-PLACES, LOOKED_AT = 64, 8
+SLOTS, SEARCHED_SLOTS = 64, 8
 """The slots for pieces, and how many of them a thread searches."""
-MOST = 1 << 27
+MAX_POOLED_BYTES = 1 << 27
 """The most bytes of all pieces, above which none is cached."""
-HEAD = 64
+HEADER_BYTES = 64
 """Bytes of a piece's header: the first word is its size."""
-LENT, GIVEN_BACK, EMPTY = "jk_lent", "jk_given_back", "jk_empty"
-WATCHED = ("jk_lends_instead", "jk_takes_back_instead")
+ALLOCATE, RELEASE, EMPTY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
+HOOKS = ("jk_allocate_hook", "jk_release_hook")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
 _SYSTEM = {"mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
@@ -37,57 +37,57 @@ _PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void
 _DECLARED = "".join(f"declare {result} @{name}({given})\n" for name, (result, given) in (_SYSTEM | _PYTHON).items())
 _MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
 
-TEXT = f"""@jk_arenas = internal global [{PLACES} x ptr] zeroinitializer, align 64
-@jk_held = global i64 0
-@{WATCHED[0]} = global ptr null
-@{WATCHED[1]} = global ptr null
-{_DECLARED}define internal i64 @home() alwaysinline nounwind {{
+TEXT = f"""@jk_pool_slots = internal global [{SLOTS} x ptr] zeroinitializer, align 64
+@jk_pool_bytes = global i64 0
+@{HOOKS[0]} = global ptr null
+@{HOOKS[1]} = global ptr null
+{_DECLARED}define internal i64 @first_slot() alwaysinline nounwind {{
   %thread = call i64 @pthread_self()
   %mixed = mul i64 %thread, -7046029254386353131
-  %first = lshr i64 %mixed, {64 - PLACES.bit_length() + 1}
+  %first = lshr i64 %mixed, {64 - SLOTS.bit_length() + 1}
   ret i64 %first
 }}
-define internal ptr @place(i64 %home, i64 %i) alwaysinline nounwind {{
-  %sum = add i64 %home, %i
-  %number = and i64 %sum, {PLACES - 1}
-  %at = getelementptr ptr, ptr @jk_arenas, i64 %number
+define internal ptr @slot_of(i64 %first.slot, i64 %i) alwaysinline nounwind {{
+  %sum = add i64 %first.slot, %i
+  %number = and i64 %sum, {SLOTS - 1}
+  %at = getelementptr ptr, ptr @jk_pool_slots, i64 %number
   ret ptr %at
 }}
-define internal void @drop(ptr %piece) noinline nounwind {{
+define internal void @unmap(ptr %piece) noinline nounwind {{
   %size = load i64, ptr %piece
-  atomicrmw sub ptr @jk_held, i64 %size monotonic
+  atomicrmw sub ptr @jk_pool_bytes, i64 %size monotonic
   call i32 @munmap(ptr %piece, i64 %size)
   ret void
 }}
-define internal ptr @mapped(i64 %size) noinline nounwind {{
+define internal ptr @map(i64 %size) noinline nounwind {{
   %made = call ptr @mmap(ptr null, i64 %size, {_MODES})
   %address = ptrtoint ptr %made to i64
   %failed = icmp eq i64 %address, -1
   %found = select i1 %failed, ptr null, ptr %made
   ret ptr %found
 }}
-define internal ptr @made(i64 %bytes) noinline nounwind {{
+define internal ptr @new_piece(i64 %bytes) noinline nounwind {{
 start:
   %more = add i64 %bytes, {mmap.PAGESIZE - 1}
   %size = and i64 %more, {-mmap.PAGESIZE}
-  %before = atomicrmw add ptr @jk_held, i64 %size monotonic
+  %before = atomicrmw add ptr @jk_pool_bytes, i64 %size monotonic
   %held = add i64 %before, %size
-  %much = icmp ugt i64 %held, {MOST}
+  %much = icmp ugt i64 %held, {MAX_POOLED_BYTES}
   br i1 %much, label %make.room, label %map
 make.room:
   call i64 @entry()
   br label %map
 map:
-  %first = call ptr @mapped(i64 %size)
+  %first = call ptr @map(i64 %size)
   %short = icmp eq ptr %first, null
   br i1 %short, label %again, label %note
 again:
   call i64 @entry()
-  %second = call ptr @mapped(i64 %size)
+  %second = call ptr @map(i64 %size)
   %failed = icmp eq ptr %second, null
   br i1 %failed, label %none, label %note
 none:
-  atomicrmw sub ptr @jk_held, i64 %size monotonic
+  atomicrmw sub ptr @jk_pool_bytes, i64 %size monotonic
   ret ptr null
 note:
   %piece = phi ptr [ %first, %map ], [ %second, %again ]
@@ -100,17 +100,17 @@ start:
 look:
   %i = phi i64 [ 0, %start ], [ %i.next, %next ]
   %freed = phi i64 [ 0, %start ], [ %freed.next, %next ]
-  %on = icmp ult i64 %i, {PLACES}
+  %on = icmp ult i64 %i, {SLOTS}
   br i1 %on, label %see, label %done
 see:
-  %at = getelementptr ptr, ptr @jk_arenas, i64 %i
+  %at = getelementptr ptr, ptr @jk_pool_slots, i64 %i
   %piece = atomicrmw xchg ptr %at, ptr null acq_rel
   %none = icmp eq ptr %piece, null
   br i1 %none, label %next, label %free
 free:
   %size = load i64, ptr %piece
   %freed.more = add i64 %freed, %size
-  call void @drop(ptr %piece)
+  call void @unmap(ptr %piece)
   br label %next
 next:
   %freed.next = phi i64 [ %freed, %see ], [ %freed.more, %free ]
@@ -119,25 +119,25 @@ next:
 done:
   ret i64 %freed
 }}
-define ptr @{LENT}(i64 %bytes) nounwind {{
+define ptr @{ALLOCATE}(i64 %bytes) nounwind {{
 start:
-  %other = load ptr, ptr @{WATCHED[0]}
+  %other = load ptr, ptr @{HOOKS[0]}
   %own = icmp eq ptr %other, null
   br i1 %own, label %begin, label %instead, !prof !9
 instead:
-  %lent = call ptr %other(i64 %bytes)
-  ret ptr %lent
+  %hooked = call ptr %other(i64 %bytes)
+  ret ptr %hooked
 begin:
-  %home = call i64 @home()
+  %first.slot = call i64 @first_slot()
   br label %look
 look:
   %i = phi i64 [ 0, %begin ], [ %i.next, %next ]
-  %on = icmp ult i64 %i, {LOOKED_AT}
+  %on = icmp ult i64 %i, {SEARCHED_SLOTS}
   br i1 %on, label %see, label %make
 see:
-  %at = call ptr @place(i64 %home, i64 %i)
-  %there = load atomic ptr, ptr %at monotonic, align 8
-  %nothing = icmp eq ptr %there, null
+  %at = call ptr @slot_of(i64 %first.slot, i64 %i)
+  %candidate = load atomic ptr, ptr %at monotonic, align 8
+  %nothing = icmp eq ptr %candidate, null
   br i1 %nothing, label %next, label %take
 take:
   %piece = atomicrmw xchg ptr %at, ptr null acq_rel
@@ -153,41 +153,41 @@ measure:
 use:
   ret ptr %piece
 exchange:
-  call void @drop(ptr %piece)
+  call void @unmap(ptr %piece)
   br label %make
 make:
-  %new = call ptr @made(i64 %bytes)
+  %new = call ptr @new_piece(i64 %bytes)
   ret ptr %new
 }}
-define void @{GIVEN_BACK}(ptr %piece) nounwind {{
+define void @{RELEASE}(ptr %piece) nounwind {{
 start:
-  %other = load ptr, ptr @{WATCHED[1]}
+  %other = load ptr, ptr @{HOOKS[1]}
   %own = icmp eq ptr %other, null
   br i1 %own, label %begin, label %instead, !prof !9
 instead:
   call void %other(ptr %piece)
   ret void
 begin:
-  %held = load atomic i64, ptr @jk_held monotonic, align 8
-  %much = icmp sgt i64 %held, {MOST}
+  %held = load atomic i64, ptr @jk_pool_bytes monotonic, align 8
+  %much = icmp sgt i64 %held, {MAX_POOLED_BYTES}
   br i1 %much, label %free, label %find
 find:
-  %home = call i64 @home()
+  %first.slot = call i64 @first_slot()
   br label %look
 look:
   %i = phi i64 [ 0, %find ], [ %i.next, %next ]
-  %on = icmp ult i64 %i, {LOOKED_AT}
+  %on = icmp ult i64 %i, {SEARCHED_SLOTS}
   br i1 %on, label %put, label %free
 put:
-  %at = call ptr @place(i64 %home, i64 %i)
+  %at = call ptr @slot_of(i64 %first.slot, i64 %i)
   %put.pair = cmpxchg ptr %at, ptr null, ptr %piece acq_rel monotonic
-  %is_kept = extractvalue {{ ptr, i1 }} %put.pair, 1
-  br i1 %is_kept, label %done, label %next
+  %is.pooled = extractvalue {{ ptr, i1 }} %put.pair, 1
+  br i1 %is.pooled, label %done, label %next
 next:
   %i.next = add i64 %i, 1
   br label %look
 free:
-  call void @drop(ptr %piece)
+  call void @unmap(ptr %piece)
   br label %done
 done:
   ret void
@@ -211,21 +211,21 @@ done:
 """
 
 
-def _of_system(name: str) -> int:
+def _system_function(name: str) -> int:
     return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
 
 
 @functools.cache
 def source() -> IRSource:
     """The table of pieces, and the functions that allocate and free them; its entry releases all cached ones."""
-    own = tuple(External(name, "void", (), functools.partial(_of_system, name)) for name in _SYSTEM)
+    own = tuple(External(name, "void", (), functools.partial(_system_function, name)) for name in _SYSTEM)
     python = tuple(external for external in c_api.externals() if external.symbol in _PYTHON)
     return IRSource("arenas", f"{STRAIGHT}{TEXT}", (*own, *python))
 
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    result = loader.functions_of(source(), (LENT, GIVEN_BACK, EMPTY, "jk_held", *WATCHED))
+    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY, "jk_pool_bytes", *HOOKS))
     loader.keep_for_good(source())
     result["release"] = loader.address_of(source())
     if hasattr(os, "register_at_fork"):
@@ -236,7 +236,7 @@ def _addresses() -> dict[str, int]:
 def _after_fork() -> None:
     """Release the cached pieces, and forget those of other threads, which do not exist here."""
     release()
-    _word("jk_held").value = 0
+    _word("jk_pool_bytes").value = 0
 
 
 def _word(name: str) -> ctypes.c_int64:
@@ -247,7 +247,7 @@ def externals() -> tuple[External, ...]:
     """The external functions of calls."""
     return tuple(
         External(name, "void", (), lambda name=name: _addresses()[name])  # type: ignore[misc]
-        for name in (LENT, GIVEN_BACK, EMPTY)
+        for name in (ALLOCATE, RELEASE, EMPTY)
     )
 
 
@@ -258,12 +258,12 @@ def release() -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_addresses()["release"])())
 
 
-def held() -> int:
+def pooled_bytes() -> int:
     """The bytes of all pieces, cached or in use."""
-    return _word("jk_held").value if _addresses.cache_info().currsize else 0
+    return _word("jk_pool_bytes").value if _addresses.cache_info().currsize else 0
 
 
-def watch(allocate: int, free: int) -> None:
+def hook(allocate: int, free: int) -> None:
     """Replace the allocator by hooks, ``ptr (i64 bytes)`` and ``void (ptr)``; 0 restores it."""
-    for name, function in zip(WATCHED, (allocate, free), strict=True):
+    for name, function in zip(HOOKS, (allocate, free), strict=True):
         _word(name).value = function

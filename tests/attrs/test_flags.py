@@ -29,18 +29,18 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What alarms are called for; nothing is warned of."""
     found: list[Any] = []
 
-    def hear(alarm: fp_warnings.Alarm, kinds: tuple[str, ...], *_: Any) -> int:
+    def hear(alarm: fp_warnings.WarningReporter, kinds: tuple[str, ...], *_: Any) -> int:
         found.append(kinds)
         return 0
 
-    monkeypatch.setattr(fp_warnings.Alarm, "hear", hear)
+    monkeypatch.setattr(fp_warnings.WarningReporter, "report", hear)
     return found
 
 
 def fails(function: Callable[..., Any], *args: Any) -> bool:
     """Whether NumPy warns."""
-    listener = errstate.Heard()
-    with listener.listening():
+    listener = errstate.FlagCollector()
+    with listener.collecting():
         function(*args)
     return bool(listener.kinds)
 

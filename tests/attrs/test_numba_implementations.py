@@ -184,14 +184,14 @@ def test_jit_traces_through_functions_of_numba(name: str) -> None:
     )  # callbacks of Python take numbers alone
     for _ in range(3):
         np.testing.assert_allclose(compiled(written["x"]), expected, rtol=1e-14)
-    assert "left to NumPy" not in str(compiled.explain(written["x"]))
+    assert "falls back to NumPy" not in str(compiled.explain(written["x"]))
 
 
 def test_jit_of_a_function_of_numba() -> None:
     compiled = jk.jit(steps)
     x = np.linspace(0, 1, 50)
     np.testing.assert_allclose(compiled(x, 3.0), steps(x, 3.0), rtol=1e-14)
-    assert "left to NumPy" not in str(compiled.explain(x, 3.0))
+    assert "falls back to NumPy" not in str(compiled.explain(x, 3.0))
     assert compiled.__name__ == "steps"
 
 

@@ -11,7 +11,7 @@ import jitkernels as jk
 from jitkernels.codegen import object_cache
 from jitkernels.compiler.diagnostics.differential_check import Check
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
-from jitkernels.compiler.lowering import backends
+from jitkernels.compiler.lowering import backends, lower_graph
 from jitkernels.compiler.schedule import fusion_region
 
 
@@ -169,8 +169,8 @@ MISTAKES = {
 @pytest.mark.parametrize("level", [-1, -2, -3])
 def test_differences_are_errors(level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """They say what differs, by how much and where, and arguments stay what they were."""
-    compile_it = backends.compile_graph
-    monkeypatch.setattr(backends, "compile_graph", lambda graph, *others: compile_it(changed(graph, *mistake), *others))
+    lower = lower_graph.compile_graph
+    monkeypatch.setattr(lower_graph, "compile_graph", lambda graph, *others: lower(changed(graph, *mistake), *others))
     compiled = jk.jit(mixed, opt_level=level)
     for _ in range(2):
         given = arguments()

@@ -25,7 +25,7 @@ def test_indices_of_numpys_ints_need_no_code_of_their_own() -> None:
     a = array(50)
     for i in np.arange(-50, 50):
         assert compiled(a, i) == a[i]
-    assert sum(map(len, compiled._specialisations.values())) <= 5
+    assert sum(map(len, compiled._specializations.values())) <= 5
 
 
 def test_views_are_of_the_argument() -> None:

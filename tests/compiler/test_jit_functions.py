@@ -141,11 +141,11 @@ def test_what_numpy_computes_is_said() -> None:
     assert any("numpy.inv" in note for note in notes(agree(lambda x: np.linalg.inv(x), lambda: array(3, 3))))
 
 
-def test_one_specialisation_serves_all_sizes() -> None:
+def test_one_specialization_serves_all_sizes() -> None:
     compiled = agree(lambda x: np.diff(np.concatenate([x, x[::-1]])) / x.size, lambda: array(5))
     for size in range(2, 40):
         compiled(array(size))
-    assert sum(map(len, compiled._specialisations.values())) == 1
+    assert sum(map(len, compiled._specializations.values())) == 1
 
 
 def _made(k: Any, how: Any) -> Any:

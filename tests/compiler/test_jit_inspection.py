@@ -1,4 +1,4 @@
-"""What compiled functions tell of themselves: what was fused, what was left to NumPy and why, pictures, numbers."""
+"""What compiled functions tell of themselves: what was fused, what falls back to NumPy and why, pictures, numbers."""
 
 import xml.dom.minidom
 from pathlib import Path
@@ -40,11 +40,11 @@ def test_what_is_left_to_numpy() -> None:
     assert "NumPy: numpy.argsort" in text
     assert "numpy.inv is computed by NumPy, for these shapes" in text
     assert "layers[0]" in text
-    assert str(jk.jit(np.unique).explain(array(4))).endswith("left to NumPy: numpy.unique")
+    assert str(jk.jit(np.unique).explain(array(4))).endswith("falls back to NumPy: numpy.unique")
     added = jk.jit(lambda x, i: np.fmax.at(x, i, 1.0))
-    assert f"left to NumPy: numpy.fmax.at ({__file__}:" in str(added.explain(array(4), np.arange(2)))
+    assert f"falls back to NumPy: numpy.fmax.at ({__file__}:" in str(added.explain(array(4), np.arange(2)))
     assert "dtype complex128" in jk.jit(lambda x: x + 1).explain(array(4).astype(complex)).reason
-    with pytest.raises(jk.NotUsableError, match=r"left to NumPy: numpy\.unique"):
+    with pytest.raises(jk.NotUsableError, match=r"falls back to NumPy: numpy\.unique"):
         jk.jit(np.unique).graph(array(4))
 
 

@@ -120,7 +120,7 @@ def wrong_with(program: RandomProgram, level: int, backend: str = "native") -> s
             return f"{name}: {found}"
     bad = [
         note
-        for kept in compiled._specialisations.values()
+        for kept in compiled._specializations.values()
         for one in kept
         for note in (one.reason, *one.notes)
         if "compiler failed" in note or "AssertionError" in note

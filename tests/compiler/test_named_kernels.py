@@ -57,7 +57,7 @@ def test_between_others_it_gives_what_it_gives_alone(row: Row) -> None:
     arrays, options = apart(given)
     is_one = len(as_tuple(function_of(row)(**given))) == 1
     compiled = jk.jit(around(function_with(row, options), is_one))
-    assert "left to NumPy" not in str(compiled.explain(arrays, 1.0))
+    assert "falls back to NumPy" not in str(compiled.explain(arrays, 1.0))
     assert "0 calls of NumPy" in str(compiled.explain(arrays, 1.0))
     assert_right(row, compiled(arrays, 1.0), given, dtype)
 
@@ -70,7 +70,7 @@ def test_by_itself_its_kernel_is_called(row: Row) -> None:
     called = function_with(row, options)
     compiled = jk.jit(lambda given: called(**given))
     told = str(compiled.explain(arrays))
-    assert "left to NumPy" not in told
+    assert "falls back to NumPy" not in told
     if not has_own_code(row) and min_results(row) == 1:
         assert f"jk.{row.kernel_type.name.lower()}" in told or "gather" in told
     assert_right(row, compiled(arrays), given, dtype)
@@ -126,7 +126,7 @@ def test_dtypes_axes_and_outputs_are_those_of_everyday_calls() -> None:
             assert type(one) is np.ndarray, name
             assert one.dtype == other.dtype, name
             assert np.allclose(one, other), name
-        assert "left to NumPy" not in str(compiled.explain(x)), name
+        assert "falls back to NumPy" not in str(compiled.explain(x)), name
 
 
 def test_results_go_where_out_says() -> None:

@@ -72,7 +72,7 @@ def warned(function: Callable[..., Any], *args: Any) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
 def test_every_function_warns_as_numpys(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fp_warnings, "PATIENCE", 10**6)  # or else many alarms in vain hide a later one
+    monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many alarms in vain hide a later one
     ufunc, failures = UFUNCS[name], Failures()
     function, overwrites = forms(ufunc)[form]
     for dtype in ("float32", "float64"):
@@ -102,7 +102,7 @@ def of_all_sizes(dtype: str, step: int) -> list[float]:
 
 @pytest.mark.parametrize("name", sorted(UFUNCS))
 def test_numbers_of_all_sizes_are_warned_of_as_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fp_warnings, "PATIENCE", 10**6)
+    monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)
     ufunc, failures = UFUNCS[name], Failures()
     function, _ = forms(ufunc)["assigned"]
     for dtype in ("float32", "float64"):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.lowering import backends
+from jitkernels.compiler.lowering import lower_graph
 from jitkernels.core import signal_exceptions
 
 
@@ -106,14 +106,14 @@ def test_handlers_end_traces() -> None:
 def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.exp(x) * 17.25)
     is_late = True
-    truly = backends.compile_graph
+    truly = lower_graph.compile_graph
 
     def interrupted(*given: Any) -> Any:
         if is_late:
             signal.raise_signal(signal.SIGALRM)
         return truly(*given)
 
-    monkeypatch.setattr(backends, "compile_graph", interrupted)
+    monkeypatch.setattr(lower_graph, "compile_graph", interrupted)
     with pytest.raises(LateError), alarmed(99):
         compiled(np.ones(3))
     is_late = False

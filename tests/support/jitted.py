@@ -27,14 +27,14 @@ def given(value: Any) -> Callable[[], Any]:
 def reasons(function: Any) -> list[str]:
     """Return why calls fell back to NumPy."""
     reasons_of_variants = [
-        variant.reason for variants in function._specialisations.values() for variant in variants if variant.reason
+        variant.reason for variants in function._specializations.values() for variant in variants if variant.reason
     ]
-    return [*reasons_of_variants, *function._plain_calls]
+    return [*reasons_of_variants, *function._fallbacks]
 
 
 def notes(function: Any) -> list[str]:
     """Return the notes that tracing the function recorded."""
-    return [note for variants in function._specialisations.values() for variant in variants for note in variant.notes]
+    return [note for variants in function._specializations.values() for variant in variants for note in variant.notes]
 
 
 def agree(

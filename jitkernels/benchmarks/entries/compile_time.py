@@ -58,5 +58,5 @@ def child(name: str) -> dict[str, Any]:
     for result, expected in zip(results[0], results[2], strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
     status = str(compiled.explain(*arguments())).splitlines()[0]
-    reason = status if "left to NumPy" in status else ""
+    reason = status if "falls back to NumPy" in status else ""
     return {**dict(zip((FIRST, LATER, NUMPY), seconds, strict=True)), "reason": reason}

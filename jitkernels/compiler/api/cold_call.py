@@ -1,92 +1,173 @@
-"""The cold path of a call: Python runs the compiled code or the plain function, and links an entry for later calls.
+"""The cold path of a call: look up its specialization, trace and lower it if there is none, and link an entry to it.
 
-Calls come here if no compiled entry accepted them, which costs 30 us and more: `PythonEntries` counts the reasons.
+Calls come here if no compiled entry accepted them, which costs 30 us and more: `PythonEntries` counts the reasons. The
+arguments pass from stage to stage as one `FlatCall`; ARCHITECTURE.md draws the path.
 """
 
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import out_argument
+from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.capture.pytree import recompile_limit
+from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
 from jitkernels.compiler.diagnostics.differential_check import Check
-from jitkernels.compiler.dispatch import compiled_entry, dispatch_chain, python_entries
-from jitkernels.compiler.dispatch.call_signature import Signature
+from jitkernels.compiler.dispatch import dispatch_chain, program_entry, python_entries
+from jitkernels.compiler.dispatch.compiled_entry import CompiledLink
+from jitkernels.compiler.dispatch.fp_warnings import warning_reporter
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
+from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.core import settings, signal_exceptions
 from jitkernels.core.fork_locks import making
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
-from jitkernels.runtime import errstate
+from jitkernels.runtime import errstate, workspace_allocator
 
 MOST_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
+MOST_KEYS, MOST_OF_A_KEY = 4096, 32
+"""Most keys of specializations of a function, and specializations of a key."""
 
 
-class PythonCalls:
-    """The part of a compiled function that serves calls through Python."""
+class ColdCalls:
+    """The specializations of a function, and its calls that enter through Python."""
 
-    config: JitConfig
-    __wrapped__: Any
-    _hits: int
-    _links: dispatch_chain.Links
-    _signature: Signature
+    _is_plain: ClassVar[bool] = True
+    """Whether a call of the plain function is a valid fallback."""
 
-    def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        raise NotImplementedError
+    def __init__(self, function: Any, signature: CallSignature, config: JitConfig) -> None:
+        self.__wrapped__, self.config, self._signature = function, config, signature
+        self._specializations: dict[Any, list[Specialization]] = {}
+        self._fallbacks: dict[str, int] = {}
+        self._varied, self._hits, self._entries = recompile_limit.Varied(), 0, python_entries.PythonEntries()
+        self._takes_out = signature.takes("out")
+        plain = function if self._is_plain else None
+        self._links = dispatch_chain.Links(self, self._call, plain, takes_out=self._takes_out)
 
-    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        raise NotImplementedError
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
+        out = None if self._takes_out else kwargs.pop("out", None)
+        if errstate.numpy_raises_or_calls():
+            self._entries.note(python_entries.ERRORS)
+            return self._plain(args, kwargs, out)
+        began = perf_counter()
+        specialization, call, symbols = self.look_up(args, kwargs)
+        if specialization is None or specialization.graph is None:
+            return self._fall_back(specialization, args, kwargs, out)
+        if specialization.written and not specialization.may_write(call.leaves):
+            self._entries.note(python_entries.SHARED)
+            return self._plain(args, kwargs, out)
+        reporter = specialization.reporter
+        if reporter is not None and reporter.precedes_calls and (plain := reporter.run_plain(args, kwargs)):
+            return out_argument.copied_to(out, plain[0])
+        specialization.calls += 1
+        largest = max((leaf.size for leaf in call.leaves if type(leaf) is np.ndarray), default=0)
+        most = specialization.max_plain_elements_at_once
+        if largest <= most and not self.config.requires_python_calls:
+            self._entries.note(python_entries.SMALL)
+            self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
+            return self._plain(args, kwargs, out)
+        if self._link(specialization, call) or specialization.link_requested_symbols():
+            self._entries.note(python_entries.FIRST)
+            linked: Any = self  # the new link precedes this function in the chain, and serves the call
+            return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
+        self._entries.note(specialization.entry_reason or python_entries.OTHERS)
+        if self.config.requires_python_calls:
+            return self._run(specialization, call, symbols, out)
+        most = specialization.max_plain_elements
+        if largest <= most:
+            self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
+            return self._plain(args, kwargs, out)
+        return self._run_faster(specialization, call, symbols, out, began)
 
-    def _linked_function(self) -> Any:
-        raise NotImplementedError
+    def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialization | None, Any, Any]:
+        """Find the specialization for a call, or trace and compile it; the flat call; the values of its symbols."""
+        try:
+            call = self._signature.flatten(args, kwargs)
+            candidates = self._specializations.get(call.key)
+        except (UnknownError, TypeError) as error:
+            self._count_fallback(str(error))
+            return None, None, None
+        for specialization in candidates or ():
+            symbols = specialization.symbols_of(call.leaves)
+            if symbols is not None:
+                self._hits += 1
+                return specialization, call, symbols
+        with making:
+            if self._specializations.get(call.key) is not candidates:  # another thread has changed them
+                return self.look_up(args, kwargs)
+            candidates = candidates or []
+            if len(candidates) >= MOST_OF_A_KEY:
+                self._count_fallback(f"the function recompiles for each number that it gets: {MOST_OF_A_KEY} suffice")
+                return None, call, None
+            if not candidates and self._varied.are_enough(call.key):
+                self._count_fallback(recompile_limit.REASON)
+                return None, call, None
+            specialization = specialize(call.structure, call.leaves, self.config)
+            specialization.reporter = warning_reporter(self._signature, specialization)
+            symbols = specialization.symbols_of(call.leaves)
+            assert symbols is not None, "a trace whose guards hold for what was traced"
+            if not candidates and len(self._specializations) >= MOST_KEYS:
+                self._specializations.pop(next(iter(self._specializations)))
+            self._specializations[call.key] = [specialization, *candidates]
+            return specialization, call, symbols
 
-    def _names(self, args: Any, kwargs: Any) -> list[str]:
-        raise NotImplementedError
+    def _count_fallback(self, reason: str) -> None:
+        """Record why a call falls back to NumPy."""
+        self._fallbacks[reason] = self._fallbacks.pop(reason, 0) + 1
 
-    def _unlink(self) -> None:
-        raise NotImplementedError
+    def _fallback_reason(self, specialization: Specialization | None) -> str:
+        """Why a call falls back to NumPy."""
+        return next(reversed(self._fallbacks)) if specialization is None else specialization.reason
 
-    def _sooner(
-        self, began: float, specialization: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
+    def _fall_back(self, specialization: Specialization | None, args: Any, kwargs: Any, out: Any) -> Any:
+        """Run the plain function where there is no code, and report why."""
+        reason = self._fallback_reason(specialization)
+        self._entries.note(f"falls back to NumPy: {reason}")
+        has_raised = specialization is not None and specialization.has_raised
+        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised):
+            if specialization is None or specialization.always_falls_back([*self._specializations.values()]):
+                self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
+            return self._plain(args, kwargs, out)
+
+    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        return out_argument.copied_to(out, self.__wrapped__(*args, **kwargs))
+
+    def _run_faster(
+        self, specialization: Specialization, call: FlatCall, symbols: dict[str, int], out: Any, began: float
     ) -> Any:
         """Run the compiled code, or the plain function where measurements show it is faster.
 
         Not for arrays of other libraries, for which the plain function may return other types.
         """
-        timings = specialization.timings.setdefault(python_entries.size_class(leaves), python_entries.Timings())
-        may_be_plain = not specialization.has_foreign and not self._is_reproducible()
+        timings = specialization.timings.setdefault(python_entries.size_class(call.leaves), python_entries.Timings())
+        may_be_plain = not specialization.has_foreign and settings.read("JITKERNELS_POLICY") != "reproducible"
         is_plain = may_be_plain and timings.prefers_plain(has_loops=specialization.has_flows)
         if is_plain:
             if timings.is_settled:
-                self._links.enter_limited(self.__wrapped__, args, kwargs, out)
+                self._links.enter_limited(self.__wrapped__, call.args, call.kwargs, out)
             began = perf_counter()
-            result = self._plain(args, kwargs, out)
+            result = self._plain(call.args, call.kwargs, out)
         else:
-            result = self._computed(specialization, leaves, values, args, kwargs, out)
+            result = self._run(specialization, call, symbols, out)
         if self._hits > 1:
             timings.note(perf_counter() - began, is_plain=is_plain)
         return result
 
-    def _is_reproducible(self) -> bool:
-        return settings.read("JITKERNELS_POLICY") == "reproducible"
-
-    def _computed(
-        self, specialization: Specialisation, leaves: Any, values: Any, args: Any, kwargs: Any, out: Any
-    ) -> Any:
+    def _run(self, specialization: Specialization, call: FlatCall, symbols: dict[str, int], out: Any) -> Any:
         """Run the compiled code from Python, and report its floating-point errors."""
-        flags = errstate.Heard()
-        is_checked = self.config.is_checked
+        leaves, flags, is_checked = call.leaves, errstate.FlagCollector(), self.config.is_checked
         before = [leaves[i].copy() for i in specialization.written] if specialization.may_raise or is_checked else ()
         arrays = None
         try:
-            check = Check(specialization, leaves, values) if is_checked else None
-            with np.errstate(all="ignore") if specialization.alarm is None else flags.listening():
-                arrays = specialization.run(leaves, values)
+            check = Check(specialization, leaves, symbols) if is_checked else None
+            with np.errstate(all="ignore") if specialization.reporter is None else flags.collecting():
+                arrays = specialization.run(leaves, symbols)
             if check is not None:
-                check.compare(arrays, leaves, lambda: self._names(args, kwargs))
+                check.compare(arrays, leaves, lambda: self._names(call))
         except Exception as error:  # the plain function raises it again, on restored arguments
             for i, array in zip(specialization.written, before, strict=False):
                 leaves[i][...] = array
@@ -95,55 +176,68 @@ class PythonCalls:
             if isinstance(error, JitKernelsError):
                 specialization.note_failure(error)
         if arrays is None:  # outside the handler, so that our error is no __context__ of the function's
-            return self._plain(args, kwargs, out)
-        specialization.tell(flags.kinds, args, kwargs)
-        result = specialization.plan.make(ResultInputs(leaves, arrays, values))
-        return result if out is None else out_argument.given_to(out, result)
+            return self._plain(call.args, call.kwargs, out)
+        specialization.report_fp_errors(flags.kinds, call.args, call.kwargs)
+        return out_argument.copied_to(out, specialization.plan.make(ResultInputs(leaves, arrays, symbols)))
 
-    def _link(self, found: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Link a compiled entry for calls of this form; whether there is one now."""
-        form, function = (len(args), tuple(kwargs)), self._linked_function()
-        if form in found.direct or len(found.direct) >= MOST_FORMS:
+    def _link(self, specialization: Specialization, call: FlatCall) -> bool:
+        """Link a compiled entry for calls of this form; whether there is a new one."""
+        form, links = call.form, specialization.links
+        if form in links or len(links) >= MOST_FORMS:
             return False
         with making:
-            if form in found.direct:
+            if form in links:
                 return False
             if self._links.are_many:
                 self._unlink()
-            found.direct[form] = None
-            found.entry_reason = self._why_python()
-            if found.entry_reason:
+                links = specialization.links
+            links[form] = None
+            specialization.entry_reason = self._python_reason()
+            if specialization.entry_reason:
                 return False
-            taken = *self._structure(args, kwargs), self._ordered(args, kwargs)
             try:
-                call, entry = compiled_entry.of_call(function, found, taken, self._signature, args, kwargs)
-                made = compiled_entry.Direct(entry, call, found.alarm, cached=self.config.cache)
-                self._links.enter(made)
-                found.direct[form] = made
+                access, entry = program_entry.build_entry(specialization, call, self._signature)
+                link = CompiledLink(entry, access, specialization.reporter, cached=self.config.cache)
+                self._links.enter(link)
+                links[form] = link
             except UnreachableError as error:
-                found.entry_reason = str(error)
+                specialization.entry_reason = str(error)
             except JitKernelsError as error:
-                found.note_failure(error)
-                found.entry_reason = f"the compiler failed: {error}"
-            return found.direct[form] is not None
+                specialization.note_failure(error)
+                specialization.entry_reason = f"the compiler failed: {error}"
+            return links[form] is not None
 
-    def _why_python(self) -> str:
+    def _python_reason(self) -> str:
         """Why all calls enter through Python; empty if they need not."""
         if dispatch_chain.base is None:
             return "a Python or NumPy whose objects compiled code cannot read"
         return "calls are checked or timed, as the config asks" if self.config.requires_python_calls else ""
 
-    def _why_not_entered(self, specialization: Specialisation, args: Any, kwargs: Any) -> str:
+    def _entry_reason(self, specialization: Specialization, call: FlatCall) -> str:
         """Why calls of this form enter through Python; empty if an entry accepts them."""
-        unpacked = *self._structure(args, kwargs), self._ordered(args, kwargs)
         try:
-            compiled_entry.of_call(self._linked_function(), specialization, unpacked, self._signature, args, kwargs)
+            program_entry.build_entry(specialization, call, self._signature)
         except JitKernelsError as error:
             return f"the compiler failed: {error}"
         except UnreachableError as error:
             return str(error)
         return ""
 
-    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        result = self.__wrapped__(*args, **kwargs)
-        return result if out is None else out_argument.given_to(out, result)
+    def _names(self, call: FlatCall) -> list[str]:
+        """The names of the arrays and numbers in the arguments."""
+        from jitkernels.compiler.diagnostics.explain import argument_names
+
+        return argument_names(call.structure, self._signature.names)
+
+    def release(self) -> None:
+        """Discard all code of the function, and free the pooled workspaces (of all functions)."""
+        workspace_allocator.release()
+        with making:
+            self._specializations, self._varied = {}, recompile_limit.Varied()
+            self._unlink()
+
+    def _unlink(self) -> None:
+        self._links.clear()
+        for candidates in self._specializations.values():
+            for specialization in candidates:
+                specialization.links = {}

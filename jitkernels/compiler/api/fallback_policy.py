@@ -6,7 +6,7 @@ from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import TracingError
 
 
-class Left:
+class FallbackReport:
     """Context of a call that falls back. `has_raised`: tracing raised, and the plain function may raise the same."""
 
     def __init__(self, function: Any, reason: str, *, has_raised: bool) -> None:
@@ -14,19 +14,19 @@ class Left:
 
     def __enter__(self) -> Self:
         if not self.has_raised:
-            self._tell()
+            self._report()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.has_raised and kind is None:
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Report the reason. Raises TracingError if the config is strict."""
         function = self.function
         code = getattr(function.__wrapped__, "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-        text = f"{function.__name__}{where} is left to NumPy: {self.reason}"
+        text = f"{function.__name__}{where} falls back to NumPy: {self.reason}"
         if function.config.strict:
             raise TracingError(text)
         warn_once(f"left {function.__name__}{where}", text)

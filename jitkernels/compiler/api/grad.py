@@ -18,6 +18,7 @@ from jitkernels.compiler.autodiff.loop_vjp import is_float
 from jitkernels.compiler.autodiff.reverse import NotDifferentiableError
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.numpy import decompositions as _composed  # noqa: F401  # what NumPy's functions are then
+from jitkernels.compiler.capture.pytree.call_signature import CallSignature
 from jitkernels.compiler.capture.pytree.derivative_trees import (
     Leaves,
     Variables,
@@ -34,7 +35,7 @@ from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
 from jitkernels.runtime import vectorcall
 
-MOST_KEPT = 256
+MAX_CACHED = 256
 
 
 class Way(NamedTuple):
@@ -65,8 +66,9 @@ class Derivative(JitFunction[Any, Any]):
     _is_plain = False
 
     def __init__(self, function: Any, way: Way, names: tuple[str, ...], config: JitConfig) -> None:
-        super().__init__(function, names, config)
-        self.way = way
+        self.way, target = way, functools.partial(evaluated, way.text, function)
+        binds = way.kind not in ("vjp", "jvp")
+        super().__init__(function, names, config, CallSignature(function, names, target, binds=binds))
 
     def __repr__(self) -> str:
         return f"<{self.way.kind} of {self.__wrapped__!r}>"
@@ -78,32 +80,23 @@ class Derivative(JitFunction[Any, Any]):
         """The same derivative, compiled otherwise."""
         return Derivative(self.__wrapped__, self.way, static_argnames, config)
 
-    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.way.kind in ("vjp", "jvp"):
-            return args, kwargs
-        return super()._ordered(args, kwargs)
-
-    def _traced_part(self, flattener: Any) -> Any:
-        return flattener.flatten(self)
-
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             return evaluated(self.way.text, self.__wrapped__, *args, **kwargs)
-        kwargs = dict(kwargs)
-        out = kwargs.pop("out", None) if not self._takes_out else None
-        found, leaves, values = self._found(args, kwargs)
-        if found is None or found.graph is None:
-            raise self._refusal(self._reason(found), args, kwargs)
-        if found.written and not found.may_write(leaves):
+        out = None if self._takes_out else kwargs.pop("out", None)
+        specialization, call, symbols = self.look_up(args, kwargs)
+        if specialization is None or specialization.graph is None:
+            raise self._refusal(self._fallback_reason(specialization), args, kwargs)
+        if specialization.written and not specialization.may_write(call.leaves):
             raise self._refusal("arguments that it writes to share memory or are read-only", args, kwargs)
-        found.alarm = None
-        found.calls += 1
-        if self._link(found, args, kwargs):
+        specialization.reporter = None
+        specialization.calls += 1
+        if self._link(specialization, call):
             self._entries.note(python_entries.FIRST)
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        self._entries.note(found.entry_reason or python_entries.OTHERS)
-        return self._computed(found, leaves, values, args, kwargs, out)
+        self._entries.note(specialization.entry_reason or python_entries.OTHERS)
+        return self._run(specialization, call, symbols, out)
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ARG002
         raise self._refusal("the compiled code refuses these arguments", args, kwargs)
@@ -136,8 +129,8 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     """A derivative in a trace: what `Derivative` stands for."""
     tracer, way = current(), way_of(text)
     if tracer is None:
-        asked = way.argnums[0] if way.is_one else way.argnums
-        return made(way.kind, function, asked, way.has_aux)(*args, **kwargs)
+        argnums = way.argnums[0] if way.is_one else way.argnums
+        return derivative(way.kind, function, argnums, way.has_aux)(*args, **kwargs)
     if way.kind in ("grad", "value"):
         return _gradient(tracer, way, function, args, kwargs)
     (primals, given), about = args, named(function)
@@ -205,7 +198,7 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
 
 
 def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> Way:
-    """What is asked for. Raises ArgumentTypeError."""
+    """Check the arguments of a derivative. Raises ArgumentTypeError."""
     if not callable(function):
         raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
     if type(has_aux) is not bool:
@@ -218,12 +211,12 @@ def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> Way:
     return Way(kind, numbers, not several, has_aux)
 
 
-def made(kind: str, function: Any, argnums: Any, has_aux: Any) -> Any:
-    """The derivative; the same one again for the same function. In a trace it is a part of that."""
+def derivative(kind: str, function: Any, argnums: Any, has_aux: Any) -> Any:
+    """The derivative of a function, cached; in a trace, a function that adds it to the graph."""
     if current() is not None:
         return functools.partial(evaluated, _way(kind, function, argnums, has_aux).text, function)
     try:
-        return _kept(kind, function, argnums, has_aux)
+        return _cached(kind, function, argnums, has_aux)
     except TypeError:  # of functions that cannot be hashed
         return _new(kind, function, argnums, has_aux)
 
@@ -237,7 +230,7 @@ def _new(kind: str, function: Any, argnums: Any, has_aux: Any) -> Derivative:
     return Derivative(function, way, names, config)
 
 
-_kept = functools.lru_cache(maxsize=MOST_KEPT, typed=True)(_new)
+_cached = functools.lru_cache(maxsize=MAX_CACHED, typed=True)(_new)
 
 
 def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
@@ -246,32 +239,32 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
     The result is like the argument: an array, a number, or lists, tuples, dicts and dataclasses of them; for several
     `argnums` a tuple. With `has_aux` the function gives a pair, of which the second is given back beside the gradient.
     """
-    return made("grad", function, argnums, has_aux)
+    return derivative("grad", function, argnums, has_aux)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
     """Like `grad`; gives the pair of what the function gives and the gradient."""
-    return made("value", function, argnums, has_aux)
+    return derivative("value", function, argnums, has_aux)
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """What a function gives, and a function from cotangents of that to those of the arguments, a tuple."""
-    found = made("vjp", function, (), has_aux)
+    transposed = derivative("vjp", function, (), has_aux)
     result = function(*primals)
     value, aux = result if has_aux else (result, None)
 
     def pull(cotangent: Any) -> Any:
-        return tuple(found(primals, cotangent)[1])
+        return tuple(transposed(primals, cotangent)[1])
 
     return (value, pull, aux) if has_aux else (value, pull)
 
 
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """What a function gives for `primals`, and how that changes as these do along `tangents`."""
-    found = made("jvp", function, (), has_aux)
+    pushed = derivative("jvp", function, (), has_aux)
     for name, one in (("primals", primals), ("tangents", tangents)):
         if not isinstance(one, tuple | list):
             raise ArgumentTypeError(f"{name}: expected a tuple of arguments, got {shown(one)}")
     if len(primals) != len(tangents):
         raise ArgumentTypeError(f"tangents: expected {len(primals)} as of primals, got {len(tangents)}")
-    return found(tuple(primals), tuple(tangents))
+    return pushed(tuple(primals), tuple(tangents))

@@ -3,32 +3,26 @@
 import functools
 import types
 from collections.abc import Callable
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from jitkernels.compiler.api import fallback_policy, out_argument
-from jitkernels.compiler.api.cold_call import PythonCalls
-from jitkernels.compiler.capture import register_overrides as _filled  # noqa: F401  # the tables of what traced arrays do
+from jitkernels.compiler.api.cold_call import ColdCalls
+from jitkernels.compiler.capture import register_overrides as _overrides  # noqa: F401  # fills the override registry
 from jitkernels.compiler.capture.numba_dispatchers import as_python
-from jitkernels.compiler.capture.pytree import recompile_limit
-from jitkernels.compiler.capture.pytree.flatten import Flattener, constant, flattened, patterns
-from jitkernels.compiler.dispatch import dispatch_chain, fp_warnings, python_entries
-from jitkernels.compiler.dispatch import specialization as specialisations
-from jitkernels.compiler.dispatch.call_signature import Signature, names_in
-from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialisation
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.capture.pytree.call_signature import CallSignature, names_in
+from jitkernels.compiler.dispatch import dispatch_chain
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.core.fork_locks import making
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
-from jitkernels.runtime import errstate, vectorcall, workspace_allocator
+from jitkernels.runtime import vectorcall
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from jitkernels.compiler.capture.pytree.call_signature import FlatCall
     from jitkernels.compiler.diagnostics.explain import FunctionExplanation, JitStats
     from jitkernels.compiler.diagnostics.graph_viz import Drawing
+    from jitkernels.compiler.dispatch.specialization import Specialization
     from jitkernels.compiler.export.manifest import Description
     from jitkernels.selection.explain_selection import Explanation
 
@@ -36,8 +30,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Out = TypeVar("Out", bound="np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]")
 """The ``out`` arrays, which a call returns."""
-MOST_KEYS = 4096
-MOST_OF_A_KEY = 32
 
 
 class _Unlinked:
@@ -47,25 +39,22 @@ class _Unlinked:
 _base: Any = dispatch_chain.base or _Unlinked
 
 
-class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
+class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # made when this is imported
     """A compiled function; its results equal those of the plain function."""
 
     __jitkernels_traced__ = staticmethod(lambda self: self.__wrapped__)
-    _is_plain: ClassVar[bool] = True
-    """Whether a call of the plain function is a valid fallback."""
 
-    def __init__(self, function: Callable[P, R], static_argnames: tuple[str, ...], config: JitConfig) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        static_argnames: tuple[str, ...],
+        config: JitConfig,
+        signature: CallSignature | None = None,
+    ) -> None:
         functools.update_wrapper(self, as_python(function))
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
-        self.__wrapped__ = function
-        self.config, self.static_argnames = config, static_argnames
-        self._signature = Signature(function, static_argnames)
-        self._specialisations: dict[Any, list[Specialisation]] = {}
-        self._plain_calls: dict[str, int] = {}
-        self._varied, self._hits, self._entries = recompile_limit.Varied(), 0, python_entries.PythonEntries()
-        self._takes_out = self._signature.takes("out")
-        plain = function if self._is_plain else None
-        self._links = dispatch_chain.Links(self, self._from_python, plain, takes_out=self._takes_out)
+        self.static_argnames = static_argnames
+        ColdCalls.__init__(self, function, signature or CallSignature(function, static_argnames), config)
 
     if _base is _Unlinked or TYPE_CHECKING:
 
@@ -76,11 +65,7 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
         @overload
         def __call__(self, *args: Any, out: Out, **kwargs: Any) -> Out: ...
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return self._call(args, kwargs)
-
-    def _from_python(self, *args: Any, **kwargs: Any) -> Any:
-        """Serve a call that no compiled entry accepts."""
-        return self._call(args, kwargs)
+            return self._call(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -95,130 +80,17 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
         """The same function with other static arguments and another config."""
         return JitFunction(self.__wrapped__, static_argnames, config)
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Serve one call from Python: find or compile the code for these arguments, or fall back."""
-        out = None
-        if not self._takes_out and "out" in kwargs:
-            kwargs = dict(kwargs)
-            out = kwargs.pop("out")
-        if errstate.numpy_raises_or_calls():
-            self._entries.note(python_entries.ERRORS)
-            return self._plain(args, kwargs, out)
-        began = perf_counter()
-        found, leaves, values = self._found(args, kwargs)
-        if found is None or found.graph is None:
-            self._entries.note(f"left to NumPy: {self._reason(found)}")
-            with fallback_policy.Left(self, self._reason(found), has_raised=found is not None and found.has_raised):
-                if found is None or found.always_falls_back([*self._specialisations.values()]):
-                    self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
-                return self._plain(args, kwargs, out)
-        if found.written and not found.may_write(leaves):
-            self._entries.note(python_entries.SHARED)
-            return self._plain(args, kwargs, out)
-        if found.alarm is not None and (plain := found.alarm.before(args, kwargs)):
-            return plain[0] if out is None else out_argument.given_to(out, plain[0])
-        found.calls += 1
-        largest = max((leaf.size for leaf in leaves if type(leaf) is np.ndarray), default=0)
-        if largest <= found.max_plain_elements_at_once and not self.config.requires_python_calls:
-            self._entries.note(python_entries.SMALL)
-            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.max_plain_elements_at_once, found)
-            return self._plain(args, kwargs, out)
-        if self._link(found, args, kwargs) or found.link_requested_symbols():
-            # The new link serves the call: it precedes this function in the chain.
-            self._entries.note(python_entries.FIRST)
-            linked: Any = self
-            return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        self._entries.note(found.entry_reason or python_entries.OTHERS)
-        if self.config.requires_python_calls:
-            return self._computed(found, leaves, values, args, kwargs, out)
-        if largest <= found.max_plain_elements:
-            self._links.enter_plain(self.__wrapped__, args, kwargs, out, found.max_plain_elements, found)
-            return self._plain(args, kwargs, out)
-        return self._sooner(began, found, leaves, values, args, kwargs, out)
-
-    def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialisation | None, list[Any], Any]:
-        """The specialization for a call, the leaves of the arguments, and the values of the symbols."""
-        try:
-            structure, leaves = self._structure(args, kwargs)
-            key = structure, patterns(leaves)
-            kept = self._specialisations.get(key)
-        except (UnknownError, TypeError) as error:
-            self._refused(str(error))
-            return None, [], None
-        for one in kept or ():
-            values = one.values(leaves)
-            if values is not None:
-                self._hits += 1
-                return one, leaves, values
-        with making:
-            return self._made(key, leaves)
-
-    def _refused(self, reason: str) -> None:
-        """Record why a call falls back to NumPy."""
-        self._plain_calls[reason] = self._plain_calls.pop(reason, 0) + 1
-
-    def _reason(self, found: Specialisation | None) -> str:
-        """Why a call falls back to NumPy."""
-        return next(reversed(self._plain_calls)) if found is None else found.reason
-
-    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._signature.ordered(args, kwargs)
-
-    def _linked_function(self) -> Any:
-        """The function whose calls the compiled entries serve."""
-        return self.__jitkernels_traced__(self)
-
-    def _traced_part(self, flattener: Flattener) -> Any:
-        """The structure of the function: its free variables and globals."""
-        function: Any = as_python(self.__wrapped__)
-        take = flattener.function if type(function) is types.FunctionType else flattener.flatten
-        return take(function)
-
-    def _structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        positional, named = self._ordered(args, kwargs)
-        statics = self._signature.statics
-
-        def taken(flattener: Flattener) -> Any:
-            part, take = self._traced_part(flattener), flattener.argument
-            parts = [constant(one) if i in statics else take(one) for i, one in enumerate(positional)]
-            named_parts = [constant(one) if name in self.static_argnames else take(one) for name, one in named.items()]
-            return part, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
-
-        return flattened(self.static_argnames, taken)
-
-    def _made(self, key: Any, leaves: list[Any]) -> tuple[Specialisation | None, list[Any], Any]:
-        candidates = self._specialisations.get(key, [])
-        for specialization in candidates:
-            values = specialization.values(leaves)
-            if values is not None:
-                return specialization, leaves, values
-        if len(candidates) >= MOST_OF_A_KEY:
-            self._refused(f"the function is made anew for each number it is given: {len(candidates)} are enough")
-            return None, leaves, None
-        if not candidates and self._varied.are_enough(key):
-            self._refused(recompile_limit.REASON)
-            return None, leaves, None
-        new = specialisations.made(self.__wrapped__, key[0], leaves, self.config)
-        new.alarm = fp_warnings.of(self.__wrapped__, new, lambda *given: self._structure(*given)[1])
-        values = new.values(leaves)
-        assert values is not None, "a trace whose guards hold for what was traced"
-        if key not in self._specialisations and len(self._specialisations) >= MOST_KEYS:
-            self._specialisations.pop(next(iter(self._specialisations)))
-        self._specialisations[key] = [new, *candidates]
-        return new, leaves, values
-
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> "FunctionExplanation":
         """Explain a call with these arguments: compile it, but do not run it."""
-        from jitkernels.compiler.diagnostics.explain import FunctionExplanation, argument_names, explanation
+        from jitkernels.compiler.diagnostics.explain import FunctionExplanation, explanation
 
-        found, structure = self._looked_at(args, kwargs)
-        if isinstance(found, str):
-            return FunctionExplanation(self.__name__, (), {}, (), found, 0, 0)
-        names = argument_names(structure, self._signature.names)
-        reason = found.entry_reason if found.graph is not None else ""
-        if found.graph is not None and (len(args), tuple(kwargs)) not in found.direct:
-            reason = self._why_python() or self._why_not_entered(found, args, kwargs)
-        return explanation(self.__name__, found, names, reason)
+        specialization, call = self._compile_for(args, kwargs)
+        if specialization is None or call is None:
+            return FunctionExplanation(self.__name__, (), {}, (), self._fallback_reason(None), 0, 0)
+        reason = specialization.entry_reason if specialization.graph is not None else ""
+        if specialization.graph is not None and call.form not in specialization.links:
+            reason = self._python_reason() or self._entry_reason(specialization, call)
+        return explanation(self.__name__, specialization, self._names(call), reason)
 
     def source(self, *args: Any, backend: str = "numba", **kwargs: Any) -> str:
         """The code of such a call, or all that was made: Python loops, or LLVM IR (``native``); see `printing`."""
@@ -226,18 +98,13 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
 
         return source(self, args, kwargs, backend)
 
-    def _names(self, args: Any, kwargs: Any) -> list[str]:
-        """The names of the arrays and numbers in the arguments."""
-        from jitkernels.compiler.diagnostics.explain import argument_names
-
-        return argument_names(self._structure(args, kwargs)[0], self._signature.names)
-
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> "Drawing":
         """Draw the graph of a call with these arguments. Raises NotUsableError if it falls back to NumPy."""
         from jitkernels.compiler.diagnostics.graph_viz import drawn
 
-        found, structure = self._looked_at(args, kwargs)
-        return drawn(self.__name__, found, [] if structure is None else self._names(args, kwargs))
+        specialization, call = self._compile_for(args, kwargs)
+        names = [] if specialization is None or call is None else self._names(call)
+        return drawn(self.__name__, specialization or self._fallback_reason(None), names)
 
     def tune(self, *args: Any, **kwargs: Any) -> "tuple[Explanation, ...]":
         """Measure compilation variants for calls with these arguments for ``seconds=1.0``, and record the fastest.
@@ -259,34 +126,20 @@ class JitFunction(_base, PythonCalls, Generic[P, R]):  # type: ignore[misc]  # m
         """
         from jitkernels.compiler.export.export_function import exported
 
-        def taken_apart() -> tuple[Any, list[Any], list[str]]:
-            return *self._structure(args, kwargs), self._names(args, kwargs)
+        return exported(directory, self, args, kwargs)
 
-        return exported(directory, self.__wrapped__, taken_apart, self.config, self.static_argnames)
-
-    def _looked_at(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        kwargs = {name: one for name, one in kwargs.items() if name != "out" or self._takes_out}
-        found, _, _ = self._found(args, kwargs)
-        return (self._reason(None), None) if found is None else (found, self._structure(args, kwargs)[0])
+    def _compile_for(self, args: Any, kwargs: Any) -> "tuple[Specialization | None, FlatCall | None]":
+        """The specialization for a call without its ``out``, and the flat call; None where it falls back."""
+        kwargs = {name: value for name, value in kwargs.items() if name != "out" or self._takes_out}
+        specialization, call, _ = self.look_up(args, kwargs)
+        return specialization, call
 
     def stats(self) -> "JitStats":
         """Statistics of all specializations."""
         from jitkernels.compiler.diagnostics.explain import numbers
 
-        made = [one for kept in list(self._specialisations.values()) for one in kept]
-        return numbers(made, self._hits, self._entries.told)
-
-    def release(self) -> None:
-        """Discard all code of the function, and free the pooled workspaces (of all functions)."""
-        workspace_allocator.release()
-        with making:
-            self._specialisations, self._varied = {}, recompile_limit.Varied()
-            self._unlink()
-
-    def _unlink(self) -> None:
-        self._links.clear()
-        for one in [one for kept in self._specialisations.values() for one in kept]:
-            one.direct = {}
+        specializations = [one for candidates in list(self._specializations.values()) for one in candidates]
+        return numbers(specializations, self._hits, self._entries.by_frequency)
 
 
 if _base is not _Unlinked:

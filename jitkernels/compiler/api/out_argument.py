@@ -7,8 +7,13 @@ import numpy as np
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 
 
-def given_to(out: Any, result: Any) -> Any:
-    """Copy results to `out` and return it. Raises ArgumentError or ArgumentTypeError where they do not fit."""
+def copied_to(out: Any, result: Any) -> Any:
+    """Copy results to `out` and return it; the result itself for None.
+
+    Raises ArgumentError or ArgumentTypeError where they do not fit.
+    """
+    if out is None:
+        return result
     several = isinstance(out, tuple)
     outs, results = (out, result) if several else ((out,), (result,))
     if several and (not isinstance(result, tuple | list) or len(result) != len(out)):

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -44,8 +44,8 @@ class ValueGuard(NamedTuple):
     bound: Any
     truth: bool
 
-    def holds(self, leaves: Sequence[Any]) -> bool:
-        value = leaves[self.leaf]
+    def holds(self, value: Any) -> bool:
+        """Whether the guard holds for the value of its leaf."""
         match self.operation:
             case "<":
                 result = value < self.bound
@@ -80,7 +80,7 @@ class Binding(NamedTuple):
 
 
 class Tracer:
-    """State of one trace. `leaves` are the arrays and numbers of the call, followed by arrays that became constants.
+    """State of one trace. `leaves`: the arrays and numbers of the call, followed by arrays that became constants.
 
     `picks`: gathers and scatters, whose indices NumPy checks whether or not the result is used. `loop_operands`:
     operands of the loops being traced. `checks`: conditions under which the function raises (runtime guards).
@@ -92,9 +92,9 @@ class Tracer:
     `tape_capacity`: the tape capacity, and an array of that length.
     """
 
-    def __init__(self, leaves: Sequence[Any]) -> None:
+    def __init__(self) -> None:
         self.scope = Scope()
-        self.leaves = list(leaves)
+        self.leaves: list[Any] = []
         self.inputs: list[Node] = []
         self.guards: dict[ValueGuard, None] = {}
         self.bindings: list[Binding] = []

@@ -39,7 +39,7 @@ def graph_of(
     Its inputs are the arrays, then the `floats`; its symbols are the int `fields`, of which `ones` are fixed to 1.
     UnknownError names the guard and the line where the graph would be right for some sizes only.
     """
-    tracer = Tracer(())
+    tracer = Tracer()
     file = getattr(getattr(inspect.unwrap(reference), "__code__", None), "co_filename", "")
     tracer.guards, tracer.scope.guards = _Located(file), _Located(file)
     symbols: dict[str, Number] = {}

@@ -15,8 +15,7 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
 from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.diagnostics.kernel_summary import groups_of
-from jitkernels.compiler.dispatch import specialization as specialisations
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
@@ -51,7 +50,9 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     seconds = SECONDS if takes_seconds else kwargs.pop("seconds", SECONDS)
     calls = _profiled(compiled) if not (args or kwargs) else []
     try:
-        calls = calls or [(*compiled._structure(args, kwargs), 1.0)]
+        if not calls:
+            call = compiled._signature.flatten(args, kwargs)
+            calls = [(call.structure, call.leaves, 1.0)]
     except TypeError as error:
         raise ArgumentTypeError(f"tune: expected the arguments of a call, or calls of a profile: {error}") from None
     if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
@@ -77,7 +78,7 @@ def _profiled(compiled: Any) -> list[tuple[Any, list[Any], float]]:
     """Structures, leaves and seconds of the profiled calls."""
     return [
         (structure, [*taken.arrays[: len(taken.arrays) - len(value.constants)]], taken.whole)
-        for (structure, _), specializations in compiled._specialisations.items()
+        for (structure, _), specializations in compiled._specializations.items()
         for value in specializations
         if getattr(value.program, "profile", None) is not None
         for taken in value.program.profile.by_sizes.values()
@@ -94,11 +95,11 @@ class Call:
         self.copies = [copy_with_strides(leaf) for leaf in leaves]
         self.config = replace(config, opt_level=abs(config.opt_level), profile=False)
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.traces: dict[bool, Specialisation] = {}
+        self.traces: dict[bool, Specialization] = {}
         trace = self._trace(exact=self.config.exact_sizes)
         if trace.graph is None or config.backend != "native":
             raise NotUsableError(
-                f"{self.name} has no kernels: it is left to NumPy: {trace.reason or 'the interpreter runs it'}"
+                f"{self.name} has no kernels: it falls back to NumPy: {trace.reason or 'the interpreter runs it'}"
             )
         if trace.has_foreign:
             raise NotUsableError(f"{self.name} takes arrays of another library: expected NumPy's")
@@ -135,10 +136,10 @@ class Call:
             return backends.measured_variant(request)
 
         trace = self._trace(exact=self.config.exact_sizes)
-        assert trace.graph is not None, "asked"
+        assert trace.graph is not None, "checked by __init__"
         program = lower_graph.compile_graph(trace.graph, trace.scope, replace(self.config, profile=True), collect)
         if not program.has_kernels:
-            raise NotUsableError(f"{self.name} has no kernels: it is left to NumPy")
+            raise NotUsableError(f"{self.name} has no kernels: it falls back to NumPy")
         own_kernels = {id(nest): own_kernel for nest, own_kernel in collected}
         explanations: list[Explanation] = []
         for part, share in _shares(program, self._arrays(trace), trace):
@@ -165,23 +166,23 @@ class Call:
         shares = _shares(program, self._arrays(trace), trace)
         return [(numbers[id(p)], share) for p, share in shares if id(p) in numbers and id(p) not in alone]
 
-    def _trace(self, *, exact: bool) -> Specialisation:
+    def _trace(self, *, exact: bool) -> Specialization:
         if exact not in self.traces:
             config = replace(self.config, exact_sizes=exact, backend="interpreter")
-            self.traces[exact] = specialisations.made(self.function, self.structure, self.given, config)
+            self.traces[exact] = specialize(self.structure, self.given, config)
         return self.traces[exact]
 
     def _compiled(
         self, variant: Mapping[str, Any], *, profile: bool = False
-    ) -> tuple[CompiledProgram, autotune_program.ProgramVariant, Specialisation]:
+    ) -> tuple[CompiledProgram, autotune_program.ProgramVariant, Specialization]:
         config = autotune_program.with_fields(self.config, variant)
         trace = self._trace(exact=config.exact_sizes)
         if trace.graph is None:
-            raise NotUsableError(f"{self.name} is left to NumPy: {trace.reason}")
+            raise NotUsableError(f"{self.name} falls back to NumPy: {trace.reason}")
         how = autotune_program.ProgramVariant(replace(config, profile=profile), variant, backends.measured_variant)
         return lower_graph.compile_graph(trace.graph, trace.scope, how.config, how), how, trace
 
-    def _arrays(self, trace: Specialisation) -> list[Any]:
+    def _arrays(self, trace: Specialization) -> list[Any]:
         """The arguments, in the same memory for all variants: alignment influences the time much."""
         return [*self.copies, *trace.constants]
 
@@ -189,7 +190,7 @@ class Call:
         """The program, compiled so, as a kernel of `row`'s arrays; each call starts from the original arguments."""
         program, _, trace = self._compiled(variant)
         arrays = self._arrays(trace)
-        values = trace.values(arrays)
+        values = trace.symbols_of(arrays)
         if values is None:
             raise NotUsableError("the code's guards exclude these arguments")
         before = [(self.copies[i], self.given[i]) for i in self.written]
@@ -215,14 +216,14 @@ class Call:
     def row(self) -> Any:
         """The row of the measured program, with arguments and results as its arrays."""
         trace = self._trace(exact=self.config.exact_sizes)
-        assert trace.graph is not None, "asked"
+        assert trace.graph is not None, "checked by __init__"
         attr = autotune_program.attr_of(trace.graph, trace.scope, self.config)
         inputs = [np.asarray(leaf) for leaf in self.given]
         argument_arrays = [
             Array(f"x{i}", "inout" if i in self.written else "in", value.shape, value.dtype.name)
             for i, value in enumerate(inputs)
         ]
-        values = trace.values(self.given) or {}
+        values = trace.symbols_of(self.given) or {}
         results = [
             Array(f"y{i}", "out", tuple(symbolic_dims.evaluated(extent, values) for extent in node.shape), node.dtype)
             for i, node in enumerate(trace.graph.outputs)
@@ -260,11 +261,11 @@ def copy_with_strides(leaf: Any) -> Any:
     return new
 
 
-def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specialisation) -> list[tuple[Any, float]]:
+def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specialization) -> list[tuple[Any, float]]:
     """The parts of a profiled program with the share of the time that each took, largest first."""
-    values = trace.values(arrays)
+    values = trace.symbols_of(arrays)
     assert values is not None, "traced for these"
-    assert program.profile is not None, "asked for"
+    assert program.profile is not None, "profiled"
     for _ in range(PROFILED):
         program.run(arrays, values)
     (taken,) = program.profile.by_sizes.values()

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.diagnostics import error_analysis
 from jitkernels.compiler.diagnostics.error_analysis import ErrorBound
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.errors import DifferenceError
 
 MARGIN = 2.0
@@ -17,7 +17,7 @@ MARGIN = 2.0
 class Check:
     """The expected results of one call by NumPy, computed before compiled code writes to the arguments."""
 
-    def __init__(self, specialization: Specialisation, leaves: Sequence[Any], values: Any) -> None:
+    def __init__(self, specialization: Specialization, leaves: Sequence[Any], values: Any) -> None:
         assert specialization.graph is not None, "compiled"
         self._found = specialization
         copies = [np.array(leaf) for leaf in (*leaves, *specialization.constants)]

@@ -7,7 +7,7 @@ from typing import Any
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.diagnostics.kernel_summary import Group, bytes_moved_by_numpy, groups_of, moved
 from jitkernels.compiler.diagnostics.profile_report import KernelTime, by_group, times_of
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.memory.arena import Arena
@@ -51,7 +51,7 @@ class JitStats:
         return "\n".join([", ".join(figures), *indented, *reasons])
 
 
-def numbers(specializations: Sequence[Specialisation], hits: int, entries: Sequence[tuple[str, int]] = ()) -> JitStats:
+def numbers(specializations: Sequence[Specialization], hits: int, entries: Sequence[tuple[str, int]] = ()) -> JitStats:
     """The totals over some code, which `hits` calls found; `entries`: calls through Python by their reasons."""
     compiled = [
         (specialization, groups_of(specialization.program, specialization.graph))
@@ -82,7 +82,7 @@ def numbers(specializations: Sequence[Specialisation], hits: int, entries: Seque
                 *(
                     specialization.max_workspace_bytes
                     for spec in specializations
-                    for specialization in spec.direct.values()
+                    for specialization in spec.links.values()
                     if specialization
                 ),
             ]
@@ -116,7 +116,7 @@ class FunctionExplanation:
 
     def __str__(self) -> str:
         if self.reason:
-            return f"{self.title}: left to NumPy: {self.reason}"
+            return f"{self.title}: falls back to NumPy: {self.reason}"
         inner_parts = (part for group in self.groups for part in group.inner)
         calls = len(self.groups) - self.kernels + sum(isinstance(part, NumpyCall) for part in inner_parts)
         lines = [f"{self.title}: {_counted(self.kernels, 'kernel')}, {_counted(calls, 'call')} of NumPy"]
@@ -148,7 +148,7 @@ def described(node: Node) -> str:
 
 
 def explanation(
-    name: str, specialization: Specialisation, arguments: Sequence[str], entry_reason: str = ""
+    name: str, specialization: Specialization, arguments: Sequence[str], entry_reason: str = ""
 ) -> FunctionExplanation:
     """The explanation of one specialization of a function; `arguments`: the names of its arguments.
 

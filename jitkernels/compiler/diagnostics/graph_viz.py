@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from jitkernels.compiler.diagnostics.explain import described, names_of
 from jitkernels.compiler.diagnostics.kernel_summary import SILENT, Group, groups_of, label
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.errors import NotUsableError
 
@@ -15,11 +15,11 @@ COLOURS = {
 }  # fmt: skip
 
 
-def drawn(name: str, specialization: "Specialisation | str", arguments: Sequence[str]) -> "Drawing":
+def drawn(name: str, specialization: "Specialization | str", arguments: Sequence[str]) -> "Drawing":
     """The drawing of compiled code. Raises NotUsableError where a call falls back to NumPy, with the known reason."""
     reason = specialization if isinstance(specialization, str) else specialization.reason
     if isinstance(specialization, str) or specialization.graph is None:
-        raise NotUsableError(f"{name} has no graph: it is left to NumPy: {reason}")
+        raise NotUsableError(f"{name} has no graph: it falls back to NumPy: {reason}")
     graph = getattr(specialization.program, "graph", specialization.graph)
     groups = groups_of(specialization.program, graph)
     return Drawing(graph, groups, names_of(graph, groups, arguments))

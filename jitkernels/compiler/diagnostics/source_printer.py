@@ -6,8 +6,8 @@ from typing import Any
 
 from jitkernels.codegen.numba_functions import functions_in, python_of
 from jitkernels.compiler.codegen.numba.flow_printer import unprintable
-from jitkernels.compiler.diagnostics.explain import argument_names, described
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.diagnostics.explain import described
+from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
@@ -27,24 +27,24 @@ def source(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], backend
     if backend not in PRINTED:
         raise AttrError(f"backend: expected {' or '.join(PRINTED)}, got {shown(backend)}")
     name, names = function.__name__, function._signature.names
-    made: list[Specialisation] = [one for kept in list(function._specialisations.values()) for one in kept]
-    if args or kwargs or not made:
-        found, structure = function._looked_at(args, kwargs)
-        if isinstance(found, str):
-            raise NotUsableError(f"{name}: there is no code: {found}")
-        made, names = [found], argument_names(structure, names)
-    compiled = [one for one in made if one.graph is not None]
+    candidates: list[Specialization] = [one for listed in list(function._specializations.values()) for one in listed]
+    if args or kwargs or not candidates:
+        specialization, call = function._compile_for(args, kwargs)
+        if specialization is None:
+            raise NotUsableError(f"{name}: there is no code: {function._fallback_reason(None)}")
+        candidates, names = [specialization], function._names(call)
+    compiled = [specialization for specialization in candidates if specialization.graph is not None]
     if not compiled:
-        raise NotUsableError(f"{name}: there is no code: {made[0].reason}")
+        raise NotUsableError(f"{name}: there is no code: {candidates[0].reason}")
     config = replace(function.config, backend=backend, profile=False)
-    return "\n\n".join(_text(name, one, names, config) for one in compiled)
+    return "\n\n".join(_text(name, specialization, names, config) for specialization in compiled)
 
 
-def _text(name: str, made: Specialisation, names: Sequence[str], config: JitConfig) -> str:
-    assert made.graph is not None, "compiled"
-    program = lower_graph.compile_graph(made.graph, made.scope, config)
+def _text(name: str, specialization: Specialization, names: Sequence[str], config: JitConfig) -> str:
+    assert specialization.graph is not None, "compiled"
+    program = lower_graph.compile_graph(specialization.graph, specialization.scope, config)
     mark = "#" if config.backend == "numba" else ";"
-    head = [f"{mark} {line}" for line in _described(name, made, program, names)]
+    head = [f"{mark} {line}" for line in _described(name, specialization, program, names)]
     segments = [step for step in program.steps if isinstance(step, Segment)]
     if config.backend == "native":
         return "\n".join([*head, *(segment.source.text for segment in segments)])
@@ -52,9 +52,9 @@ def _text(name: str, made: Specialisation, names: Sequence[str], config: JitConf
     return "\n".join([*head, python_of(functions)])
 
 
-def _described(name: str, made: Specialisation, program: CompiledProgram, names: Sequence[str]) -> list[str]:
+def _described(name: str, specialization: Specialization, program: CompiledProgram, names: Sequence[str]) -> list[str]:
     """What the arrays of the code are, and the steps that are no printed loops."""
-    symbols = ", ".join(f"{symbol}={value}" for symbol, value in made.scope.values.items())
+    symbols = ", ".join(f"{symbol}={value}" for symbol, value in specialization.scope.values.items())
     lines = [f"{name} for {symbols}" if symbols else name]
     known: dict[int, str] = {}
     for node, argument in zip(program.graph.inputs, names, strict=False):

@@ -27,14 +27,14 @@ class ArgumentGuards(EntryBuilder):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.reached: list[str] = []
-        self.given: list[str] = []
-        self.numbers: list[str] = []
+        self.step_objects: list[str] = []
+        self.leaf_objects: list[str] = []
+        self.number_addresses: list[str] = []
 
     def _object(self, argument: Argument) -> str:
         if argument.source < 0:
             return self.load("ptr", "%context", 8 * ~argument.source)
-        return self.reached[argument.source]
+        return self.step_objects[argument.source]
 
     def _number(self, argument: Argument, number_object: str) -> str:
         """Guard the type of a number, store the address of its value in the frame, and return that address."""
@@ -53,7 +53,7 @@ class ArgumentGuards(EntryBuilder):
         """Load a Python or NumPy int argument, extended to `bits` bits."""
         kind = self.arguments[number].number
         dtype = dtypes.TABLE["int64" if kind == "int" else kind]
-        loaded = self.new(f"load {dtype.llvm}, ptr {self.numbers[number]}")
+        loaded = self.new(f"load {dtype.llvm}, ptr {self.number_addresses[number]}")
         if dtype.size * 8 == bits:
             return loaded
         return self.new(f"{'zext' if kind.startswith('u') else 'sext'} {dtype.llvm} {loaded} to i{bits}")
@@ -71,7 +71,7 @@ class ArgumentGuards(EntryBuilder):
         kind = self.arguments[bound.input].number
         if bound.operation == "is":
             size = dtypes.TABLE[SAME_BITS.get(kind, kind)].size
-            loaded = self.new(f"load i{8 * size}, ptr {self.numbers[bound.input]}")
+            loaded = self.new(f"load i{8 * size}, ptr {self.number_addresses[bound.input]}")
             text = f"icmp eq i{8 * size} {loaded}, {_bits(bound.bound, SAME_BITS.get(kind, kind))}"
         elif kind == "int" or kind[0] in "iu":
             # 128 bits for uint64: signed 64 bits hold neither its large values nor a comparison with a negative bound.
@@ -89,12 +89,12 @@ class ArgumentGuards(EntryBuilder):
         """Load a Python or NumPy float argument as a double, which represents it exactly."""
         kind = self.arguments[number].number
         llvm = dtypes.TABLE[SAME_BITS.get(kind, kind)].llvm
-        loaded = self.new(f"load {llvm}, ptr {self.numbers[number]}")
+        loaded = self.new(f"load {llvm}, ptr {self.number_addresses[number]}")
         return loaded if llvm == "double" else self.new(f"fpext {llvm} {loaded} to double")
 
     def _arrays(self) -> None:
         """Guard the array arguments. Each kind of check runs over all arrays before one shared branch."""
-        pairs = list(zip(self.arguments, self.given, strict=True))
+        pairs = list(zip(self.arguments, self.leaf_objects, strict=True))
         arrays = [pair for pair in pairs if not pair[0].number and not pair[0].is_own]
         for argument, address in pairs:
             if argument.is_own:
@@ -150,12 +150,12 @@ class ArgumentGuards(EntryBuilder):
         sign = {"==": "eq", "!=": "ne", ">": "sgt", ">=": "sge"}[guard.sign]
         self.expect(self.new(f"icmp {sign} i64 {self.extent(guard.extent)}, 0"))
 
-    def _written_apart(self) -> None:
+    def _check_written_disjoint(self) -> None:
         """Guard that no written argument may alias another argument."""
         arrays = [argument for argument in self.arguments if not argument.number and not argument.is_own]
         for target in arrays:
             if target.is_written and not target.contiguous:
-                self._apart_in_itself(target)
+                self._check_no_self_overlap(target)
             for other in arrays if target.is_written else ():
                 if other is target or (other.is_written and other.word < target.word):
                     continue
@@ -169,9 +169,9 @@ class ArgumentGuards(EntryBuilder):
                 low, span = other_data, self.extent(symbolic_dims.product(other.shape) * other.size)
                 if not other.contiguous:
                     low, span = self.span(other_data, other)
-                self.expect(self.apart((data, size), (low, span))[0])
+                self.expect(self.disjoint((data, size), (low, span))[0])
 
-    def _apart_in_itself(self, target: Argument) -> None:
+    def _check_no_self_overlap(self, target: Argument) -> None:
         """Guard that an array does not overlap itself: each stride exceeds the span of all smaller strides."""
         pairs = zip(target.strides, target.shape, strict=True)
         ordered = sorted(

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.dispatch import compiled_entry
-from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialisation
+from jitkernels.compiler.dispatch.plain_link import CHOICES, NUMBERS, PlainLink, has_plain_links
+from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization
 from jitkernels.core.fork_locks import making
 from jitkernels.runtime import inline_cache, python_fallback, vectorcall
 
@@ -27,9 +27,9 @@ class Links:
         """
         self.entered: list[Any] = []
         self._old: list[Any] = []
-        self._served = slow, plain
-        self._plain: dict[Any, int] = {}
-        self._limited: dict[Any, compiled_entry.Plain] = {}
+        self._fallbacks = slow, plain
+        self._plain_counts: dict[Any, int] = {}
+        self._limited: dict[Any, PlainLink] = {}
         if base is not None:
             self._table = inline_cache.new_table(slow, plain, takes_out=takes_out)
             vectorcall.attach(target, self._table)
@@ -45,27 +45,24 @@ class Links:
         inline_cache.enter(self._table, link.link)
 
     def enter_plain(
-        self, function: Any, args: Any, kwargs: Any, out: Any, most: int, found: Specialisation | None = None
+        self, function: Any, args: Any, kwargs: Any, out: Any, most: int, specialization: Specialization | None = None
     ) -> None:
         """Send calls of this form straight to the plain function, for arrays of at most `most` elements."""
-        if base is None or out is not None or self.are_many or not compiled_entry.has_plain_links():
+        if base is None or out is not None or self.are_many or not has_plain_links():
             return
         kinds = [type(value) for value in (*args, *kwargs.values())]
-        if most != MANY_ELEMENTS and not compiled_entry.NUMBERS.issuperset(kinds):
+        if most != MANY_ELEMENTS and not NUMBERS.issuperset(kinds):
             self.enter_limited(function, args, kwargs, out)
             return
         form = (tuple(kinds), tuple(kwargs))
         with making:
-            count = self._plain[form] = self._plain.get(form, 0) + 1
-            choices = (
-                compiled_entry.CHOICES if found is None or not found.value_guards else (*compiled_entry.CHOICES, int)
-            )
-            same = choices if count <= MOST_CHOICES else ()
-            self.enter(compiled_entry.Plain(function, args, kwargs, most, same))
+            count = self._plain_counts[form] = self._plain_counts.get(form, 0) + 1
+            choices = (*CHOICES, int) if specialization is not None and specialization.value_guards else CHOICES
+            self.enter(PlainLink(function, args, kwargs, most, choices if count <= MOST_CHOICES else ()))
 
     def enter_limited(self, function: Any, args: Any, kwargs: Any, out: Any) -> None:
         """Like `enter_plain`, for arguments of unknown size: Python checks them again after some calls."""
-        if base is None or out is not None or self.are_many or not compiled_entry.has_plain_links():
+        if base is None or out is not None or self.are_many or not has_plain_links():
             return
         values = (*args, *kwargs.values())
         form = (tuple(kwargs), *((type(value), _pattern(value)) for value in values))
@@ -74,7 +71,7 @@ class Links:
             if existing is not None:
                 existing.allow(CALLS_BETWEEN_LOOKS)
                 return
-            link = compiled_entry.Plain(function, args, kwargs, MANY_ELEMENTS, (), CALLS_BETWEEN_LOOKS)
+            link = PlainLink(function, args, kwargs, MANY_ELEMENTS, (), CALLS_BETWEEN_LOOKS)
             self._limited[form] = link
             self.enter(link)
 
@@ -83,7 +80,7 @@ class Links:
         if base is not None:
             inline_cache.clear(self._table)
             self._old += self.entered
-            self.entered, self._plain, self._limited = [], {}, {}
+            self.entered, self._plain_counts, self._limited = [], {}, {}
             self._forget()
 
     def _forget(self) -> None:

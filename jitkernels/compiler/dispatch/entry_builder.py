@@ -165,7 +165,7 @@ class EntryBuilder:
         """The type number and byte order in NumPy's own dtype object."""
         return self.new(f"and i64 {self.load('i64', self.dtype_object(name), DTYPE_WORD)}, {DTYPE_MASK}")
 
-    def apart(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[str, str]:
+    def disjoint(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[str, str]:
         """Whether two (address, bytes) ranges are disjoint, and the distance from the first to the second.
 
         They overlap where -bytes of the second < distance < bytes of the first.

@@ -19,23 +19,23 @@ from jitkernels.runtime.loading.lazy_link import MISSING
 
 LONG = 400_000
 """Work, in additions, from which on the entry releases the GIL: about 20 us."""
-SEGMENT, MOST, LENT = 0, 1, 2
+SEGMENT, MAX_WORK, MAX_WORKSPACE = 0, 1, 2
 """Context slots, relative to the segment's first: its address, the largest work that runs with the GIL held, and the
 largest workspace that a call has used, in bytes."""
 
 
-class Caller(ArgumentGuards, ResultAllocation):
-    """Builds the LLVM IR of an entry."""
+class EntryEmitter(ArgumentGuards, ResultAllocation):
+    """Emits the LLVM IR of an entry."""
 
     def text(self) -> str:
         """LLVM IR of the entry and of its declarations."""
-        self.none = self.variable("ptr")
-        self._answer(0)
-        self.reached = object_access.reached(self, self.reach.steps)
-        self.given = [self._object(argument) for argument in self.arguments]
-        self.numbers = [
+        self.bailout_slot = self.variable("ptr")
+        self._set_bailout(0)
+        self.step_objects = object_access.reached(self, self.reach.steps)
+        self.leaf_objects = [self._object(argument) for argument in self.arguments]
+        self.number_addresses = [
             self._number(argument, found) if argument.number else ""
-            for argument, found in zip(self.arguments, self.given, strict=True)
+            for argument, found in zip(self.arguments, self.leaf_objects, strict=True)
         ]
         for whole in self.reach.wholes:
             self._whole(whole)
@@ -46,18 +46,18 @@ class Caller(ArgumentGuards, ResultAllocation):
             self._guard(guard)
         if any(one.is_written for one in self.arguments):
             self.settle()
-            self._answer(BAILOUT)
-            self._written_apart()
+            self._set_bailout(BAILOUT)
+            self._check_written_disjoint()
             self.settle()
-            self._answer(0)
-        within = None if self.arena.limit is None else self._places()
+            self._set_bailout(0)
+        within = None if self.arena.limit is None else self._buffer_offsets()
         if within is not None:
             self.expect(self.new(f"icmp ule i64 {within[1]}, {self.arena.limit}"))
-        outs = self._outs()
-        self._lent()
-        self._run()
+        outs = self._take_results()
+        self._allocate_workspace()
+        self._call_segment()
         self._raise_flags()
-        self._given(outs)
+        self._return_results(outs)
         body = "\n".join([*self.function.memory, *self.block.lines, *self.cold])
         named = [
             *(f"jk_dtype_{name}" for name in sorted(self.dtypes)),
@@ -65,8 +65,8 @@ class Caller(ArgumentGuards, ResultAllocation):
         ]
         body = (
             f"define ptr @entry(ptr %context, ptr %objects, ptr %out) nounwind {{\n"
-            f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._undone()}\nno:\n"
-            f"  %none = load ptr, ptr {self.none}\n  ret ptr %none\n}}\n"
+            f"  %frame = alloca [{self.words} x i64], align 64\n{body}\n{self._cleanup()}\nno:\n"
+            f"  %none = load ptr, ptr {self.bailout_slot}\n  ret ptr %none\n}}\n"
         )
         inside = body
         for name, text in reversed(object_access.FUNCTIONS.items()):
@@ -81,62 +81,61 @@ class Caller(ArgumentGuards, ResultAllocation):
         weights = '!8 = !{!"branch_weights", i32 1, i32 1000}\n!9 = !{!"branch_weights", i32 1000, i32 1}'
         return "\n".join([*declared, inside + weights, ""])
 
-    def _answer(self, address: int) -> None:
+    def _set_bailout(self, address: int) -> None:
         """Set the pointer that a bailout returns from here on."""
-        self.line(f"  store ptr inttoptr (i64 {address} to ptr), ptr {self.none}")
+        self.line(f"  store ptr inttoptr (i64 {address} to ptr), ptr {self.bailout_slot}")
 
-    def _lent(self) -> None:
+    def _allocate_workspace(self) -> None:
         """Allocate the workspace of the segment in one piece: on the stack where small, else from the pool."""
-        self.memory = ""
-        begins, total = self._places()
+        self.pooled_slot = ""
+        begins, total = self._buffer_offsets()
         if total == 0:
             return
         if isinstance(total, int) and total <= workspace_allocator.ON_STACK:
             workspace = self.new(f"ptrtoint ptr {self.variable(f'[{total} x i8], align 64')} to i64")
         else:
-            workspace = self._lent_bytes(total)
+            workspace = self._pool_memory(total)
         for buffer, begin in zip(self.arena.buffers, begins, strict=True):
             self.keep(buffer.word, "i64", self.new(f"add i64 {workspace}, {begin}"))
 
-    def _lent_bytes(self, total: int | str) -> str:
-        """The cache-line-aligned address of `total` bytes; `self.memory` holds the pooled block to release, or null."""
-        self.memory = self.variable("ptr")
-        on_stack, pooled, resume, lent = (self.function.label() for _ in range(4))
+    def _pool_memory(self, total: int | str) -> str:
+        """The cache-line-aligned address of `total` bytes; `pooled_slot` holds the pooled block to release, or null."""
+        self.pooled_slot = self.variable("ptr")
+        on_stack, pooled, resume, allocated = (self.function.label() for _ in range(4))
         self.settle()
-        self.line(f"  store ptr null, ptr {self.memory}")
+        self.line(f"  store ptr null, ptr {self.pooled_slot}")
         small = self.new(f"icmp ule i64 {total}, {workspace_allocator.ON_STACK}")
         self.line(f"  br i1 {small}, label %{on_stack}, label %{pooled}\n{on_stack}:")
         stack = self.new(f"alloca i8, i64 {total}, align 64")
         self.line(f"  br label %{resume}\n{pooled}:")
-        block = self.new(
-            f"call ptr @{workspace_allocator.LENT}(i64 {self.new(f'add i64 {total}, {workspace_allocator.HEAD}')})"
-        )
+        with_header = self.new(f"add i64 {total}, {workspace_allocator.HEADER_BYTES}")
+        block = self.new(f"call ptr @{workspace_allocator.ALLOCATE}(i64 {with_header})")
         self.require(self.new(f"icmp ne ptr {block}, null"), "undo")
-        self.line(f"  store ptr {block}, ptr {self.memory}")
-        most = self.new(f"getelementptr i64, ptr %context, i64 {self.word + LENT}")
+        self.line(f"  store ptr {block}, ptr {self.pooled_slot}")
+        most = self.new(f"getelementptr i64, ptr %context, i64 {self.word + MAX_WORKSPACE}")
         before = self.new(f"load i64, ptr {most}")
         more = self.new(f"icmp ugt i64 {total}, {before}")
         self.line(f"  store i64 {self.new(f'select i1 {more}, i64 {total}, i64 {before}')}, ptr {most}")
-        aligned = self.new(f"getelementptr i8, ptr {block}, i64 {workspace_allocator.HEAD}")
-        self.line(f"  br label %{lent}\n{lent}:\n  br label %{resume}\n{resume}:")
-        begin = self.new(f"phi ptr [ {stack}, %{on_stack} ], [ {aligned}, %{lent} ]")
+        aligned = self.new(f"getelementptr i8, ptr {block}, i64 {workspace_allocator.HEADER_BYTES}")
+        self.line(f"  br label %{allocated}\n{allocated}:\n  br label %{resume}\n{resume}:")
+        begin = self.new(f"phi ptr [ {stack}, %{on_stack} ], [ {aligned}, %{allocated} ]")
         return self.new(f"ptrtoint ptr {begin} to i64")
 
-    def _places(self) -> "tuple[list[int | str], int | str]":
+    def _buffer_offsets(self) -> "tuple[list[int | str], int | str]":
         """The offset of each arena buffer, and the arena's size: constants, or values computed from extents."""
         begins: list[int | str] = []
         ends: list[int | str] = []
         for buffer, lower in zip(self.arena.buffers, self.arena.above, strict=True):
-            begin = self._most([ends[i] for i in lower])
+            begin = self._maximum([ends[i] for i in lower])
             size = self.here(buffer.nbytes)
             begins.append(begin)
             if isinstance(begin, int) and size.isdecimal():
                 ends.append(begin + int(size))
             else:
                 ends.append(self.new(f"add i64 {begin}, {size}") if begin else size)
-        return begins, self._most(ends)
+        return begins, self._maximum(ends)
 
-    def _most(self, numbers: "list[int | str]") -> "int | str":
+    def _maximum(self, numbers: "list[int | str]") -> "int | str":
         """The maximum of non-negative numbers; 0 if there are none."""
         known = max((number for number in numbers if isinstance(number, int)), default=0)
         most: int | str = known
@@ -148,21 +147,21 @@ class Caller(ArgumentGuards, ResultAllocation):
             most = self.new(f"select i1 {larger}, i64 {number}, i64 {most}")
         return most
 
-    def _run(self) -> None:
+    def _call_segment(self) -> None:
         """Call the segment, with the GIL released where its work is long."""
         segment = self.load("ptr", "%context", 8 * (self.word + SEGMENT))
-        most = self.load("i64", "%context", 8 * (self.word + MOST))
+        most = self.load("i64", "%context", 8 * (self.word + MAX_WORK))
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
-        apart, go, back, after = (self.function.label() for _ in range(4))
+        release, go, restore, after = (self.function.label() for _ in range(4))
         state = self.variable("ptr")
-        held = [value for value, argument in zip(self.given, self.arguments, strict=True) if not argument.is_own]
+        held = [value for value, argument in zip(self.leaf_objects, self.arguments, strict=True) if not argument.is_own]
         hold = [f"  call void @Py_IncRef(ptr {value})" for value in held]
         let_go = [f"  call void @Py_DecRef(ptr {value})" for value in held]
         self.block.lines += [
             *(hold if self.polls else []),
             f"  store ptr null, ptr {state}",
-            f"  br i1 {long}, label %{apart}, label %{go}",
-            f"{apart}:",
+            f"  br i1 {long}, label %{release}, label %{go}",
+            f"{release}:",
             # Without the GIL the owners of the arguments may drop their references.
             *([] if self.polls else hold),
             "  %saved = call ptr @PyEval_SaveThread()",
@@ -172,30 +171,30 @@ class Caller(ArgumentGuards, ResultAllocation):
             f"  %status = call i64 {segment}(ptr %frame)",
             f"  %state = load ptr, ptr {state}",
             "  %held = icmp eq ptr %state, null",
-            f"  br i1 %held, label %{after}, label %{back}",
-            f"{back}:",
+            f"  br i1 %held, label %{after}, label %{restore}",
+            f"{restore}:",
             "  call void @PyEval_RestoreThread(ptr %state)",
             *([] if self.polls else let_go),
             f"  br label %{after}",
             f"{after}:",
             *(let_go if self.polls else []),
         ]
-        if self.memory:
-            self._give_back()
+        if self.pooled_slot:
+            self._release_workspace()
         # A kernel failed to allocate its workspace: raise, as other code must not continue on partial writes.
         fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [
             "  %worked = icmp eq i64 %status, 0",
             f"  br i1 %worked, label %{fine}, label %{failed}, !prof !9",
             f"{failed}:",
-            f"  %asks = icmp eq i64 %status, {REFUSED}",
-            f"  %asked = select i1 %asks, ptr inttoptr (i64 {BAILOUT} to ptr), ptr null",
-            f"  store ptr %asked, ptr {self.none}",
+            f"  %is.bailout = icmp eq i64 %status, {REFUSED}",
+            f"  %bailout = select i1 %is.bailout, ptr inttoptr (i64 {BAILOUT} to ptr), ptr null",
+            f"  store ptr %bailout, ptr {self.bailout_slot}",
             f"  %without = and i64 %status, {~(FULL ^ REFUSED | MISSING ^ REFUSED)}",
             f"  %refused = icmp eq i64 %without, {REFUSED}",
             f"  %interrupted = icmp eq i64 %status, {INTERRUPTED}",  # for which Python has an exception
-            "  %told = or i1 %refused, %interrupted",
-            f"  br i1 %told, label %undo, label %{short_of}",
+            "  %has.exception = or i1 %refused, %interrupted",
+            f"  br i1 %has.exception, label %undo, label %{short_of}",
             f"{short_of}:",
             "  call void @PyErr_SetObject(ptr @jk_workspace_error, ptr @jk_workspace_text)",
             "  br label %undo",
@@ -211,21 +210,21 @@ class Caller(ArgumentGuards, ResultAllocation):
             flags = self.new(f"or i32 {self.new('call i32 @flags_now()')}, {flags}")
         self.line(f"  call void @flags_become(i32 {flags})")
 
-    def _give_back(self) -> None:
+    def _release_workspace(self) -> None:
         """Return the workspace to the pool, if the call took one."""
         back, done = self.function.label(), self.function.label()
-        lent = self.new(f"load ptr, ptr {self.memory}")
-        none = self.new(f"icmp eq ptr {lent}, null")
+        piece = self.new(f"load ptr, ptr {self.pooled_slot}")
+        none = self.new(f"icmp eq ptr {piece}, null")
         self.line(f"  br i1 {none}, label %{done}, label %{back}\n{back}:")
-        self.line(f"  call void @{workspace_allocator.GIVEN_BACK}(ptr {lent})\n  br label %{done}\n{done}:")
+        self.line(f"  call void @{workspace_allocator.RELEASE}(ptr {piece})\n  br label %{done}\n{done}:")
 
 
 DECLARED = (
     "ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)",
     f"ptr @{workspace_allocator.EMPTY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
-    "i64 @llvm.abs.i64(i64, i1)", f"ptr @{workspace_allocator.LENT}(i64)",
-    f"void @{workspace_allocator.GIVEN_BACK}(ptr)",
+    "i64 @llvm.abs.i64(i64, i1)", f"ptr @{workspace_allocator.ALLOCATE}(i64)",
+    f"void @{workspace_allocator.RELEASE}(ptr)",
     "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyFloat_FromDouble(double)",
     "ptr @PyBool_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
     *result_objects.OBJECTS, *object_access.DECLARED,

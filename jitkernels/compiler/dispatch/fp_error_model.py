@@ -92,7 +92,7 @@ def kinds_of(operation: str) -> Iterable[str]:
     return ("invalid", *others) if operation in NAMED else ("invalid", "divide", "over")
 
 
-def names(graph: Iterable[Node]) -> dict[str, str]:
+def operations_by_kind(graph: Iterable[Node]) -> dict[str, str]:
     """The operation that NumPy would name for each kind of errors, where only one operation can raise it."""
     failing: dict[str, set[str]] = {"divide": set(), "over": set(), "invalid": set()}
     for node in graph:

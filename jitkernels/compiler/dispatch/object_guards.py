@@ -341,18 +341,3 @@ def _own(value: dict[Any, Any], key: Any) -> Any:
     if type(key) not in (str, int, bool, tuple, type(None)):
         raise UnreachableError(f"a dict with a key of type {type(key).__name__}")
     return next(own for own in value if own == key)
-
-
-def sources(objects: Sequence[Any], steps: Sequence[int]) -> list[tuple[int, str]] | None:
-    """The step and number type ("" for arrays) of each leaf; None for an unsupported one."""
-    loaded_from = []
-    for leaf, step in zip(objects, steps, strict=True):
-        if type(leaf) is np.ndarray:
-            loaded_from.append((step, ""))
-        elif type(leaf) in (float, int):
-            loaded_from.append((step, type(leaf).__name__))
-        elif isinstance(leaf, np.generic):
-            loaded_from.append((step, leaf.dtype.name))
-        else:
-            return None
-    return loaded_from

@@ -31,7 +31,7 @@ class PythonEntries:
         self.reasons[reason] += 1
 
     @property
-    def told(self) -> tuple[tuple[str, int], ...]:
+    def by_frequency(self) -> tuple[tuple[str, int], ...]:
         """The reasons and their counts, the most frequent first."""
         return tuple(self.reasons.most_common())
 

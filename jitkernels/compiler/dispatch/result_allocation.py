@@ -13,40 +13,40 @@ from jitkernels.runtime.abi_layout import ALIGNED, WRITEABLE, Offset
 class ResultAllocation(ResultObjects):
     """The part of the entry that allocates and returns results."""
 
-    def _outs(self) -> str:
+    def _take_results(self) -> str:
         """Check ``out`` before any side effect, or allocate the results; an i1 value: whether ``out`` is used."""
         if self.rebuilt is not None:
-            return self._for_python(self.rebuilt)
+            return self._prepare_rebuilt(self.rebuilt)
         numbers = any(result.kind for result in self.results)
         if not self.results or numbers or (self.is_tuple and not all(one.shape for one in self.results)):
             self.require(self.new("icmp eq ptr %out, null"))
         given = self.new("icmp ne ptr %out, null")
         check, make, go = (self.function.label() for _ in range(3))
         places = [self.function.variable("ptr") for _ in self.results]
-        self.places = places
+        self.result_slots = places
         self.block.lines += [f"  store ptr null, ptr {place}" for place in places]
         self.settle()
         self.block.lines += [f"  br i1 {given}, label %{check}, label %{make}", f"{check}:"]
         # Extents are computed before the branch, where they dominate both sides.
         block, self.block.lines = self.block, self.block.lines
         for number, (result, place) in enumerate(zip(self.results, places, strict=True)):
-            array = "%out" if not self.is_tuple else self._item(number)
+            array = "%out" if not self.is_tuple else self._out_item(number)
             self.array(array)
             self.settle()
             self.kind(array, result.dtype, len(result.shape), ALIGNED | WRITEABLE | result.flags)
             self.settle()
             if not result.flags:
-                self._lies_in_order(array, result)
+                self._check_order(array, result)
             shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if result.shape else ""
             for i, extent in enumerate(result.shape):
                 found = self.load("i64", shape, 8 * i)
                 self.expect(self.new(f"icmp eq i64 {found}, {self.here(extent)}"))
             data = self.load("i64", array, Offset.ARRAY_DATA)
-            self._apart(data, result)
+            self._check_disjoint(data, result)
             self.keep(result.word, "i64", data)
             block.lines.append(f"  store ptr {array}, ptr {place}")
         if self.is_tuple and len(self.results) > 1:
-            self._all_apart()
+            self._check_outs_disjoint()
         self.settle()
         if self.results:
             block.lines.append("  call void @Py_IncRef(ptr %out)")
@@ -55,40 +55,40 @@ class ResultAllocation(ResultObjects):
             if result.kind:
                 self.keep(result.word, "ptr", self.function.variable("i64"))
                 continue
-            array = self._empty(result)
+            array = self._allocate_array(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
             block.lines.append(f"  store ptr {array}, ptr {place}")
         block.lines += [f"  br label %{go}", f"{go}:"]
         return given
 
-    def _for_python(self, rebuilt: Rebuilt) -> str:
+    def _prepare_rebuilt(self, rebuilt: Rebuilt) -> str:
         """Allocate results, and collect what else the returned object is built from; ``out`` is not supported."""
         self.require(self.new("icmp eq ptr %out, null"))
         if rebuilt.recipe is not None:
-            self.prepare(rebuilt.recipe)
+            self.prepare_recipe(rebuilt.recipe)
             rebuilt = Rebuilt(rebuilt.word, (), ())
         count = len(self.results) + len(rebuilt.inputs) + len(rebuilt.symbols)
-        self.places = [self.function.variable("ptr") for _ in range(count)]
-        places = iter(self.places)
-        self.block.lines += [f"  store ptr null, ptr {slot}" for slot in self.places]
+        self.result_slots = [self.function.variable("ptr") for _ in range(count)]
+        places = iter(self.result_slots)
+        self.block.lines += [f"  store ptr null, ptr {slot}" for slot in self.result_slots]
         for result in self.results:
             slot = next(places)
             if result.kind:
                 self.keep(result.word, "ptr", self.function.variable("i64"))
                 continue
-            array = self._empty(result)
+            array = self._allocate_array(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
             self.line(f"  store ptr {array}, ptr {slot}")
         for number in rebuilt.inputs:
-            self.line(f"  call void @Py_IncRef(ptr {self.given[number]})")
-            self.line(f"  store ptr {self.given[number]}, ptr {next(places)}")
+            self.line(f"  call void @Py_IncRef(ptr {self.leaf_objects[number]})")
+            self.line(f"  store ptr {self.leaf_objects[number]}, ptr {next(places)}")
         for symbol in rebuilt.symbols:
             number_of = self.new(f"call ptr @PyLong_FromLong(i64 {self.block.known['atom', symbol]})")
             self.require(self.new(f"icmp ne ptr {number_of}, null"), "undo")
             self.line(f"  store ptr {number_of}, ptr {next(places)}")
         return "false"
 
-    def _by_python(self, word: int, result_tuple: str) -> None:
+    def _return_by_python(self, word: int, result_tuple: str) -> None:
         """Return what a Python callable in the context makes of a tuple."""
         argument_array = self.function.variable("[1 x ptr]")
         self.line(f"  store ptr {result_tuple}, ptr {argument_array}")
@@ -97,14 +97,14 @@ class ResultAllocation(ResultObjects):
         self.line(f"  call void @Py_DecRef(ptr {result_tuple})")
         self.line(f"  ret ptr {returned}")
 
-    def _item(self, number: int) -> str:
+    def _out_item(self, number: int) -> str:
         if number == 0:
             self.require(self.new(f"icmp eq ptr {self.load('ptr', '%out', Offset.TYPE)}, @jk_tuple"))
             size = self.load("i64", "%out", Offset.TUPLE_SIZE)
             self.require(self.new(f"icmp eq i64 {size}, {len(self.results)}"))
         return self.load("ptr", "%out", Offset.TUPLE_ITEMS + 8 * number)
 
-    def _apart(self, data: str, result: Result) -> None:
+    def _check_disjoint(self, data: str, result: Result) -> None:
         """Guard that a result aliases no argument, except one that it may overwrite elementwise."""
         sizes: dict[Any, str] = {}
 
@@ -122,22 +122,23 @@ class ResultAllocation(ResultObjects):
             at = self.new(f"getelementptr i64, ptr %frame, i64 {argument.word}")
             low = self.new(f"load i64, ptr {at}")
             low, span = (low, bytes_of(argument)) if argument.contiguous else self.span(low, argument)
-            fine, ahead = self.apart((data, size), (low, span))
+            fine, ahead = self.disjoint((data, size), (low, span))
             if argument.may_be_out and argument.size == result.size:
                 fine = self.new(f"or i1 {fine}, {self.new(f'icmp eq i64 {ahead}, 0')}")
             self.expect(fine)
 
-    def _all_apart(self) -> None:
+    def _check_outs_disjoint(self) -> None:
         """Guard that the ``out`` arrays are disjoint."""
         for i, one in enumerate(self.results):
             for j, other in enumerate(self.results[:i]):
                 data = [
-                    self.load("i64", self.new(f"load ptr, ptr {self.places[k]}"), Offset.ARRAY_DATA) for k in (i, j)
+                    self.load("i64", self.new(f"load ptr, ptr {self.result_slots[k]}"), Offset.ARRAY_DATA)
+                    for k in (i, j)
                 ]
                 sizes = [self.here(symbolic_dims.product(r.shape) * r.size) for r in (one, other)]
-                self.expect(self.apart((data[0], sizes[0]), (data[1], sizes[1]))[0])
+                self.expect(self.disjoint((data[0], sizes[0]), (data[1], sizes[1]))[0])
 
-    def _empty(self, result: Result) -> str:
+    def _allocate_array(self, result: Result) -> str:
         """Allocate an array. On failure release the earlier ones; NumPy has set the exception."""
         count = max(len(result.shape), 1)
         shape = self.function.variable(f"[{count} x i64]")
@@ -162,7 +163,7 @@ class ResultAllocation(ResultObjects):
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
         return array
 
-    def _lies_in_order(self, array: str, result: Result) -> None:
+    def _check_order(self, array: str, result: Result) -> None:
         """Guard that an ``out`` array has the memory order that the code writes."""
         strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
         for i, step in enumerate(builder.contiguous(result.shape, result.order)):
@@ -170,16 +171,16 @@ class ResultAllocation(ResultObjects):
                 stride = self.load("i64", strides, 8 * i)
                 self.expect(self.new(f"icmp eq i64 {stride}, {self.here(step * result.size)}"))
 
-    def _given(self, uses_out: str) -> None:
+    def _return_results(self, uses_out: str) -> None:
         """Return the results: scalars for 0-d arrays, unless they are ``out`` arrays."""
-        loaded = [self.new(f"load ptr, ptr {place}") for place in self.places]
+        loaded = [self.new(f"load ptr, ptr {place}") for place in self.result_slots]
         for number, result in enumerate(self.results):
             if result.kind:
                 loaded[number] = self.number_of(result.kind, result.dtype, self.memory_of(number))
-                self.line(f"  store ptr {loaded[number]}, ptr {self.places[number]}")
+                self.line(f"  store ptr {loaded[number]}, ptr {self.result_slots[number]}")
                 self.require(self.new(f"icmp ne ptr {loaded[number]}, null"), "undo")
         if self.rebuilt is not None and self.rebuilt.recipe is not None:
-            self.follow(self.rebuilt, self.rebuilt.recipe)
+            self.return_recipe(self.rebuilt, self.rebuilt.recipe)
             return
         if self.rebuilt is not None and self.rebuilt.word is None:
             self.line(f"  ret ptr {loaded[0]}")
@@ -209,11 +210,11 @@ class ResultAllocation(ResultObjects):
             at = self.new(f"getelementptr i8, ptr {whole}, i64 {Offset.TUPLE_ITEMS + 8 * number}")
             self.block.lines.append(f"  store ptr {value}, ptr {at}")
         if self.rebuilt is not None and self.rebuilt.word is not None:
-            self._by_python(self.rebuilt.word, whole)
+            self._return_by_python(self.rebuilt.word, whole)
             return
         self.block.lines.append(f"  ret ptr {whole}")
 
-    def _undone(self) -> str:
+    def _cleanup(self) -> str:
         """The cleanup block: release allocated results or ``out`` where memory is short."""
         lines = ["undo:"]
         if self.results and self.rebuilt is None:
@@ -222,6 +223,6 @@ class ResultAllocation(ResultObjects):
                 "  br i1 %undo.given, label %undo.out, label %undo.made",
             ]
             lines += ["undo.out:", "  call void @Py_DecRef(ptr %out)", "  br label %no", "undo.made:"]
-        for number, place in enumerate((*self.places, *self.owned)):
+        for number, place in enumerate((*self.result_slots, *self.object_slots)):
             lines += [f"  %undo.{number} = load ptr, ptr {place}", f"  call void @Py_DecRef(ptr %undo.{number})"]
         return "\n".join([*lines, "  br label %no"])

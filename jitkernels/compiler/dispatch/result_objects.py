@@ -26,23 +26,23 @@ class ResultObjects(EntryBuilder):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.places: list[str] = []
-        self.given: list[str] = []
-        self.owned: list[str] = []
+        self.result_slots: list[str] = []
+        self.leaf_objects: list[str] = []
+        self.object_slots: list[str] = []
         self._free: Iterator[str] = iter(())
 
-    def prepare(self, recipe: Recipe) -> None:
+    def prepare_recipe(self, recipe: Recipe) -> None:
         """Allocate and clear a variable for each object, before anything can fail."""
-        self.owned = [self.variable("ptr") for _ in range(_count(recipe))]
-        for place in self.owned:
+        self.object_slots = [self.variable("ptr") for _ in range(_count(recipe))]
+        for place in self.object_slots:
             self.line(f"  store ptr null, ptr {place}")
-        self._free = iter(self.owned)
+        self._free = iter(self.object_slots)
 
-    def follow(self, rebuilt: Rebuilt, recipe: Recipe) -> None:
+    def return_recipe(self, rebuilt: Rebuilt, recipe: Recipe) -> None:
         """Return what a recipe builds."""
         assert rebuilt.word is not None, "a recipe has objects in the context"
-        returned = self._taken(self._made(recipe, rebuilt.word))
-        for variable in (*self.places, *self.owned):
+        returned = self._take(self._build(recipe, rebuilt.word))
+        for variable in (*self.result_slots, *self.object_slots):
             self.line(f"  call void @Py_DecRef(ptr {self.new(f'load ptr, ptr {variable}')})")
         self.line(f"  ret ptr {returned}")
 
@@ -62,7 +62,7 @@ class ResultObjects(EntryBuilder):
         at = self.new(f"getelementptr i64, ptr %frame, i64 {self.results[number].word}")
         return self.new(f"load ptr, ptr {at}")
 
-    def _taken(self, variable: str) -> str:
+    def _take(self, variable: str) -> str:
         """Move the object out of a variable, with its reference."""
         object_ = self.new(f"load ptr, ptr {variable}")
         self.line(f"  store ptr null, ptr {variable}")
@@ -75,22 +75,22 @@ class ResultObjects(EntryBuilder):
         self.require(self.new(f"icmp ne ptr {object_}, null"), "undo")
         return object_
 
-    def _again(self, variable: str, object_: str) -> None:
+    def _store_new_reference(self, variable: str, object_: str) -> None:
         """Store a new reference to an object in a variable."""
         self.line(f"  call void @Py_IncRef(ptr {object_})\n  store ptr {object_}, ptr {variable}")
 
-    def _held(self, word: int) -> str:
+    def _context_object(self, word: int) -> str:
         return self.load("ptr", "%context", 8 * word)
 
-    def _made(self, recipe: Recipe, word: int, at: str = "") -> str:
+    def _build(self, recipe: Recipe, word: int, at: str = "") -> str:
         """The variable that owns what a recipe builds, from element `at` of the results; `word`: its first object."""
         variable = next(self._free)
         parts, value = recipe.parts, recipe.value
         match recipe.kind:
             case "held":
-                self._again(variable, self._held(word + int(value)))
+                self._store_new_reference(variable, self._context_object(word + int(value)))
             case "input":
-                self._again(variable, self.given[int(value)])
+                self._store_new_reference(variable, self.leaf_objects[int(value)])
             case "output" if at:
                 result = self.results[recipe.number]
                 size = NUMBERS[result.dtype].size
@@ -100,7 +100,7 @@ class ResultObjects(EntryBuilder):
                 self.line(f"  store ptr {created}, ptr {variable}")
                 self.require(self.new(f"icmp ne ptr {created}, null"), "undo")
             case "output":
-                self._again(variable, self.new(f"load ptr, ptr {self.places[recipe.number]}"))
+                self._store_new_reference(variable, self.new(f"load ptr, ptr {self.result_slots[recipe.number]}"))
             case "extent":
                 self._new(variable, f"PyLong_FromLong(i64 {self.here(value)})")
             case "tuple" | "list":
@@ -109,37 +109,37 @@ class ResultObjects(EntryBuilder):
                 self._fill(first, 0 if recipe.kind == "list" else Offset.TUPLE_ITEMS, parts, word, at)
             case "named":
                 created = self._new(
-                    variable, f"PyType_GenericAlloc(ptr {self._held(word + int(value))}, i64 {len(parts)})"
+                    variable, f"PyType_GenericAlloc(ptr {self._context_object(word + int(value))}, i64 {len(parts)})"
                 )
                 self._fill(created, Offset.TUPLE_ITEMS, parts, word, at)
             case "dict" | "object":
-                self._by_names(variable, recipe, word, at)
+                self._build_named(variable, recipe, word, at)
             case "choice":
-                self._chosen(variable, recipe, word, at)
+                self._build_choice(variable, recipe, word, at)
             case _:
-                self._listed(variable, recipe, word)
+                self._build_list(variable, recipe, word)
         return variable
 
     def _fill(self, base: str, offset: int, parts: tuple[Recipe, ...], word: int, at: str) -> None:
         for i, part in enumerate(parts):
-            item = self._taken(self._made(part, word, at))
+            item = self._take(self._build(part, word, at))
             address = self.new(f"getelementptr i8, ptr {base}, i64 {offset + 8 * i}")
             self.line(f"  store ptr {item}, ptr {address}")
 
-    def _by_names(self, place: str, recipe: Recipe, word: int, at: str) -> None:
+    def _build_named(self, place: str, recipe: Recipe, word: int, at: str) -> None:
         """A dict, or an object whose attributes are set with ``object.__setattr__``."""
         first = word + int(recipe.value)
         if recipe.kind == "dict":
             made, call = self._new(place, "PyDict_New()"), "PyDict_SetItem"
         else:
-            made = self._new(place, f"PyType_GenericAlloc(ptr {self._held(first)}, i64 0)")
+            made = self._new(place, f"PyType_GenericAlloc(ptr {self._context_object(first)}, i64 0)")
             first, call = first + 1, "PyObject_GenericSetAttr"
         for i, part in enumerate(recipe.parts):
-            found = self.new(f"load ptr, ptr {self._made(part, word, at)}")
-            done = self.new(f"call i32 @{call}(ptr {made}, ptr {self._held(first + i)}, ptr {found})")
+            found = self.new(f"load ptr, ptr {self._build(part, word, at)}")
+            done = self.new(f"call i32 @{call}(ptr {made}, ptr {self._context_object(first + i)}, ptr {found})")
             self.require(self.new(f"icmp eq i32 {done}, 0"), "undo")
 
-    def _chosen(self, variable: str, recipe: Recipe, word: int, at: str) -> None:
+    def _build_choice(self, variable: str, recipe: Recipe, word: int, at: str) -> None:
         """One of several constants by its tag, or another object."""
         memory = self.memory_of(recipe.number)
         if at:
@@ -150,16 +150,16 @@ class ResultObjects(EntryBuilder):
         self.settle()
         if recipe.parts:
             self.line(f"  br i1 {is_other}, label %{other}, label %{constant}\n{other}:")
-            value = self._taken(self._made(recipe.parts[0], word, at))
+            value = self._take(self._build(recipe.parts[0], word, at))
             self.settle()
             self.line(f"  store ptr {value}, ptr {variable}\n  br label %{done}\n{constant}:")
-        before = self.new(f"getelementptr ptr, ptr {self._held(word + int(recipe.value))}, i64 {tag}")
+        before = self.new(f"getelementptr ptr, ptr {self._context_object(word + int(recipe.value))}, i64 {tag}")
         # Tags of constants start at 1.
-        self._again(variable, self.load("ptr", before, Offset.TUPLE_ITEMS - 8))
+        self._store_new_reference(variable, self.load("ptr", before, Offset.TUPLE_ITEMS - 8))
         if recipe.parts:
             self.line(f"  br label %{done}\n{done}:")
 
-    def _listed(self, place: str, recipe: Recipe, word: int) -> None:
+    def _build_list(self, place: str, recipe: Recipe, word: int) -> None:
         """A list whose length is known at run time only."""
         begin = "0"
         if recipe.kind == "grown":
@@ -174,7 +174,7 @@ class ResultObjects(EntryBuilder):
         self.line(f"  store i64 0, ptr {counter}\n  br label %{head}\n{head}:")
         i = self.new(f"load i64, ptr {counter}")
         self.line(f"  br i1 {self.new(f'icmp slt i64 {i}, {count}')}, label %{body}, label %{done}\n{body}:")
-        found = self._taken(self._made(recipe.parts[0], word, self.new(f"add i64 {begin}, {i}")))
+        found = self._take(self._build(recipe.parts[0], word, self.new(f"add i64 {begin}, {i}")))
         to = i
         if recipe.kind == "grown" and recipe.value:
             to = self.new(f"sub i64 {self.new(f'sub i64 {count}, 1')}, {i}")

@@ -1,40 +1,21 @@
 """Specializations: a function traced to a graph and compiled for one structure and pattern of arguments."""
 
-import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.callee_monitor import Watch, without_gc
-from jitkernels.compiler.capture.control_flow import runtime_hooks
-from jitkernels.compiler.capture.control_flow.region_transaction import trace_entries
-from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, stand_in
-from jitkernels.compiler.capture.pytree import result_spec
+from jitkernels.compiler.capture.callee_monitor import without_gc
 from jitkernels.compiler.capture.pytree.flatten import FOREIGN, leaves_of
-from jitkernels.compiler.capture.pytree.unflatten import Rebuilder
-from jitkernels.compiler.capture.source_locations import placed
-from jitkernels.compiler.capture.trace_context import (
-    INITIAL_TAPE_CAPACITY,
-    Binding,
-    Tracer,
-    ValueGuard,
-    is_package_file,
-    pop,
-    push,
-)
-from jitkernels.compiler.dispatch.fp_warnings import Alarm
+from jitkernels.compiler.capture.trace_call import Trace, trace_call
+from jitkernels.compiler.capture.trace_context import INITIAL_TAPE_CAPACITY, Binding, ValueGuard
+from jitkernels.compiler.dispatch.fp_warnings import WarningReporter
 from jitkernels.compiler.dispatch.python_entries import Timings
-from jitkernels.compiler.dispatch.traced_inputs import traced_inputs
 from jitkernels.compiler.ir import region_memory
-from jitkernels.compiler.ir.builder import UnknownError
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.compiler.ir.graph import Graph
-from jitkernels.compiler.ir.regions import merge_variants, walk_nodes
-from jitkernels.compiler.ir.symbolic_dims import Guard, Scope, is_loop_variant, key_of_shape
-from jitkernels.compiler.ir.unsupported import UnknownSizeError, reraise_caught_errors
-from jitkernels.compiler.lowering import backends
+from jitkernels.compiler.ir.symbolic_dims import Guard, Scope
+from jitkernels.compiler.lowering import backends, lower_graph
 from jitkernels.compiler.lowering.compiled_program import CapacityExceededError
 from jitkernels.core import signal_exceptions
 from jitkernels.core.atomic_files import warn_once
@@ -44,49 +25,47 @@ from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLim
 from jitkernels.runtime.loading import lazy_link
 
 MANY_ELEMENTS = 2**62
-MORE_ROOM = 4
+TAPE_GROWTH = 4
 """Growth factor of tapes that are too short."""
 SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
 """Time of a compiled call entered through Python; of a NumPy call, and its extra time per element."""
 SECONDS_OF_RESULT = 1e-6
 """Time to build a result container (list, dict, object) in Python. Each view in it takes four times as long."""
-FEW_LOOKS, MOST_LOOKS = 2, 64
+FEW_GUARD_CHECKS, MOST_GUARD_CHECKS = 2, 64
 """Fallbacks under guards before later calls of the same types skip the guards: where another specialization has code
 (which is tried first), and where none has."""
 FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
 """Operations whose cost in NumPy is negligible."""
 
 
-class Specialisation:
+class Specialization:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
     `graph` is None where calls fall back to the plain function, for `reason`. `has_raised`: tracing raised an
     exception, which the plain function may raise too. `entry_reason`: why calls enter through Python.
     """
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, trace: Trace) -> None:
+        tracer, graph = trace.tracer, trace.graph
         self.scope: Scope = tracer.scope
-        self.room: Any = tracer.tape_capacity[1] if tracer.tape_capacity is not None else None
+        self._tape: Any = tracer.tape_capacity[1] if tracer.tape_capacity is not None else None
         self.guards: tuple[Guard, ...] = tuple(tracer.scope.guards.values())
         self.value_guards: tuple[ValueGuard, ...] = tuple(tracer.guards)
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
-        self.direct: dict[Any, Any] = {}
+        self.links: dict[Any, Any] = {}
         self.entry_reason = ""
         self.timings: dict[int, Timings] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.failures = tuple(tracer.failures.found)
-        self.graph: Graph | None = None
-        self.reason = ""
-        self.plan: Any = None
+        self.graph, self.plan, self.reason, self.has_raised = graph, trace.plan, trace.reason, trace.has_raised
         self.program: Any = None
-        self.written: tuple[int, ...] = ()
+        self.written = () if graph is None else tuple(target.options["index"] for target, _ in graph.writes)
         self.seconds = 0.0
         self.has_foreign, self.has_flows = False, tracer.has_flows
-        self.has_raised = False
-        self.alarm: Alarm | None = None
-        self.calls = self.operations = 0
+        self.reporter: WarningReporter | None = None
+        self.calls = 0
         self._may_raise: bool | None = None
 
     @property
@@ -101,18 +80,15 @@ class Specialisation:
             return -1
         return self._elements(SECONDS_OF_PYTHON)
 
-    def always_falls_back(self, others: Iterable[Sequence["Specialisation"]]) -> bool:
+    def always_falls_back(self, others: Iterable[Sequence["Specialization"]]) -> bool:
         """Whether calls that no code of `others` accepts may fall back without a check of the guards.
 
         Later specializations may get code: a size that cannot be compiled must not keep other sizes from it.
         """
         self.calls += 1
-        looks = (
-            FEW_LOOKS
-            if any(specialisation.graph is not None for candidates in others for specialisation in candidates)
-            else MOST_LOOKS
-        )
-        return not (self.guards or self.value_guards) or self.calls > looks
+        has_code = any(specialization.graph is not None for candidates in others for specialization in candidates)
+        checks = FEW_GUARD_CHECKS if has_code else MOST_GUARD_CHECKS
+        return not (self.guards or self.value_guards) or self.calls > checks
 
     @property
     def max_plain_elements_at_once(self) -> int:
@@ -163,9 +139,17 @@ class Specialisation:
             )
         return self._may_raise
 
+    def fall_back(self, error: Exception) -> None:
+        """Let NumPy compute the graph after a failure of the compiler; the plain function, where that has loops."""
+        if not isinstance(error, GraphError) or not self.has_flows:
+            self.note_failure(error)
+        self.program = backends.Interpreted(self.graph) if self.graph is not None else None
+        if self.has_flows:  # Python beats interpreting a graph iteration by iteration
+            self.graph, self.plan, self.reason = None, None, str(error)
+
     def note_failure(self, error: Exception) -> None:
         """Record and report a failure of the compiler after which the call falls back to NumPy."""
-        text = f"a function is left to NumPy, as its code cannot be made: {type(error).__name__}: {error}"
+        text = f"a function falls back to NumPy, as it cannot be compiled: {type(error).__name__}: {error}"
         warn_once(f"code {type(error).__name__}", text)
         self.notes += (f"the compiler failed ({type(error).__name__}: {error}): NumPy computes",)
 
@@ -177,10 +161,10 @@ class Specialisation:
             self.note_failure(error)
             return False
 
-    def values(self, leaves: Sequence[Any]) -> dict[str, int] | None:
+    def symbols_of(self, leaves: Sequence[Any]) -> dict[str, int] | None:
         """The values of the symbols for `leaves`; None where a guard fails."""
         for guard in self.value_guards:
-            if not guard.holds(leaves):
+            if not guard.holds(leaves[guard.leaf]):
                 return None
         symbols: dict[str, int] = {}
         for symbol, leaf, kind, dimension in self.bindings:
@@ -195,21 +179,21 @@ class Specialisation:
             return None
         return symbols if self.program is None or self.program.fits(symbols) else None
 
-    def run(self, leaves: Sequence[Any], values: dict[str, int]) -> list[Any]:
+    def run(self, leaves: Sequence[Any], symbols: dict[str, int]) -> list[Any]:
         """Run the compiled code. Tapes that are too short for its loops grow, for later calls too."""
         inputs = [*leaves, *self.constants]
-        if self.room is None:
-            return self.program.run(inputs, values)  # type: ignore[no-any-return]
+        if self._tape is None:
+            return self.program.run(inputs, symbols)  # type: ignore[no-any-return]
         before = [leaves[i].copy() for i in self.written]
         while True:
-            length = self.room.size
+            length = self._tape.size
             try:
-                return self.program.run(inputs, values)  # type: ignore[no-any-return]
+                return self.program.run(inputs, symbols)  # type: ignore[no-any-return]
             except CapacityExceededError:
                 for i, array in zip(self.written, before, strict=True):
                     leaves[i][...] = array
                 self._grow(length)
-                values.update(self.values(leaves) or {})
+                symbols.update(self.symbols_of(leaves) or {})
             except MemoryLimitError:
                 raise
             except MemoryError:
@@ -218,24 +202,23 @@ class Specialisation:
     def _grow(self, length: int) -> None:
         """Grow tapes of `length`, unless another thread has. Raises WorkspaceError if memory is short."""
         with making:
-            if self.room.size == length:
+            if self._tape.size == length:
                 try:
-                    self.room.resize(length * MORE_ROOM, refcheck=False)
+                    self._tape.resize(length * TAPE_GROWTH, refcheck=False)
                 except MemoryError:
                     raise self._too_long(length) from None
 
     def _too_long(self, length: int) -> WorkspaceError:
         """The error for a trip count whose tapes do not fit in memory; later calls start with short tapes again."""
-        self.room.resize(INITIAL_TAPE_CAPACITY, refcheck=False)
+        self._tape.resize(INITIAL_TAPE_CAPACITY, refcheck=False)
         return WorkspaceError(
-            f"a derivative of a loop of more than {length // MORE_ROOM} iterations: expected memory for its tapes"
+            f"a derivative of a loop of more than {length // TAPE_GROWTH} iterations: expected memory for its tapes"
         )
 
-    def tell(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def report_fp_errors(self, kinds: set[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Issue the warnings that NumPy would, for the kinds of floating-point errors that a call raised."""
-        reported = () if self.alarm is None else self.alarm.kinds(kinds)
-        if self.alarm is not None and reported:
-            self.alarm.hear(reported, args, kwargs, None)
+        if self.reporter is not None and (reported := self.reporter.kinds(kinds)):
+            self.reporter.report(reported, args, kwargs, None)
 
     def may_write(self, leaves: Sequence[Any]) -> bool:
         """Whether the written arguments are writeable and do not alias other arguments."""
@@ -260,88 +243,35 @@ def _overlaps_itself(array: Any) -> bool:
 
 
 @without_gc()
-def made(
-    function: Any, structure: Any, leaves: list[Any], config: JitConfig, variant: Mapping[str, Any] | None = None
-) -> Specialisation:
-    """Trace and compile a function; without code its calls fall back to NumPy. Raises DerivativeError.
+def specialize(
+    structure: Any, leaves: Sequence[Any], config: JitConfig, variant: Mapping[str, Any] | None = None
+) -> Specialization:
+    """Trace and compile a call; without code such calls fall back to NumPy. Raises DerivativeError, MemoryLimitError.
 
     `variant`: the compilation variant; the best measured one if None.
     """
     began = time.perf_counter()
-    exact = None
-    tracer = Tracer(leaves)
-    push(tracer)
-    try:
-        graph, plan = _traced(tracer, structure, exact=config.exact_sizes)
-    except DerivativeError:
-        raise
-    except UnknownError as error:
-        specialisation = Specialisation(tracer)
-        specialisation.reason = str(placed(error))
-    except BaseException as error:  # the plain function raises it again, or does what tracing could not
-        if signal_exceptions.end_calls(error):
-            raise
-        specialisation = Specialisation(tracer)
-        specialisation.has_raised = True
-        specialisation.reason = f"tracing raised {type(error).__name__}: {placed(error)}"
-    else:
-        specialisation = Specialisation(tracer)
-        specialisation.graph, specialisation.plan = graph, plan
-        specialisation.operations = sum(node.operation not in ("input", "constant", "extent") for node in graph)
-        specialisation.written = tuple(target.options["index"] for target, _ in graph.writes)
+    trace = trace_call(structure, leaves, exact=config.exact_sizes)
+    specialization, graph, scope = Specialization(trace), trace.graph, trace.tracer.scope
+    if graph is not None:
         try:
-            how = backends.choose_variant(graph, tracer.scope, config, variant)
-            if how is not None and how.config.exact_sizes > config.exact_sizes:
-                exact = how.config, how.variant
+            choice = backends.choose_variant(graph, scope, config, variant)
+            if choice is not None and choice.config.exact_sizes > config.exact_sizes:
+                return specialize(structure, leaves, choice.config, choice.variant)
+            if not config.is_compiled:
+                specialization.program = backends.Interpreted(graph)
+            elif choice is None:
+                specialization.program = lower_graph.compile_graph(graph, scope, config, backends.measured_variant)
             else:
-                specialisation.program = backends.compile_graph(graph, tracer.scope, config, how)
-            if how is not None and how.description:
-                specialisation.notes += (how.description,)
-            specialisation.guards = tuple(tracer.scope.guards.values())  # lowering adds guards
-        except MemoryLimitError:
+                specialization.program = lower_graph.compile_graph(graph, scope, choice.config, choice)
+                specialization.notes += (choice.description,) if choice.description else ()
+            specialization.guards = tuple(scope.guards.values())  # lowering adds guards
+        except (MemoryLimitError, DerivativeError):
             raise
         except Exception as error:  # an error of the compiler must not become the caller's
             if signal_exceptions.raised_by_signal_handler(error):
                 raise
-            if not isinstance(error, GraphError) or not tracer.has_flows:
-                specialisation.note_failure(error)
-            specialisation.program = backends.Interpreted(graph)
-            if tracer.has_flows:  # Python beats interpreting a graph iteration by iteration
-                specialisation.graph, specialisation.plan = None, None
-                specialisation.reason = str(error)
-    finally:
-        pop()
-    if exact is not None:
-        return made(function, structure, leaves, *exact)
-    specialisation.seconds = time.perf_counter() - began
-    specialisation.has_foreign = FOREIGN in leaves_of(structure[1:])
-    return specialisation
-
-
-def _traced(tracer: Tracer, structure: Any, *, exact: bool) -> tuple[Graph, Any]:
-    inputs = traced_inputs(tracer, exact=exact)
-    remaining = iter(inputs)
-    rebuilder = Rebuilder(lambda _: next(remaining), stand_in, BUILTINS, runtime_hooks)
-    function, positional, keywords = (rebuilder.rebuild(part) for part in structure)
-    with Watch(rebuilder.tables) as watch, reraise_caught_errors(is_package_file), tracer.failures.listening():
-        result = function(*positional, **keywords)
-    rebuilder.check(getattr(function, "__code__", None), positional, keywords)
-    if watch.refused:
-        raise UnknownError(watch.refused)
-    graph, plan = result_spec.plan_result(tracer, result, inputs)
-    _refuse_negative(graph)
-    return merge_variants(graph) if tracer.has_flows else graph, plan
-
-
-trace_entries.add(_traced.__code__)
-
-
-def _refuse_negative(graph: Graph) -> None:
-    """Raise UnknownSizeError for negative extents, which NumPy rejects or treats as empty.
-
-    Where the sign depends on the call, the comparison becomes a guard.
-    """
-    shapes = {key_of_shape(node.shape): node.shape for node in walk_nodes(graph)}
-    for extent in itertools.chain.from_iterable(shapes.values()):
-        if not is_loop_variant(extent) and extent < 0:
-            raise UnknownSizeError(f"an array of a negative extent: {extent}")
+            specialization.fall_back(error)
+    specialization.seconds = time.perf_counter() - began
+    specialization.has_foreign = FOREIGN in leaves_of(structure[1:])
+    return specialization

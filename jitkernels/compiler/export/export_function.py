@@ -1,33 +1,26 @@
 """Export of a compiled function for one pattern of arguments as a bundle (`jitkernels.compiler.export`)."""
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.pytree.call_signature import FlatCall
 from jitkernels.compiler.capture.pytree.flatten import Flattener
-from jitkernels.compiler.dispatch import specialization as specialisations
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.export.manifest import Description
 from jitkernels.compiler.export.write_bundle import write
 from jitkernels.compiler.ir.builder import UnknownError
-from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.core.fork_locks import making
 from jitkernels.errors import BundleError
 from jitkernels.selection.overrides import use
 
 
-def exported(
-    directory: Path | str,
-    function: Any,
-    taken_apart: Callable[[], tuple[Any, list[Any], list[str]]],
-    config: JitConfig,
-    static_names: tuple[str, ...] = (),
-) -> Description:
-    """Write the bundle; `taken_apart` returns the structure of a call, its leaves and their names.
+def exported(directory: Path | str, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Description:
+    """Write the bundle of a compiled function for calls with such arguments.
 
     Weights are arrays that the function refers to, attributes of objects, and Python's ints, which become part of the
     code. Only kernels of this package are used, even where a library is faster. Raises BundleError with the reason
@@ -35,32 +28,24 @@ def exported(
     """
     with making, use(implementation="gen"):
         try:
-            structure, leaves, names = taken_apart()
+            call = compiled._signature.flatten(args, kwargs)
         except UnknownError as error:
-            raise BundleError(f"{named(function)} is left to NumPy: {error}") from None
-        return _exported(directory, function, structure, leaves, names, config, static_names)
+            raise BundleError(f"{name_of(compiled.__wrapped__)} falls back to NumPy: {error}") from None
+        return _export(directory, compiled, call)
 
 
-def named(function: Any) -> str:
+def name_of(function: Any) -> str:
     """The name of a bundle's files and of its C function."""
     name: str = getattr(function, "__name__", type(function).__name__)
     return "function" if name == "<lambda>" else name
 
 
-def _exported(
-    directory: Path | str,
-    function: Any,
-    structure: Any,
-    leaves: Sequence[Any],
-    names: Sequence[str],
-    config: JitConfig,
-    static_names: tuple[str, ...],
-) -> Description:
-    contiguous = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in leaves]
-    specialization = specialisations.made(function, structure, contiguous, replace(config, profile=False))
-    name = named(function)
+def _export(directory: Path | str, compiled: Any, call: FlatCall) -> Description:
+    function, name = compiled.__wrapped__, name_of(compiled.__wrapped__)
+    leaves = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in call.leaves]
+    specialization = specialize(call.structure, leaves, replace(compiled.config, profile=False))
     if specialization.graph is None:
-        raise BundleError(f"{name} is left to NumPy: {specialization.reason}")
+        raise BundleError(f"{name} falls back to NumPy: {specialization.reason}")
     if specialization.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
     gives_arrays = specialization.plan.is_tuple is not None and set(specialization.plan.kinds) <= {"array", "scalar"}
@@ -68,17 +53,17 @@ def _exported(
         raise BundleError(
             f"{name}: expected a function that returns a new array, or a tuple of them, or writes to its arguments"
         )
-    values = specialization.values(contiguous)
-    assert values is not None, "traced for these"
-    flattener = Flattener(static_names)
+    symbols = specialization.symbols_of(leaves)
+    assert symbols is not None, "traced for these"
+    flattener = Flattener(compiled.static_argnames)
     if type(function) is types.FunctionType:
         flattener.function(function)
-    inputs = _given(specialization, contiguous, names, len(flattener.leaves))
-    return write(Path(directory), name, specialization.program, inputs, values)
+    inputs = _graph_inputs(specialization, leaves, compiled._names(call), len(flattener.leaves))
+    return write(Path(directory), name, specialization.program, inputs, symbols)
 
 
-def _given(
-    specialization: Specialisation, leaves: Sequence[Any], names: Sequence[str], captured: int
+def _graph_inputs(
+    specialization: Specialization, leaves: Sequence[Any], names: Sequence[str], captured: int
 ) -> list[tuple[str, Any, bool]]:
     """The inputs of the graph: names, examples, and whether they are weights."""
     inputs = [

@@ -25,13 +25,13 @@ define i64 @PyThread_get_thread_ident() { ret i64 0 }
 """Stubs for the signal polls of long loops, where there is no Python that could raise for a signal."""
 LENDING = f"""declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
-define ptr @{workspace_allocator.LENT}(i64 %bytes) {{
+define ptr @{workspace_allocator.ALLOCATE}(i64 %bytes) {{
   %more = add i64 %bytes, 63
   %size = and i64 %more, -64
   %piece = call ptr @aligned_alloc(i64 64, i64 %size)
   ret ptr %piece
 }}
-define void @{workspace_allocator.GIVEN_BACK}(ptr %piece) {{
+define void @{workspace_allocator.RELEASE}(ptr %piece) {{
   call void @free(ptr %piece)
   ret void
 }}
@@ -70,7 +70,7 @@ def _add_called(parts: dict[str, str | bytes], externals: Iterable[External]) ->
         if external.symbol in c_api.SIGNALS:
             parts["signals"] = NO_PYTHON
             continue
-        if external.symbol in (workspace_allocator.LENT, workspace_allocator.GIVEN_BACK):
+        if external.symbol in (workspace_allocator.ALLOCATE, workspace_allocator.RELEASE):
             parts["lending"] = LENDING
             continue
         words = lazy_link.of_words(external.symbol)

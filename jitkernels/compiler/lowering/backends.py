@@ -43,13 +43,6 @@ def choose_variant(
     return autotune_program.choose_variant(graph, scope, config, measured_variant)
 
 
-def compile_graph(graph: Graph, scope: Scope, config: JitConfig, choice: "ProgramVariant | None" = None) -> Any:
-    """An object with ``run(arrays, values, out)``, which returns outputs and does the writes."""
-    if config.is_compiled:
-        return lower_graph.compile_graph(graph, scope, choice.config if choice else config, choice or measured_variant)
-    return Interpreted(graph)
-
-
 def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
     """The loop nests of a graph that can be measured alone."""
     from jitkernels.compiler.lowering.autotune_nest import Collector

@@ -54,11 +54,11 @@ class Segment:
     def run(self, frame: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         if self._entry is None:
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-            self._code = loader.placed_of(self.source, cached=self.cached)
+            self._code = loader.load(self.source, cached=self.cached)
             self._entry = kind(self._code.address)
         status, raised = 0, None
         try:
-            while (status := errstate.heard(self._entry, frame.ctypes.data)) == lazy_link.MISSING:
+            while (status := errstate.run_collecting(self._entry, frame.ctypes.data)) == lazy_link.MISSING:
                 lazy_link.bring_wanted()
         except SystemError as error:  # ctypes wraps the exception that ended a loop
             raised = error.__cause__ or error

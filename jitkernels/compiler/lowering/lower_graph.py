@@ -20,7 +20,7 @@ from jitkernels.compiler.memory.buffer_reuse import InPlaceOutputs
 from jitkernels.compiler.memory.memory_aware_order import order_units
 from jitkernels.compiler.memory.output_layout import order_of_store
 from jitkernels.compiler.memory.rematerialization import Rematerializer
-from jitkernels.compiler.passes import optimised
+from jitkernels.compiler.passes import optimise
 from jitkernels.compiler.schedule import gemm_epilogue, kernel_step, matmul_step, numpy_step
 from jitkernels.compiler.schedule.fusion import UnfusedStep, schedule_graph
 from jitkernels.compiler.schedule.gemm_epilogue import Step
@@ -121,15 +121,21 @@ def _allocate_arena(
 def _plan(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
 ) -> tuple[CompiledProgram, list[Step], dict[Node, Array]]:
-    """The scheduled program, its steps, and the buffer of each materialized node."""
+    """Rewrite and schedule a graph: the program, its steps, and the buffer of each materialized node."""
     level = abs(config.opt_level)
+
+    def simplify(graph: Graph) -> Graph:
+        graph = matmul_step.lower_matmuls(optimise(graph, config))
+        # Unrolling comes last: passes would remove the copies that it inserts.
+        return graph if level < 3 else matmul_step.lower_matmuls(optimise(unroll_short_axes(graph), config))
+
     lowered = decompose_kernels.decompose_fusible_kernels(graph)
     if level >= 2 and not in_flow:
         lowered = batch_loop_products(lowered, scope)
-    graph = _simplify(lowered, config)
+    graph = simplify(lowered)
     if bounds_checks.count_gathers(graph) < bounds_checks.count_gathers(lowered):
         # NumPy checks indices even where their result is unused: keep the bounds checks.
-        graph = _simplify(bounds_checks.with_bounds_checks(lowered), config)
+        graph = simplify(bounds_checks.with_bounds_checks(lowered))
     if level >= 3 and not in_flow:
         graph = align_loop_matrices(graph)
     graph = region_memory.insert_copies(bounds_checks.with_bounds_checks(_with_own_results(graph)))
@@ -151,15 +157,6 @@ def _plan(
         steps = gemm_epilogue.move_products_to_readers(steps, schedule.shared)
     program.shared = schedule.shared
     return program, steps, _BufferAssignment(program, graph, steps, scope).assign()
-
-
-def _simplify(graph: Graph, config: JitConfig) -> Graph:
-    """The graph after the passes."""
-    graph = matmul_step.lower_matmuls(optimised(graph, config))
-    if abs(config.opt_level) < 3:
-        return graph
-    # Unrolling comes last: passes would remove the copies that it inserts.
-    return matmul_step.lower_matmuls(optimised(unroll_short_axes(graph), config))
 
 
 class _BufferAssignment:

@@ -84,7 +84,7 @@ class Profile:
 def seconds_of_tick() -> float:
     """The duration of a tick of the cycle counter, measured against `perf_counter`."""
     source = module_text.module_source("clock", cycle_counter.text(cycle_counter.TICKS), 64, ())
-    code = loader.placed_of(source)
+    code = loader.load(source)
     ticks: Any = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address)
     ticks(None)
     began, first = perf_counter(), ticks(None)

@@ -36,11 +36,11 @@ def _for_good(source: Source) -> Placed:
     symbol = symbol_of(source)
     with making:
         if symbol not in _loaded:
-            _loaded[symbol] = placed_of(source)
+            _loaded[symbol] = load(source)
         return _loaded[symbol]
 
 
-def placed_of(source: Source, *, cached: bool = True) -> Placed:
+def load(source: Source, *, cached: bool = True) -> Placed:
     """The loaded code of a source, which is freed with the last reference to the result or to code that calls it.
 
     Unless `cached`, the disk cache is not used. Raises as `address_of` does.

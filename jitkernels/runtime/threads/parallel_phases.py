@@ -144,9 +144,9 @@ do:
   %to = call i64 @llvm.smin.i64(i64 %stop, i64 %extent)
   %status = call i64 %function(ptr %data, i64 %from, i64 %to)
   %bad = icmp ne i64 %status, 0
-  br i1 %bad, label %tell, label %note
-tell:
-  %told = atomicrmw or ptr %statuses.at, i64 %status monotonic
+  br i1 %bad, label %fail, label %note
+fail:
+  %old = atomicrmw or ptr %statuses.at, i64 %status monotonic
   br label %note
 note:
   %before = atomicrmw add ptr %done.at, i64 1 seq_cst
@@ -180,8 +180,8 @@ listen:
 again:
   %yielded = call i32 @sched_yield()
   %turns.next = add i64 %turns, 1
-  %patient = icmp slt i64 %turns.next, {WAITING}
-  br i1 %patient, label %listen, label %ask
+  %spins = icmp slt i64 %turns.next, {WAITING}
+  br i1 %spins, label %listen, label %ask
 ask:
   %bits = call i64 %asks(ptr %data)
   %kept = atomicrmw or ptr %statuses.at, i64 %bits monotonic
@@ -197,13 +197,13 @@ start:
   %parts = load i64, ptr %known
   br label %look
 look:
-  %spin = phi i64 [ 0, %start ], [ %spin.next, %spun ], [ {thread_pool.PATIENCE}, %woken ]
+  %spin = phi i64 [ 0, %start ], [ %spin.next, %spun ], [ {thread_pool.SPINS}, %woken ]
   %done = load atomic i64, ptr %done.at seq_cst, align 8
   %all = icmp sge i64 %done, %parts
   br i1 %all, label %end, label %rest
 rest:
-  %patient = icmp slt i64 %spin, {thread_pool.PATIENCE}
-  br i1 %patient, label %spun, label %doze
+  %spins = icmp slt i64 %spin, {thread_pool.SPINS}
+  br i1 %spins, label %spun, label %doze
 spun:
   call void @pause()
   %spin.next = add i64 %spin, 1

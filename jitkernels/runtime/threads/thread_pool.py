@@ -19,7 +19,7 @@ from typing import Any
 signal: Any = import_module("_signal")
 """The C module behind `signal`, whose enums take a millisecond to create."""
 
-ABSENT, FREE, TAKEN, ASKED, WORKING, AWAITED, DONE = range(7)
+ABSENT, FREE, TAKEN, CALLED, WORKING, AWAITED, DONE = range(7)
 """The states of a helper: no thread yet; idle; reserved by a caller; requested but not arrived; working; working while
 its caller sleeps; done, unseen by its caller."""
 MOST_HELPERS, MOST_PARTS = 127, 512
@@ -30,7 +30,7 @@ BATCH = getattr(os, "SCHED_BATCH", -1)
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS)
 """Synchronous signals of faults. Helpers block all others, which a thread of the program may wait for."""
 NO_SIGNALS = -1 - sum(1 << fault - 1 for fault in FAULTS)
-PATIENCE = 1024
+SPINS = 1024
 """Pause instructions that a caller spins for begun parts before it sleeps."""
 
 FUNCTIONS = {
@@ -113,7 +113,7 @@ define void @jk_parallel(ptr %region, ptr %shared, i64 %team, i64 %parts) nounwi
 start:
   store atomic i64 1, ptr @jk_used monotonic, align 8
   %work = alloca %Work, align 64
-  %asked = alloca [{MOST_HELPERS + 1} x ptr]
+  %members = alloca [{MOST_HELPERS + 1} x ptr]
   %thread = alloca i64
   %signals = alloca [16 x i64]
   %usual = alloca [16 x i64]
@@ -151,7 +151,7 @@ try:
   %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
   %wake = getelementptr %Helper, ptr %helper, i32 0, i32 5
   %done = getelementptr %Helper, ptr %helper, i32 0, i32 6
-  %asked.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %asked, i64 0, i64 %number
+  %member.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %members, i64 0, i64 %number
   %state = load atomic i32, ptr %helper monotonic, align 64
   %available = icmp sle i32 %state, {FREE}
   br i1 %available, label %take, label %next
@@ -167,7 +167,7 @@ ask:
 create:
   call i32 @sem_init(ptr %wake, i32 0, i32 0)
   call i32 @sem_init(ptr %done, i32 0, i32 0)
-  store atomic i32 {ASKED}, ptr %helper release, align 64
+  store atomic i32 {CALLED}, ptr %helper release, align 64
   call void @llvm.memset.p0.i64(ptr %signals, i8 -1, i64 128, i1 false)
   store i64 {NO_SIGNALS}, ptr %signals
   call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK}, ptr %signals, ptr %usual)
@@ -183,7 +183,7 @@ without:
   store atomic i32 {ABSENT}, ptr %helper release, align 64
   br label %begin
 call:
-  store atomic i32 {ASKED}, ptr %helper seq_cst, align 64
+  store atomic i32 {CALLED}, ptr %helper seq_cst, align 64
   %slept = atomicrmw xchg ptr %sleeping, i32 0 seq_cst
   %asleep = icmp ne i32 %slept, 0
   br i1 %asleep, label %rouse, label %remember
@@ -191,7 +191,7 @@ rouse:
   call i32 @sem_post(ptr %wake)
   br label %remember
 remember:
-  store ptr %helper, ptr %asked.at
+  store ptr %helper, ptr %member.at
   %number.more = add i64 %number, 1
   br label %next
 next:
@@ -206,9 +206,9 @@ collect:
   %open = icmp slt i64 %j, %number
   br i1 %open, label %member, label %joined
 member:
-  %one.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %asked, i64 0, i64 %j
+  %one.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %members, i64 0, i64 %j
   %one = load ptr, ptr %one.at
-  %back = cmpxchg ptr %one, i32 {ASKED}, i32 {FREE} acq_rel acquire
+  %back = cmpxchg ptr %one, i32 {CALLED}, i32 {FREE} acq_rel acquire
   %never = extractvalue {{ i32, i1 }} %back, 1
   br i1 %never, label %collected, label %wait
 wait:
@@ -219,7 +219,7 @@ wait:
 spun:
   call void @pause()
   %spin.next = add i64 %spin, 1
-  %patient = icmp slt i64 %spin.next, {PATIENCE}
+  %patient = icmp slt i64 %spin.next, {SPINS}
   br i1 %patient, label %wait, label %await
 await:
   %awaiting = cmpxchg ptr %one, i32 {WORKING}, i32 {AWAITED} acq_rel acquire
@@ -271,8 +271,8 @@ look:
 see:
   %spin = phi i64 [ 0, %look ], [ %spin.next, %rest ]
   %state = load atomic i32, ptr %helper acquire, align 64
-  %asked = icmp eq i32 %state, {ASKED}
-  br i1 %asked, label %come, label %rest
+  %called = icmp eq i32 %state, {CALLED}
+  br i1 %called, label %come, label %rest
 rest:
   call void @pause()
   %spin.next = add i64 %spin, 1
@@ -287,13 +287,13 @@ give:
 doze:
   store atomic i32 1, ptr %sleeping seq_cst, align 4
   %last = load atomic i32, ptr %helper seq_cst, align 64
-  %late = icmp eq i32 %last, {ASKED}
+  %late = icmp eq i32 %last, {CALLED}
   br i1 %late, label %come, label %sleep
 sleep:
   call i32 @sem_wait(ptr %wake)
   br label %again
 come:
-  %came = cmpxchg ptr %helper, i32 {ASKED}, i32 {WORKING} acq_rel monotonic
+  %came = cmpxchg ptr %helper, i32 {CALLED}, i32 {WORKING} acq_rel monotonic
   %in_time = extractvalue {{ i32, i1 }} %came, 1
   br i1 %in_time, label %work, label %again
 work:

@@ -139,7 +139,8 @@ def _path(name: str) -> str:
         lines.append(f"  s{source} {arrow} s{target}")
     lines += ["```", "", "| | station | what it does |", "|---|---|---|"]
     for number, (reference, station) in enumerate(zip(found, path.stations, strict=True), 1):
-        lines.append(f"| {number} | {reference.link} | {station.does} |")
+        stage = f"**{path.stages[station]}** " if station in path.stages else ""
+        lines.append(f"| {stage}{number} | {reference.link} | {station.does} |")
     return "\n".join(lines)
 
 

@@ -57,10 +57,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "aliasing": (
         (
-            "compiler.dispatch.argument_checks:ArgumentGuards._written_apart",
+            "compiler.dispatch.argument_checks:ArgumentGuards._check_written_disjoint",
             "arguments that a call writes: checked per call",
         ),
-        ("compiler.dispatch.specialization:Specialisation.may_write", "the same for calls from Python"),
+        ("compiler.dispatch.specialization:Specialization.may_write", "the same for calls from Python"),
         ("compiler.schedule.update_in_place:shared_memory", "updates that need no copy"),
         ("compiler.passes.index_maps:are_disjoint", "whether two regions of one array are disjoint"),
         ("compiler.codegen.core.parallel_region:_is_iteration_local", "whether two steps need a barrier between them"),
@@ -73,14 +73,14 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
     ),
     "fallback": (
-        ("compiler.dispatch.specialization:made", "a function that cannot be traced or compiled"),
-        ("compiler.api.fallback_policy:Left", "warn once, or raise with `strict`"),
+        ("compiler.dispatch.specialization:specialize", "a function that cannot be traced or compiled"),
+        ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
         ("compiler.capture.numpy.numpy_callouts", "one NumPy function that compiled code calls"),
         (
-            "compiler.dispatch.specialization:Specialisation.max_plain_elements",
+            "compiler.dispatch.specialization:Specialization.max_plain_elements",
             "arrays so small that NumPy is sooner done",
         ),
-        ("compiler.api.cold_call:PythonCalls._sooner", "measured: whichever of both is faster"),
+        ("compiler.api.cold_call:ColdCalls._run_faster", "measured: whichever of both is faster"),
         ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (
@@ -111,8 +111,8 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("microkernels.gemm.gemm_heuristics:candidates", "which GEMM variants there are, and the static one"),
     ),
     "specialization": (
-        ("compiler.api.jit:JitFunction._found", "the key: structure, dtypes, ranks, strides"),
-        ("compiler.capture.pytree.flatten:patterns", "what of an array is in the key"),
+        ("compiler.capture.pytree.call_signature:CallSignature.flatten", "the key: structure, dtypes, ranks, strides"),
+        ("compiler.capture.pytree.flatten:pattern_of", "what of an array is in the key"),
         ("compiler.ir.static_dim_policy:WIDEST", "short extents that become constants"),
         ("compiler.capture.pytree.recompile_limit:Varied.are_enough", "when another specialization is refused"),
         ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
@@ -123,14 +123,14 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.capture.trace_context:Tracer.guard", "values of Python numbers that it relied on"),
         ("compiler.dispatch.object_guards:Reaching", "globals, closures and attributes that must be what they were"),
         ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "the test in the compiled entry"),
-        ("compiler.dispatch.specialization:Specialisation.values", "the test in Python"),
+        ("compiler.dispatch.specialization:Specialization.symbols_of", "the test in Python"),
         (
             "compiler.capture.control_flow.iterables:LoopRange.is_surely_nonempty",
             "whether a loop has a first iteration",
         ),
     ),
     "algebra": (
-        ("compiler.passes:optimised", "which rules run at which level; docs/rules.md lists them"),
+        ("compiler.passes:optimise", "which rules run at which level; docs/rules.md lists them"),
         ("compiler.passes.fast_math:rule_2_times_reciprocal", "and its neighbours: what only `fast_math` allows"),
     ),
 }

@@ -20,7 +20,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "bailout",
         "a compiled call that finds a guard broken, and leaves the call to the next link or to Python",
-        "compiler.dispatch.entry_point:Caller._answer",
+        "compiler.dispatch.entry_point:EntryEmitter._set_bailout",
     ),
     ("candidate", "an implementation in one variant, in a measurement", "tuning.tuner:Candidate"),
     (
@@ -154,7 +154,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "specialization",
         "the code for one structure, dtypes, ranks and layouts of arguments, with its guards",
-        "compiler.dispatch.specialization:Specialisation",
+        "compiler.dispatch.specialization:Specialization",
     ),
     (
         "static order",

@@ -23,82 +23,87 @@ class CallPath(NamedTuple):
     title: str
     stations: tuple[Station, ...]
 
+    @property
+    def stages(self) -> dict[Station, str]:
+        """The stages of the path by their first stations."""
+        return {stations[0]: stage for stage, stations in COLD_STAGES.items() if stations[0] in self.stations}
 
+
+COLD_STAGES: dict[str, tuple[Station, ...]] = {
+    "look up": (
+        Station(
+            "compiler.api.cold_call:ColdCalls._call",
+            "serves a call that no compiled entry took: chooses the plain function, the first compile, or a rerun",
+        ),
+        Station("compiler.api.cold_call:ColdCalls.look_up", "finds the specialization, or compiles the missing one"),
+        Station(
+            "compiler.capture.pytree.call_signature:CallSignature.flatten",
+            "binds `args` and `kwargs`, flattens them into `leaves`; the key: structure, dtypes, ranks, strides",
+        ),
+    ),
+    "trace": (
+        Station(
+            "compiler.dispatch.specialization:specialize",
+            "traces and compiles one specialization; falls back on errors",
+        ),
+        Station("compiler.capture.trace_call:trace_call", "calls the function with `proxies` of the leaves"),
+        Station("compiler.capture.trace_call:make_proxies", "an input node and a proxy for each leaf"),
+        Station(
+            "compiler.capture.pytree.unflatten:Unflattener",
+            "rebuilds the function, its control flow rewritten, and its arguments around the proxies",
+        ),
+        Station(
+            "compiler.capture.pytree.result_spec:plan_result",
+            "turns the `result` into the outputs of a `graph`, and a `plan` of the objects that a call returns",
+        ),
+    ),
+    "lower": (
+        Station("compiler.lowering.lower_graph:compile_graph", "lowers the graph to a `program` of segments"),
+        Station(
+            "compiler.lowering.lower_graph:_plan",
+            "runs transforms and passes, schedules, assigns a buffer to each materialized node",
+        ),
+        Station("compiler.passes:optimise", "rewrites the graph to a fixed point"),
+        Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
+        Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
+        Station(
+            "compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits one loop nest as LLVM IR", "for each nest"
+        ),
+    ),
+    "link": (
+        Station(
+            "compiler.dispatch.specialization:Specialization.symbols_of",
+            "checks the guards, and reads the `symbols` from the leaves",
+        ),
+        Station(
+            "compiler.api.cold_call:ColdCalls._link",
+            "puts a compiled entry for calls of this form in front of the function",
+        ),
+        Station(
+            "compiler.dispatch.program_entry:build_entry",
+            "collects guards, arguments and results, and emits the `entry` as LLVM IR",
+        ),
+        Station(
+            "compiler.dispatch.argument_access:find_access",
+            "finds how machine code reaches each leaf from the arguments",
+        ),
+        Station(
+            "compiler.dispatch.compiled_entry:CompiledLink",
+            "loads entry and segment from the cache, or builds them; keeps them alive as a `link`",
+        ),
+        Station("compiler.dispatch.dispatch_chain:Links.enter", "enters the link in the inline cache"),
+    ),
+}
+"""The stages of a compiled call's first way, which follow one another, and their stations."""
+COLD_FORMS = (
+    "args", "kwargs", "call", "structure", "leaves", "proxies", "result", "graph", "plan", "program", "symbols",
+    "access", "entry", "link",
+)  # fmt: skip
+"""What the arguments are called on that way, in order: as the caller wrote them, flattened, as proxies of the trace;
+the graph, its program, and the compiled entry that they become."""
 CALL_PATHS = {
     "cold-call": CallPath(
-        "a compiled call, cold",
-        (
-            Station(
-                "compiler.api.jit:JitFunction._call",
-                "serves a call that no compiled entry took: chooses the plain function, the first compile, or a rerun",
-            ),
-            Station(
-                "compiler.api.jit:JitFunction._found",
-                "looks the specialization up by the structure of the arguments, dtypes, ranks and strides",
-            ),
-            Station("compiler.api.jit:JitFunction._structure", "takes the call apart"),
-            Station("compiler.capture.pytree.flatten:flattened", "flattens arguments and free variables into leaves"),
-            Station(
-                "compiler.api.jit:JitFunction._made",
-                "checks the recompile limit, and compiles the specialization that is missing",
-            ),
-            Station(
-                "compiler.dispatch.specialization:made", "traces and compiles one specialization; falls back on errors"
-            ),
-            Station(
-                "compiler.dispatch.specialization:_traced",
-                "calls the function with array proxies, with its control flow rewritten",
-            ),
-            Station(
-                "compiler.capture.pytree.unflatten:Rebuilder",
-                "rebuilds the function and its arguments around the proxies",
-            ),
-            Station(
-                "compiler.capture.pytree.result_spec:plan_result",
-                "turns what the function returned into graph outputs and a recipe for the result objects",
-            ),
-            Station("compiler.lowering.backends:compile_graph", "chooses the backend"),
-            Station("compiler.lowering.lower_graph:compile_graph", "lowers the graph to a program of segments"),
-            Station(
-                "compiler.lowering.lower_graph:_plan",
-                "runs transforms and passes, schedules, assigns a buffer to each materialized node",
-            ),
-            Station("compiler.lowering.lower_graph:_simplify", "runs the passes, unrolls short axes, runs them again"),
-            Station("compiler.passes:optimised", "rewrites the graph to a fixed point"),
-            Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
-            Station("compiler.lowering.lower_graph:_allocate_arena", "orders the steps and plans the arena"),
-            Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
-            Station(
-                "compiler.lowering.build_segment:SegmentBuilder._unit",
-                "emits one step: nest, product, kernel, NumPy call, region",
-            ),
-            Station(
-                "compiler.lowering.build_segment:SegmentBuilder._nest",
-                "chooses the variant of a nest, and its epilogue role",
-            ),
-            Station("compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits one loop nest as LLVM IR"),
-            Station(
-                "compiler.lowering.build_segment:SegmentBuilder._finish", "decides on threads, and makes the segment"
-            ),
-            Station("compiler.codegen.core.module_text:segment_text", "joins nests, calls and threads in one function"),
-            Station(
-                "compiler.api.cold_call:PythonCalls._link",
-                "puts a compiled entry for calls of this form in front of the function",
-            ),
-            Station(
-                "compiler.dispatch.compiled_entry:of_call",
-                "finds how the entry reaches its arguments, and builds the entry",
-            ),
-            Station(
-                "compiler.dispatch.compiled_entry:entry_of",
-                "refuses what compiled code cannot reach; describes the rest",
-            ),
-            Station("compiler.dispatch.program_entry:caller", "collects guards, arguments and results of the entry"),
-            Station("compiler.dispatch.entry_point:Caller.text", "emits the entry as LLVM IR"),
-            Station("compiler.dispatch.compiled_entry:Direct", "loads entry and segment, and keeps them alive"),
-            Station("runtime.loading.loader:placed_of", "takes the object from the cache, or builds it, and maps it"),
-            Station("compiler.dispatch.dispatch_chain:Links.enter", "enters the link in the inline cache"),
-        ),
+        "a compiled call, cold", tuple(station for stations in COLD_STAGES.values() for station in stations)
     ),
     "warm-call": CallPath(
         "a compiled call, warm",
@@ -111,7 +116,7 @@ CALL_PATHS = {
                 "reads at run time",
             ),
             Station(
-                "compiler.dispatch.entry_point:Caller.text",
+                "compiler.dispatch.entry_point:EntryEmitter.text",
                 "the compiled entry of the link: one function for guards, buffers, the segment, results",
                 "calls the address in the link",
             ),
@@ -120,19 +125,27 @@ CALL_PATHS = {
                 "checks types, dtypes, ranks, and strides; reads extents; compares them with the guards",
             ),
             Station(
-                "compiler.dispatch.argument_checks:ArgumentGuards._written_apart",
+                "compiler.dispatch.argument_checks:ArgumentGuards._check_written_disjoint",
                 "checks that written arrays are disjoint from the others",
             ),
-            Station("compiler.dispatch.result_allocation:ResultAllocation._outs", "allocates results, or takes `out`"),
-            Station("compiler.dispatch.entry_point:Caller._lent", "takes pooled memory for the arena"),
-            Station("compiler.dispatch.entry_point:Caller._run", "calls the segment, without the GIL where it is long"),
+            Station(
+                "compiler.dispatch.result_allocation:ResultAllocation._take_results",
+                "allocates results, or takes `out`",
+            ),
+            Station(
+                "compiler.dispatch.entry_point:EntryEmitter._allocate_workspace", "takes pooled memory for the arena"
+            ),
+            Station(
+                "compiler.dispatch.entry_point:EntryEmitter._call_segment",
+                "calls the segment, without the GIL where it is long",
+            ),
             Station(
                 "compiler.codegen.core.module_text:segment_text",
                 "the segment: its nests one after another, with threads",
                 "calls the address in the context",
             ),
             Station(
-                "compiler.dispatch.entry_point:Caller._give_back",
+                "compiler.dispatch.entry_point:EntryEmitter._release_workspace",
                 "returns pooled memory, and makes the result",
                 "returns to the entry",
             ),

@@ -31,8 +31,8 @@ def guarded_workspaces(side: Side) -> Iterator[PooledWorkspaces]:
     pooled, stack = PooledWorkspaces(), workspace_allocator.ON_STACK
 
     def allocate(size: int) -> int:
-        guarded = Guarded(np.full(size - workspace_allocator.HEAD, UNTOUCHED, np.uint8), side)
-        address = guarded.array.ctypes.data - workspace_allocator.HEAD
+        guarded = Guarded(np.full(size - workspace_allocator.HEADER_BYTES, UNTOUCHED, np.uint8), side)
+        address = guarded.array.ctypes.data - workspace_allocator.HEADER_BYTES
         pooled.out[address] = guarded
         pooled.pieces += 1
         return int(address)
@@ -46,11 +46,11 @@ def guarded_workspaces(side: Side) -> Iterator[PooledWorkspaces]:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(release),
     )
     workspace_allocator.ON_STACK = 0
-    workspace_allocator.watch(*(ctypes.cast(callback, ctypes.c_void_p).value or 0 for callback in functions))
+    workspace_allocator.hook(*(ctypes.cast(callback, ctypes.c_void_p).value or 0 for callback in functions))
     try:
         yield pooled
     finally:
-        workspace_allocator.watch(0, 0)
+        workspace_allocator.hook(0, 0)
         workspace_allocator.ON_STACK = stack
     assert not pooled.damaged, f"{len(pooled.damaged)} calls wrote outside their workspace"
     assert not pooled.out, f"{len(pooled.out)} calls did not release their workspace"

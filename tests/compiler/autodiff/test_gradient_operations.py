@@ -165,7 +165,7 @@ def test_each_operation_with_a_rule() -> None:
         for loss, x in losses:
             compiled = jk.jit(loss, backend="interpreter")
             compiled(x.copy())
-            graphs = [one.graph for kept in compiled._specialisations.values() for one in kept]
+            graphs = [one.graph for kept in compiled._specializations.values() for one in kept]
             for graph in graphs:
                 met |= {(node.operation, node.options.get("kind")) for node in graph} if graph else set()
     apart = {"kernel"}  # whose own tests differentiate all rows

@@ -101,6 +101,6 @@ def test_sums_of_lists(rounds: int) -> None:
         return sum(losses) + np.sum(sum(states) * x) + sum(losses, 0.5) / (1 + len(states))
 
     x = np.linspace(0.5, 1.5, 3)
-    assert "left to NumPy" not in str(jk.jit(program).explain(x, rounds))
+    assert "falls back to NumPy" not in str(jk.jit(program).explain(x, rounds))
     agree(jk.jit(program)(x, rounds), program(x, rounds), 1e-14)
     agree(jk.grad(program)(x, rounds), gradient(lambda x: program(x, rounds), [x], 0), 1e-6)

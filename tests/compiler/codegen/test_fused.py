@@ -45,7 +45,7 @@ def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
     generator = np.random.default_rng(0)
     arrays = [generator.random((SIZE,) * ndim).astype(dtype) for _ in range(count)]
     compiled: Any = jk.jit(function)
-    found, _, _ = compiled._found(tuple(arrays), {})
+    found, _, _ = compiled.look_up(tuple(arrays), {})
     nests = backends.nests(found.graph, found.scope, compiled.config)
     return [autotune_nest.attr_of(nest, found.scope.values) for nest in nests]
 
@@ -131,7 +131,7 @@ def test_the_sizes_that_are_given_are_measured(private_cache: Any, monkeypatch: 
 
 def test_nothing_to_tune_is_said() -> None:
     compiled = jk.jit(lambda x: np.unique(x))
-    with pytest.raises(jk.errors.NotUsableError, match="left to NumPy"):
+    with pytest.raises(jk.errors.NotUsableError, match="falls back to NumPy"):
         compiled.tune(np.ones(3))
 
 
@@ -153,7 +153,7 @@ def test_lines_past_the_caches(dtype: str) -> None:
 def test_as_a_kernel_it_is_for_rows_of_all_lengths() -> None:
     """In functions there is code for rows about as long as those that were traced."""
     compiled: Any = jk.jit(softmax)
-    found, _, _ = compiled._found((np.ones((8, 1000), np.float32),), {})
+    found, _, _ = compiled.look_up((np.ones((8, 1000), np.float32),), {})
     assert found.guards
     assert all(guard.is_choice for guard in found.guards)
     (nest,) = backends.nests(found.graph, found.scope, compiled.config)

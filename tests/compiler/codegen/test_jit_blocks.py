@@ -176,7 +176,7 @@ def test_nothing_is_read_beside_arrays() -> None:
 def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
     """Whatever the number of dimensions, which are one loop where an array has no gaps."""
     function: Any = jk.jit(lambda x: x.max())
-    found, _, _ = function._found((array(*shape, dtype="float32"),), {})
+    found, _, _ = function.look_up((array(*shape, dtype="float32"),), {})
     units: list[SegmentParts] = []
     compile_graph(found.graph, found.scope, function.config, emitted=units)
     assert any("x float>" in text for unit in units for text in unit.texts)
@@ -185,7 +185,7 @@ def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("count", [2, 2.5])
 def test_numbers_of_eight_bytes_narrow_no_vectors(count: Any) -> None:
     function: Any = jk.jit(lambda x, k: x * k + 1)
-    found, _, _ = function._found((array(1200, dtype="float32"), count), {})
+    found, _, _ = function.look_up((array(1200, dtype="float32"), count), {})
     units: list[SegmentParts] = []
     compile_graph(found.graph, found.scope, function.config, emitted=units)
     assert any("<16 x i1>" in text and "<64 x float>" in text for unit in units for text in unit.texts)

@@ -158,7 +158,7 @@ def test_what_numpy_computes_alone_is_the_plain_function() -> None:
     for _ in range(2):
         np.testing.assert_array_equal(function(array), np.argsort(array))
     assert [
-        one.max_plain_elements_at_once > array.size for kept in function._specialisations.values() for one in kept
+        one.max_plain_elements_at_once > array.size for kept in function._specializations.values() for one in kept
     ] == [True]
 
 

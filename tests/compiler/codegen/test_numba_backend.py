@@ -16,7 +16,7 @@ from jitkernels.benchmarks import long_functions, scalar_programs, small_cases, 
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.compiler.codegen.core import module_text as emitted_programs
 from jitkernels.compiler.codegen.numba.flow_printer import unprintable
-from jitkernels.compiler.dispatch.specialization import Specialisation
+from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.lowering import numba_segment as segments
 from jitkernels.errors import AttrError, NotUsableError
@@ -55,8 +55,8 @@ def numbers(count: int) -> tuple[Any, ...]:
 @pytest.fixture(autouse=True)
 def compiled_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays would be the plain function's."""
-    monkeypatch.setattr(Specialisation, "max_plain_elements_at_once", property(lambda _: -1))
-    monkeypatch.setattr(Specialisation, "max_plain_elements", property(lambda _: -1))
+    monkeypatch.setattr(Specialization, "max_plain_elements_at_once", property(lambda _: -1))
+    monkeypatch.setattr(Specialization, "max_plain_elements", property(lambda _: -1))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_every_program(name: str, left: list[str]) -> None:
     compiled = jk.jit(function, backend="numba")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         expected = function(*plain)
-        warnings.filterwarnings("error", ".*left to NumPy.*")
+        warnings.filterwarnings("error", ".*falls back to NumPy.*")
         got = compiled(*given)
     assert_like(got, expected)
     assert_like(given, plain)

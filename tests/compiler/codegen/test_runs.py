@@ -165,7 +165,7 @@ def _threads_as_before() -> Any:
 
 
 def is_run(compiled: Any) -> bool:
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     return any("@jk_share_run(" in step.source.text for one in made for step in one.program.steps)
 
 

@@ -30,7 +30,7 @@ def leaves(found: Any) -> tuple[Any, ...]:
 
 
 def is_shared(compiled: Any) -> bool:
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     return any(".part0" in step.source.text for one in made for step in one.program.steps)
 
 
@@ -128,12 +128,12 @@ def test_no_memory_for_rounds() -> None:
     given = [one() for one in SHARED[blurred]]
     expected = compiled(*given).tobytes()
     none = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lambda _: None)
-    workspace_allocator.watch(ctypes.cast(none, ctypes.c_void_p).value or 0, 0)
+    workspace_allocator.hook(ctypes.cast(none, ctypes.c_void_p).value or 0, 0)
     try:
         with pytest.raises(jk.WorkspaceError, match="no memory"):
             compiled(*given)
     finally:
-        workspace_allocator.watch(0, 0)
+        workspace_allocator.hook(0, 0)
     assert compiled(*given).tobytes() == expected
 
 

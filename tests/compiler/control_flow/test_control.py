@@ -25,7 +25,7 @@ UNROLLED = {"views"}
 
 def is_whole(compiled: Any) -> bool:
     """Whether loops and branches of a function are the code's, and none is run round by round."""
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     return bool(made) and all(one.has_flows for one in made) and not notes(compiled)
 
 
@@ -228,7 +228,7 @@ def test_reasons_are_told() -> None:
 
     compiled = jk.jit(first_of_rows)
     told = str(compiled.explain(np.ones((10_000, 3))))
-    assert "left to NumPy" in told
+    assert "falls back to NumPy" in told
     assert f"{__file__}:" in told
 
 

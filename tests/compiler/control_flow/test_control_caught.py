@@ -16,7 +16,7 @@ TABLE: list[tuple[Callable[..., Any], bool]] = []
 
 
 def program(*, is_code: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function of an array and a number that becomes code, or is left to NumPy."""
+    """A function of an array and a number that becomes code, or falls back to NumPy."""
 
     def added(function: Callable[..., Any]) -> Callable[..., Any]:
         TABLE.append((function, is_code))
@@ -246,7 +246,7 @@ def test_caught(function: Callable[..., Any], is_code: bool) -> None:
             given, others = (a.copy(), n), (a.copy(), n)
             expected, found = function(*given), compiled(*others)
             assert alike((*found, *others), (*expected, *given)), (a, n)
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     if is_code:
         assert any(one.has_flows and one.graph is not None for one in made)
         assert not notes(compiled)

@@ -73,7 +73,7 @@ def test_alike(function: Callable[..., Any]) -> None:
         many = expected if isinstance(expected, tuple) else (expected,)
         for one, other in zip(found if isinstance(found, tuple) else (found,), many, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     assert any(one.has_flows for one in made)
     assert not notes(compiled)
 

@@ -53,5 +53,5 @@ def test_random_loops(start: int, tmp_path: Path) -> None:
             assert alike(found, expected), f"{Maker(seed).text()}\n{found}\n{expected}"
         if " in range" in Maker(seed).text():
             looping += 1
-            compiled += any(one.has_flows for kept in fast._specialisations.values() for one in kept)
+            compiled += any(one.has_flows for kept in fast._specializations.values() for one in kept)
     assert compiled >= MOSTLY * looping

@@ -21,7 +21,7 @@ def test_slices(function: Callable[..., Any], backend: str) -> None:
         ours, theirs = SLICES[function](n), SLICES[function](n)
         assert np.allclose(compiled(*ours), function(*theirs), rtol=1e-9)
         assert all(map(np.allclose, ours, theirs))
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     assert any(one.has_flows for one in made)
     assert not notes(compiled)
 

@@ -89,7 +89,7 @@ def test_inner_loops_without_a_round(function: Callable[..., Any]) -> None:
                 compiled(x, many)
         else:
             np.testing.assert_allclose(compiled(x, many), function(x, many), rtol=1e-14)
-    assert "left to NumPy" not in str(compiled.explain(x, many))
+    assert "falls back to NumPy" not in str(compiled.explain(x, many))
 
 
 def test_what_is_read_inside_alone() -> None:
@@ -106,7 +106,7 @@ def test_what_is_read_inside_alone() -> None:
     x = np.random.default_rng(0).normal(size=(MANY, 3))
     compiled: Any = jk.jit(below)
     np.testing.assert_allclose(compiled(x), below(x), rtol=1e-14)
-    assert "left to NumPy" not in str(compiled.explain(x))
+    assert "falls back to NumPy" not in str(compiled.explain(x))
 
 
 def by_turns(c: Any) -> Any:
@@ -186,7 +186,7 @@ def test_variables_that_some_rounds_set(function: Callable[..., Any]) -> None:
         outcomes.add(found[0][0])
     assert UnboundLocalError in outcomes
     assert len(outcomes) > 1
-    assert "left to NumPy" not in str(compiled.explain(c))
+    assert "falls back to NumPy" not in str(compiled.explain(c))
 
 
 def outcome(function: Callable[..., Any], given: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ def _python_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compiles(function: Any) -> int:
-    return sum(map(len, function._specialisations.values()))
+    return sum(map(len, function._specializations.values()))
 
 
 @pytest.mark.parametrize("name", EXTENTS)

@@ -82,4 +82,4 @@ def test_many_rounds_are_not_written_out() -> None:
     began = time.process_time()
     assert nearest(x) == nearest.__wrapped__(x)
     assert time.process_time() - began < 5
-    assert "left to NumPy" in str(nearest.explain(x))
+    assert "falls back to NumPy" in str(nearest.explain(x))

@@ -89,7 +89,7 @@ def test_sizes_that_do_not_fit_keep_no_others_from_code(program: Sized) -> None:
     for more in (-3, 2, -3, 0):
         outcome(compiled, program.make(20, more))
     assert not compiled.explain(*program.make(20, 0)).reason
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     assert any(one.graph is not None and one.calls for one in made)
 
 
@@ -158,7 +158,7 @@ def test_sizes_that_fit_have_code_of_their_own() -> None:
     compiled = jk.jit(program.function)
     for more, count in ((2, 1), (0, 2), (2, 2), (0, 2)):
         outcome(compiled, program.make(20, more))
-        assert sum(map(len, compiled._specialisations.values())) == count
+        assert sum(map(len, compiled._specializations.values())) == count
 
 
 def test_a_relation_of_sizes_becomes_a_guard() -> None:

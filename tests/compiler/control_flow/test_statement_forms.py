@@ -22,7 +22,7 @@ def bits_of(value: Any) -> Any:
 
 
 def is_code(compiled: Any) -> bool:
-    made = [one for kept in compiled._specialisations.values() for one in kept]
+    made = [one for kept in compiled._specializations.values() for one in kept]
     return bool(made) and all(one.has_flows for one in made) and not notes(compiled)
 
 

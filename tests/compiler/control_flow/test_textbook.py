@@ -27,6 +27,6 @@ def test_programs(program: Program) -> None:
     if program.reason:
         assert program.reason in found
     else:
-        assert "left to NumPy" not in found
+        assert "falls back to NumPy" not in found
         assert "is unrolled" not in found
         assert "as they are traced" not in found

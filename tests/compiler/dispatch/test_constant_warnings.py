@@ -145,13 +145,13 @@ def logarithm(x: Any) -> Any:
 
 def test_warnings_are_shown_once_by_default_and_cost_no_more_then(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    note = fp_warnings.Record.note
+    note = fp_warnings.KnownWarnings.note
 
-    def counted(record: fp_warnings.Record, found: Any) -> None:
+    def counted(record: fp_warnings.KnownWarnings, found: Any) -> None:
         runs.append(1)
         note(record, found)
 
-    monkeypatch.setattr(fp_warnings.Record, "note", counted)
+    monkeypatch.setattr(fp_warnings.KnownWarnings, "note", counted)
     watched, big = jk.jit(logarithm), np.ones((300, 3))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("default")

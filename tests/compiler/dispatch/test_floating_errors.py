@@ -47,11 +47,11 @@ def test_what_is_to_be_called_is(compiled: Callable[[Array], Array]) -> None:
 
 def test_what_is_ignored_runs_as_ever(compiled: Callable[[Array], Array]) -> None:
     plain: Any = compiled
-    calls = len(plain._plain_calls)
+    calls = len(plain._fallbacks)
     with np.errstate(all="ignore"):
         assert not errstate.numpy_raises_or_calls()
         assert np.isinf(compiled(ZEROS)).all()
-    assert len(plain._plain_calls) == calls
+    assert len(plain._fallbacks) == calls
 
 
 def test_the_word_of_settings_is_read_right() -> None:
@@ -60,7 +60,7 @@ def test_the_word_of_settings_is_read_right() -> None:
         kept: Any = choice
         with np.errstate(**kept):
             assert errstate.numpy_raises_or_calls()
-            assert errstate._word() & errstate.TELLING
+            assert errstate._word() & errstate.UNSUPPORTED
 
 
 Told = list[tuple[str, str, int]]
@@ -119,7 +119,7 @@ def test_flags_that_other_code_has_set_are_no_warnings(monkeypatch: pytest.Monke
         heard.append(found)
         return 0
 
-    monkeypatch.setattr(fp_warnings.Alarm, "hear", hear)
+    monkeypatch.setattr(fp_warnings.WarningReporter, "report", hear)
     for _ in range(3):
         assert infinity - infinity != 0  # invalid, and nobody is told
         compiled(ZEROS + 1)
@@ -143,13 +143,13 @@ def test_numpy_does_not_see_flags_of_compiled_code() -> None:
 
 def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    note = fp_warnings.Record.note
+    note = fp_warnings.KnownWarnings.note
 
-    def counted(record: fp_warnings.Record, found: Any) -> None:
+    def counted(record: fp_warnings.KnownWarnings, found: Any) -> None:
         runs.append(1)
         note(record, found)
 
-    monkeypatch.setattr(fp_warnings.Record, "note", counted)
+    monkeypatch.setattr(fp_warnings.KnownWarnings, "note", counted)
     compiled = jk.jit(inverse)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("default")
@@ -169,13 +169,13 @@ def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPat
 def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.where(x > 0, x, -x))
     heard: list[Any] = []
-    hear = fp_warnings.Alarm.hear
+    hear = fp_warnings.WarningReporter.report
 
     def counted(*found: Any) -> int:
         heard.append(found)
         return hear(*found)
 
-    monkeypatch.setattr(fp_warnings.Alarm, "hear", counted)
+    monkeypatch.setattr(fp_warnings.WarningReporter, "report", counted)
     strange = np.full(5, np.nan)  # which no comparison is for
     for _ in range(10_000):
         compiled(strange)
@@ -183,7 +183,7 @@ def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest
 
 
 def test_an_alarm_after_many_in_vain_is_heard() -> None:
-    record = fp_warnings.Record()
+    record = fp_warnings.KnownWarnings()
     for _ in range(10_000):
         if record.is_due():
             record.note([])

@@ -35,7 +35,7 @@ class Mode(enum.Enum):
 
 
 def compiles(function: Any) -> int:
-    return sum(map(len, function._specialisations.values()))
+    return sum(map(len, function._specializations.values()))
 
 
 def test_nested_containers() -> None:
@@ -86,7 +86,7 @@ def test_signatures() -> None:
         assert str(caught.value) == str(plain.value)
 
 
-def test_keywords_and_defaults_are_one_specialisation() -> None:
+def test_keywords_and_defaults_are_one_specialization() -> None:
     compiled, x = jk.jit(lambda a, b=2.0: a * b), array(4)
     for found in (compiled(x), compiled(x, 2.0), compiled(a=x), compiled(x, b=2.0), compiled(b=2.0, a=x)):
         same(found, x * 2)

@@ -309,7 +309,7 @@ def resident() -> int:
 
 
 def specialised(count: int) -> tuple[float, float]:
-    """Seconds of a call that was made before, with few and with many specialisations."""
+    """Seconds of a call that was made before, with few and with many specializations."""
     function = jk.jit(static_argnames="k")(lambda x, k: x + k)
     x = some(8)
     function(x, 0), function(x, 0)
@@ -330,13 +330,13 @@ def quickest(call: Callable[[], Any]) -> float:
     return min(times)
 
 
-def test_many_specialisations_do_not_slow_calls_down() -> None:
+def test_many_x_not_slow_calls_down() -> None:
     few, many = specialised(200)
     assert many < 3 * few
 
 
 @pytest.mark.full
-def test_ten_thousand_specialisations_do_not_slow_calls_down() -> None:
+def test_ten_thousand_x_not_slow_calls_down() -> None:
     few, many = specialised(10_000)
     assert many < 3 * few
 
@@ -361,7 +361,7 @@ def test_threads_share_one_first_call() -> None:
         for thread in threads:
             thread.join()
         assert not wrong
-        assert len(compiled._specialisations) <= 2
+        assert len(compiled._specializations) <= 2
 
 
 def test_threads_share_large_arrays() -> None:

@@ -239,7 +239,7 @@ def test_new_functions_of_the_same_code_are_the_same() -> None:
     compiled, x = jk.jit(lambda way, v: way(v)), array(3)
     for factor in (1.0, 2.0, 3.0):
         same(compiled(lambda v, factor=factor: v * factor, x), x * factor)
-    assert sum(map(len, compiled._specialisations.values())) == 1
+    assert sum(map(len, compiled._specializations.values())) == 1
 
 
 def test_compiled_functions_call_each_other() -> None:

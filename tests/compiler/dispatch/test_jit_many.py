@@ -1,4 +1,4 @@
-"""Code that goes when nobody can call it any more, and a great many specialisations."""
+"""Code that goes when nobody can call it any more, and a great many specializations."""
 
 import gc
 import mmap
@@ -302,7 +302,7 @@ print(np.median(last[:500]) * 1e3, np.median(last[-500:]) * 1e3)
 
 
 @pytest.mark.full
-def test_ten_thousand_specialisations() -> None:
+def test_ten_thousand_specializations() -> None:
     """Memory stops growing, calls are as quick as before, and so is what comes next."""
     sizes, compiles = python(TEN_THOUSAND, timeout=1500).splitlines()
     half, whole, alone, after, maps = map(float, sizes.split())

@@ -18,7 +18,7 @@ TYPES = ("f8", "f4", "f2", "i8", "i4", "i1", "u1", "u8", "?")
 
 
 def compiles(function: Any) -> int:
-    return sum(map(len, function._specialisations.values()))
+    return sum(map(len, function._specializations.values()))
 
 
 def mixed(a: Any, k: Any) -> Any:
@@ -180,9 +180,9 @@ def test_products_are_kernels_however_operands_lie(lies: str) -> None:
     compiled: Any = jk.jit(lambda a, b: a @ b + 1)
     for _ in range(2):
         np.testing.assert_allclose(compiled(a, b), a @ b + 1)
-    ((found,),) = compiled._specialisations.values()
+    ((found,),) = compiled._specializations.values()
     assert [type(step).__name__ for step in found.program.steps] == ["Segment"]
-    assert any(found.direct.values())
+    assert any(found.links.values())
 
 
 def test_batches_of_products() -> None:

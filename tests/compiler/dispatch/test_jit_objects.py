@@ -96,7 +96,7 @@ def test_threads_compile_once() -> None:
         results = [one for found in pool.map(call, range(8)) for one in found]
     for result in results:
         same(result, compiled.__wrapped__(x))
-    assert sum(map(len, compiled._specialisations.values())) == 1
+    assert sum(map(len, compiled._specializations.values())) == 1
 
 
 def test_threads_trace_different_functions() -> None:
@@ -288,12 +288,12 @@ def test_nothing_holds_the_arguments() -> None:
     assert alive() is None
 
 
-def test_many_specialisations_are_bounded() -> None:
+def test_many_specializations_are_bounded() -> None:
     compiled = jk.jit(lambda x, k: x * int(str(k)), backend="interpreter")
     for k in range(100):
         same(compiled(array(3), k), array(3) * k)
-    assert sum(map(len, compiled._specialisations.values())) == 32
-    assert "made anew for each number" in reasons(compiled)[0]
+    assert sum(map(len, compiled._specializations.values())) == 32
+    assert "recompiles for each number" in reasons(compiled)[0]
     compiled.release()
-    assert not compiled._specialisations
+    assert not compiled._specializations
     same(compiled(array(3), 2), array(3) * 2)

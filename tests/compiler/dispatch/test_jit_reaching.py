@@ -153,7 +153,7 @@ def test_calls_need_no_python(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         found, expected = compiled(*args, **kwargs), function(*own, **named)
         assert bits(found) == bits(expected)
         assert [one is found for one in kwargs.values()] == [one is expected for one in named.values()]
-    assert any(any(one.direct.values()) for kept in compiled._specialisations.values() for one in kept)
+    assert any(any(one.links.values()) for kept in compiled._specializations.values() for one in kept)
 
 
 def test_calls_keep_no_references() -> None:

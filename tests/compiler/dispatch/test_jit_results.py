@@ -13,7 +13,7 @@ from jitted import agree, array, given, identities, same
 import jitkernels as jk
 from jitkernels.compiler.capture.pytree.result_spec import ResultPlan
 from jitkernels.compiler.dispatch import specialization
-from jitkernels.compiler.dispatch.compiled_entry import Direct
+from jitkernels.compiler.dispatch.compiled_entry import CompiledLink
 
 
 @dataclasses.dataclass
@@ -53,7 +53,7 @@ def test_results_of_every_form(name: str) -> None:
     """By the compiled function, for other sizes too; none keeps what it was made of."""
     function = FUNCTIONS[name]
     compiled = agree(function, lambda: array(6, 4), given(2.5))
-    assert [type(one) for one in compiled._links.entered] == [Direct]
+    assert [type(one) for one in compiled._links.entered] == [CompiledLink]
     x = array(8, 6, seed=4)
     before = sys.getrefcount(x)
     for _ in range(20):
@@ -81,9 +81,9 @@ def test_small_arrays_are_numpys_where_python_would_take_longer(monkeypatch: pyt
         assert compiled._links.entered
     compiled = jk.jit(function)
     compiled(array(8))
-    assert not any(isinstance(one, Direct) for one in compiled._links.entered)
+    assert not any(isinstance(one, CompiledLink) for one in compiled._links.entered)
     compiled(array(100_000))
-    assert any(isinstance(one, Direct) for one in compiled._links.entered)
+    assert any(isinstance(one, CompiledLink) for one in compiled._links.entered)
 
 
 def test_out_is_pythons(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def test_code_for_other_calls_has_the_same_copy() -> None:
     own = WEIGHTS.copy()
     for x in (X, X[:1], X.astype(np.float64)):
         same(compiled(x, own), x @ own)
-    copies = [one.constants for kept in compiled._specialisations.values() for one in kept]
+    copies = [one.constants for kept in compiled._specializations.values() for one in kept]
     assert len(copies) == 3
     assert len({id(copy) for (copy,) in copies}) == 1
     assert copies[0][0].ctypes.data % 64 == 0
@@ -186,8 +186,8 @@ def test_calls_know_where_constants_lie(function: Any, monkeypatch: pytest.Monke
     compiled: Any = jk.jit(function, static_argnames="w")
     for _ in range(3):
         same(compiled(X, WEIGHTS), function(X, WEIGHTS))
-    (found,) = (one for kept in compiled._specialisations.values() for one in kept)
-    (linked,) = found.direct.values()
+    (found,) = (one for kept in compiled._specializations.values() for one in kept)
+    (linked,) = found.links.values()
     words = {int(one) for one in linked.context}
     assert found.constants
     for one in found.constants:

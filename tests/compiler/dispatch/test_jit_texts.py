@@ -1,4 +1,4 @@
-"""What a function reads of an array or an iterator that no graph says is left to NumPy, and never made up."""
+"""What a function reads of an array or an iterator that no graph says falls back to NumPy, and never made up."""
 # ruff: noqa: UP031, B007  # as people write it
 
 from collections.abc import Callable

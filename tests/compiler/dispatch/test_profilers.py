@@ -73,4 +73,4 @@ def test_what_cannot_be_told_to_go_on_is_not_stopped(monkeypatch: pytest.MonkeyP
     assert asks_first(fast) == total(np.arange(9.0), 9)
     assert told == []
     monkeypatch.undo()
-    assert "left to NumPy: the active profiler" in str(fast.explain(np.arange(9.0), 9))
+    assert "falls back to NumPy: the active profiler" in str(fast.explain(np.arange(9.0), 9))

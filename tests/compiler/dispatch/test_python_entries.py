@@ -11,7 +11,7 @@ from argument_kinds import FLOATS, INTS, KINDS, SETTLING, entries_after, not_int
 from every_program import every_program
 
 import jitkernels as jk
-from jitkernels.compiler.dispatch import compiled_entry
+from jitkernels.compiler.dispatch import program_entry
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.python_entries import Timings
 
@@ -99,7 +99,7 @@ def test_ints_of_numpy_are_sizes_like_others(name: str, dtype: str) -> None:
         by_ints(x, n)
     assert compiled.stats().compiles == by_ints.stats().compiles
     assert entries_after(compiled, lambda: (x, kind(8))) == ()
-    assert not any(reason.startswith("left to NumPy") for reason, _ in compiled.stats().python_reasons)
+    assert not any(reason.startswith("falls back to NumPy") for reason, _ in compiled.stats().python_reasons)
     assert by_ints.explain(x, 8).kernels == compiled.explain(x, kind(8)).kernels
 
 
@@ -289,7 +289,7 @@ def loop(given: Any) -> Any:
 @pytest.mark.parametrize("make", [lambda x: [x], lambda x: (x,)])
 def test_plain_function_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
     """Where no compiled entry can be made, calls are not slower than the plain function's."""
-    monkeypatch.setattr(compiled_entry, "of_call", unreachable)
+    monkeypatch.setattr(program_entry, "build_entry", unreachable)
     compiled: Any = jk.jit(lambda given: given[0][::2].sum() * 2.0)
     small = make(np.arange(40.0))
     for _ in range(12):
@@ -302,7 +302,7 @@ def test_plain_function_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyP
 
 
 def test_compiled_code_that_python_starts_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_entry, "of_call", unreachable)
+    monkeypatch.setattr(program_entry, "build_entry", unreachable)
     compiled, large = jk.jit(loop), [np.arange(30_000.0)]
     for _ in range(12):
         same(compiled(large), loop(large))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.lowering import backends
+from jitkernels.compiler.lowering import lower_graph
 
 SCALE = [2.0]
 
@@ -163,7 +163,7 @@ def test_the_garbage_collector_waits_while_code_is_made(collects: bool, monkeypa
         seen.append(gc.isenabled())
         raise AssertionError
 
-    monkeypatch.setattr(backends, "compile_graph", compiled)
+    monkeypatch.setattr(lower_graph, "compile_graph", compiled)
     was = gc.isenabled()
     try:
         (gc.enable if collects else gc.disable)()

@@ -142,7 +142,7 @@ def test_stack_and_lent_memory(level: int) -> None:
 
 def replaced(compiled: Any) -> int:
     """How many buffers there are in the last code of a function."""
-    (*_, kept) = compiled._specialisations.values()
+    (*_, kept) = compiled._specializations.values()
     return len(kept[0].program.arena.buffers)
 
 

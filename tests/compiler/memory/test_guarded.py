@@ -53,7 +53,7 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
 
 
 def _plans(compiled: Any) -> list[Arena]:
-    programs = [one.program for kept in compiled._specialisations.values() for one in kept]
+    programs = [one.program for kept in compiled._specializations.values() for one in kept]
     return [one.arena for one in programs if isinstance(one, CompiledProgram)]
 
 

@@ -39,7 +39,7 @@ def test_pages_are_not_asked_for_again() -> None:
     assert script(COUNTED, MALLOC_MMAP_THRESHOLD_="100000") < 500
 
 
-@pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.MOST // 8])
+@pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.MAX_POOLED_BYTES // 8])
 def test_sizes_around_those_that_are_kept(words: int) -> None:
     compiled, is_large = jk.jit(smoothed), words > 1_000_000
     for size in (words - 8, words) if is_large else (words - 24, words - 8, 5, words, 9, words - 16):
@@ -54,25 +54,25 @@ def test_sizes_around_those_that_are_kept(words: int) -> None:
 def test_each_thread_keeps_its_own() -> None:
     """Threads that take turns each find what they gave back; what is kept is bounded, and let go when asked for."""
     workspace_allocator.release()
-    before, compiled, sizes = workspace_allocator.held(), jk.jit(smoothed), []
+    before, compiled, sizes = workspace_allocator.pooled_bytes(), jk.jit(smoothed), []
     barrier = threading.Barrier(8)
     compiled(np.ones(50_000))
-    piece = workspace_allocator.held() - before
+    piece = workspace_allocator.pooled_bytes() - before
 
     def run() -> None:
         u = np.ones(50_000)
         for _ in range(20):
             barrier.wait()
             compiled(u)
-            sizes.append(workspace_allocator.held() - before)
+            sizes.append(workspace_allocator.pooled_bytes() - before)
 
     workspace_allocator.release()
     _at_once([threading.Thread(target=run) for _ in range(8)])
     assert piece > 350_000
     assert max(sizes) <= 8 * piece
     assert compiled.stats().arena_high_water >= piece - 5000
-    assert workspace_allocator.release() == workspace_allocator.held() - before + max(sizes[-8:])
-    assert workspace_allocator.held() == before
+    assert workspace_allocator.release() == workspace_allocator.pooled_bytes() - before + max(sizes[-8:])
+    assert workspace_allocator.pooled_bytes() == before
 
 
 LARGE = """
@@ -230,13 +230,13 @@ def test_memory_comes_back_from_calls_that_fail() -> None:
         expected = function(u.copy(), good)
         same(compiled(u.copy(), good), expected)
         compiled(u.copy(), good)
-        held = workspace_allocator.held()
+        held = workspace_allocator.pooled_bytes()
         for _ in range(20):
             with pytest.raises(error):
                 compiled(u.copy(), bad)
-            assert workspace_allocator.held() == held
+            assert workspace_allocator.pooled_bytes() == held
         same(compiled(u.copy(), good), expected)
-        assert workspace_allocator.held() == held
+        assert workspace_allocator.pooled_bytes() == held
 
 
 def test_threads_in_one_function_and_its_gradient() -> None:
@@ -269,10 +269,10 @@ def test_threads_that_come_and_go_keep_little() -> None:
     compiled = jk.jit(smoothed)
     compiled(np.ones(50_000))
     workspace_allocator.release()
-    before = workspace_allocator.held()
+    before = workspace_allocator.pooled_bytes()
     for _ in range(100):
         _at_once([threading.Thread(target=compiled, args=(np.ones(50_000),))])
-    assert workspace_allocator.held() - before <= workspace_allocator.LOOKED_AT * 500_000
+    assert workspace_allocator.pooled_bytes() - before <= workspace_allocator.SEARCHED_SLOTS * 500_000
 
 
 def _at_once(threads: list[threading.Thread]) -> None:

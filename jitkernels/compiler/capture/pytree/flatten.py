@@ -9,7 +9,7 @@ import enum
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -293,48 +293,28 @@ class Flattener:
         )
 
 
-def flattened(static_names: tuple[str, ...], take: Callable[[Flattener], Any]) -> tuple[Any, list[Any]]:
-    """Flatten by `take`; again if later arguments add attribute names for earlier ones. Structure and leaves."""
-    flattener = Flattener(static_names)
-    structure = take(flattener)
-    while flattener.is_late:
-        flattener = Flattener(static_names, flattener.attributes)
-        structure = take(flattener)
-    return structure, flattener.leaves
-
-
 def constant(value: Any) -> Any:
     """The structure of a static argument."""
     return "static", None, free_variables.Constant(static(value), value)
 
 
-def short_extents(leaves: Sequence[Any]) -> frozenset[int]:
-    """Short last extents that are constants of the code, besides 0 and 1."""
-    return frozenset(
-        leaf.shape[-1]
-        for leaf in leaves
-        if type(leaf) is np.ndarray and leaf.ndim > 1 and 1 < leaf.shape[-1] <= MOST and leaf.size >= MANY
-    )
+def short_extent(leaf: Any) -> int:
+    """The last extent of a large array if it is so short that it is a constant of the code; else 0."""
+    if type(leaf) is np.ndarray and leaf.ndim > 1 and 1 < leaf.shape[-1] <= MOST and leaf.size >= MANY:
+        return int(leaf.shape[-1])
+    return 0
 
 
-def patterns(leaves: list[Any]) -> tuple[Any, ...]:
-    """The pattern of each leaf: dtype, extents (0, 1, short ones, which others are equal), strides."""
-    extent_marks: dict[int, int] = {extent: -extent for extent in short_extents(leaves)}
-    result: list[Any] = []
-    for leaf in leaves:
-        if type(leaf) is np.ndarray:
-            shape = tuple(
-                [
-                    extent if extent < 2 else extent_marks.setdefault(extent, len(extent_marks) + 2)
-                    for extent in leaf.shape
-                ]
-            )
-            flags = leaf.flags
-            order = None if flags.c_contiguous else True if flags.f_contiguous else strides_of(leaf)
-            result.append((leaf.dtype.num, shape, order))
-        else:
-            result.append(type(leaf))
-    return tuple(result)
+def pattern_of(leaf: Any, marks: dict[int, int]) -> Any:
+    """The pattern of a leaf: dtype, extents (0, 1, short ones, which others are equal), strides; else its type.
+
+    `marks` stands for extents of the leaves before, and is extended.
+    """
+    if type(leaf) is not np.ndarray:
+        return type(leaf)
+    shape = tuple([extent if extent < 2 else marks.setdefault(extent, len(marks) + 2) for extent in leaf.shape])
+    flags = leaf.flags
+    return leaf.dtype.num, shape, None if flags.c_contiguous else True if flags.f_contiguous else strides_of(leaf)
 
 
 def strides_of(array: Any) -> tuple[int | None, ...]:

@@ -84,9 +84,8 @@ class ResultPlan:
 class ResultPlanner:
     """Collects the outputs that a result needs, and how each of its parts is built. Values are known by their ids."""
 
-    def __init__(self, tracer: Tracer, arguments: Sequence[Any]) -> None:
-        self.tracer = tracer
-        self.arguments = {id(argument): i for i, argument in enumerate(arguments)}
+    def __init__(self, tracer: Tracer, arguments: dict[int, int]) -> None:
+        self.tracer, self.arguments = tracer, arguments
         self.nodes: list[Node] = []
         self.in_rows: set[int] = set()
         self.orders: dict[int, tuple[int, ...]] = {}
@@ -292,14 +291,14 @@ def _are_equal(left: Node, right: Node) -> Node:
     return builder.reduce("all", equal, range(equal.ndim))
 
 
-def plan_result(tracer: Tracer, result: Any, arguments: Sequence[Any]) -> tuple[Graph, ResultPlan]:
+def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Graph, ResultPlan]:
     """The graph of a trace, and the plan of its result. Raises UnknownError for unsupported results."""
-    planner = ResultPlanner(tracer, arguments)
+    planner = ResultPlanner(tracer, {id(proxy): i for i, proxy in enumerate(proxies)})
     planner.count(result)
     make = planner.make(result)
     if planner.repeated:
         make = partial(dynamic_results.build_with_repeated, make)
-    storages = [argument.view.storage for argument in arguments if type(argument) is Traced]
+    storages = [proxy.view.storage for proxy in proxies if type(proxy) is Traced]
     _check_aliases(tracer, storages, [array.view.storage for array in planner.arrays.values()])
     writes = tuple(
         (tracer.inputs[storage.leaf], storage.node)

@@ -4,12 +4,13 @@ import builtins
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jitkernels.compiler.capture.bytecode_calls import only_called
+from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.free_variables import names_of
-from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED, seen
+from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, CALLED, seen, stand_in
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
@@ -18,7 +19,6 @@ from jitkernels.compiler.capture.source_locations import line_of, line_of_def
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnknownError
-from jitkernels.compiler.ir.graph import NONE
 
 MOST_INSIDE = 64
 """Most elements of a container that are searched for replaced functions."""
@@ -26,65 +26,61 @@ HEAP_TYPE = 1 << 9
 """The bit of `type.__flags__` that classes written in Python have."""
 
 
-class Rebuilder:
-    """Builds values from structures. `leaf` replaces each leaf, `static` each constant.
-
-    `names`: replacements for builtins that functions do not shadow by globals. `flow`: the module that rewritten loops
-    and branches call; without it functions keep their code.
+class Unflattener:
+    """Builds the function and the arguments of a call around the proxies of its leaves.
 
     Containers are copies, so that the caller's stay unchanged. A function that changes one falls back to NumPy.
     """
 
-    def __init__(
-        self,
-        leaf: Callable[[str], Any],
-        static: Callable[[Any], Any],
-        names: Mapping[str, Any] = NONE,
-        flow: Any = None,
-    ) -> None:
-        self._leaf, self._static, self._names, self._flow = leaf, static, names, flow
-        self._made: list[tuple[Any, Any]] = []
+    def __init__(self, proxies: Sequence[Any]) -> None:
+        self._proxies = iter(proxies)
+        self._copies: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
         self._kept: list[Any] = []
 
-    def rebuild(self, structure: Any) -> Any:
-        """The value that a structure describes; consumes the leaves in order."""
+    def unflatten_call(self, structure: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """The function of a call, its positional and its named arguments."""
+        self.function, self.positional, self.named = (self.unflatten(part) for part in structure)
+        return self.function, self.positional, self.named
+
+    def unflatten(self, structure: Any) -> Any:
+        """The value that a structure describes; consumes the proxies in order."""
         if type(structure) is Leaf:
-            return self._leaf(structure)
+            return next(self._proxies)
         kind = structure[0]
         if kind == "static":
-            return self._static(structure[2])
+            return stand_in(structure[2])
         if kind == "slice":
-            return slice(*(self.rebuild(value) for value in structure[1:]))
+            return slice(*(self.unflatten(value) for value in structure[1:]))
         if kind is tuple:
-            return tuple([self.rebuild(value) for value in structure[1]])
+            return tuple([self.unflatten(value) for value in structure[1]])
         if kind is list:
-            return self._remember([self.rebuild(value) for value in structure[1]])
+            return self._remember([self.unflatten(value) for value in structure[1]])
         if kind is dict:
             return self._remember(
-                {key: self.rebuild(value) for key, value in zip(structure[1], structure[2], strict=True)}
+                {key: self.unflatten(value) for key, value in zip(structure[1], structure[2], strict=True)}
             )
         if kind == "named":
-            return structure[1](*[self.rebuild(value) for value in structure[2]])
+            return structure[1](*[self.unflatten(value) for value in structure[2]])
         if kind == "method":
-            return types.MethodType(self.rebuild(structure[1]), self.rebuild(structure[2]))
+            return types.MethodType(self.unflatten(structure[1]), self.unflatten(structure[2]))
         if kind == "partial":
-            function, arguments, named = (self.rebuild(value) for value in structure[1:])
+            function, arguments, named = (self.unflatten(value) for value in structure[1:])
             return functools.partial(function, *arguments, **named)
         if kind == "object":
             return self._object(*structure[1:])
         return self._function(structure)
 
-    def _remember(self, made: Any) -> Any:
-        self._made.append((made, _content(made)))
-        return made
+    def _remember(self, copy: Any) -> Any:
+        self._copies.append((copy, _content(copy)))
+        return copy
 
     def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:
         result: Any = _blank(kind)
         for name, part in zip(names, parts, strict=True):
-            object.__setattr__(result, name, self.rebuild(part))
+            object.__setattr__(result, name, self.unflatten(part))
         for name, (what, item) in methods:
-            value = item.value if what == "value" else types.MethodType(self.rebuild(item), result)
+            value = item.value if what == "value" else types.MethodType(self.unflatten(item), result)
             if hasattr(result, "__dict__"):
                 vars(result)[name] = value
         return self._remember(result)
@@ -92,15 +88,15 @@ class Rebuilder:
     def _function(self, structure: tuple[Any, ...]) -> Any:
         code: types.CodeType
         _, code, table, cells, defaults, keywords, bound, read = structure
-        free = dict(zip(code.co_freevars, map(self.rebuild, cells), strict=True))
+        free = dict(zip(code.co_freevars, map(self.unflatten, cells), strict=True))
         flowing = self._rewritten(code, {**table.value, **free})
-        positional_defaults = tuple([self.rebuild(part) for part in defaults])
-        keyword_defaults = {name: self.rebuild(part) for name, part in keywords}
-        names = {**self._names, **table.value, **{name: self.rebuild(part) for name, part in bound}}
+        positional_defaults = tuple([self.unflatten(part) for part in defaults])
+        keyword_defaults = {name: self.unflatten(part) for name, part in keywords}
+        names = {**BUILTINS, **table.value, **{name: self.unflatten(part) for name, part in bound}}
         around = {name: types.CellType(value) for name, value in free.items()}
         closure = tuple(around.values())
         for chain, part in read:
-            value = self.rebuild(part)
+            value = self.unflatten(part)
             if chain[0] in around:
                 around[chain[0]].cell_contents = seen(around[chain[0]].cell_contents, chain[1:], value)
             else:
@@ -109,7 +105,7 @@ class Rebuilder:
         self.tables.add(id(names))
         self._kept.append(names)
         if flowing is not None:
-            names[FLOW], code = self._flow, flowing
+            names[FLOW], code = runtime_hooks, flowing
             closure = tuple([around[name] for name in code.co_freevars])
         function = types.FunctionType(code, names, code.co_name, positional_defaults or None, closure)
         function.__kwdefaults__ = keyword_defaults or None
@@ -119,21 +115,22 @@ class Rebuilder:
         """The code with loops and branches rewritten; None where it stays, of which the trace notes the reason."""
         chains = [*_chains(code)]
         resolves = any(_is_alias(chain, values) for chain in chains)
-        flowing = rewrite_code(code, aliases_of(chains, values), resolves=resolves) if self._flow is not None else None
+        flowing = rewrite_code(code, aliases_of(chains, values), resolves=resolves)
         tracer = current()
         if flowing is None and tracer is not None and rewrite_blocker(code):
             tracer.note(rewrite_blocker(code))
         return flowing
 
-    def check(self, code: types.CodeType | None, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        """Raise UnknownError if the function with this `code` changed a list, dict or object argument."""
-        for value, content in self._made:
+    def check(self) -> None:
+        """Raise UnknownError if the function changed a list, dict or object argument."""
+        for value, content in self._copies:
             now = _content(value)
             if len(now) == len(content) and all(map(operator.is_, now, content)):
                 continue
             text = f"the function changes a {type(value).__name__} that it was given"
+            code = getattr(self.function, "__code__", None)
             names = code.co_varnames if code is not None else ()
-            arguments = {**dict(zip(names, positional, strict=False)), **keywords}
+            arguments = {**dict(zip(names, self.positional, strict=False)), **self.named}
             name = next((name for name, argument in arguments.items() if argument is value), "")
             if code is not None and name:
                 line = line_of(name, line_of_def(code), code.co_filename)

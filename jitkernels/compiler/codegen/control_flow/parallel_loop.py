@@ -145,7 +145,7 @@ class ParallelLoop:
         stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *argument) for i, argument in enumerate(passed))]
         stored.append((self.after, "i64", self.begin.text))
         stored += [(i, "i64", self.values[one].text) for i, one in enumerate(self.reductions, self.after + 2)]
-        workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEAD))
+        workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEADER_BYTES))
         stored.append((self.after + 1, "i64", workspace_bytes))
         for word, kind, text in stored:
             emitter.block.lines.append(f"  store {kind} {text}, ptr {function.slot(emitter.block, word, words)}")
@@ -174,14 +174,14 @@ class ParallelLoop:
             acquire = f"""
   %size.at = getelementptr i64, ptr %words, i64 {self.after + 1}
   %size = load i64, ptr %size.at
-  %piece = call ptr @{workspace_allocator.LENT}(i64 %size)
+  %piece = call ptr @{workspace_allocator.ALLOCATE}(i64 %size)
   %none = icmp eq ptr %piece, null
   br i1 %none, label %short, label %run
 short:
   ret i64 {SHORT}
 run:
-  %memory = getelementptr i8, ptr %piece, i64 {workspace_allocator.HEAD}"""
-            release = f"\n  call void @{workspace_allocator.GIVEN_BACK}(ptr %piece)"
+  %memory = getelementptr i8, ptr %piece, i64 {workspace_allocator.HEADER_BYTES}"""
+            release = f"\n  call void @{workspace_allocator.RELEASE}(ptr %piece)"
         return [
             f"{head}{body}\n  ret i64 0\nrefused:\n  ret i64 {signal_polls.REFUSED}\n{interrupted}}}",
             f"define internal i64 @{self.name}(ptr %words, i64 %begin, i64 %end) nounwind {{\n"
@@ -199,8 +199,8 @@ run:
 
 
 TEXT = f"""declare i64 @PyThread_get_thread_ident()
-declare ptr @{workspace_allocator.LENT}(i64)
-declare void @{workspace_allocator.GIVEN_BACK}(ptr)
+declare ptr @{workspace_allocator.ALLOCATE}(i64)
+declare void @{workspace_allocator.RELEASE}(ptr)
 declare i64 @{team_size.SHARE_ROUNDS}(ptr, ptr, i64, i64, ptr)
 define internal i1 @jk_interrupted_there(ptr %words) noinline nounwind cold {{
   %at = getelementptr i64, ptr %words, i64 {CALLER}
@@ -244,6 +244,6 @@ def externals() -> tuple[External, ...]:
     lending = [
         external
         for external in workspace_allocator.externals()
-        if external.symbol in (workspace_allocator.LENT, workspace_allocator.GIVEN_BACK)
+        if external.symbol in (workspace_allocator.ALLOCATE, workspace_allocator.RELEASE)
     ]
     return (team_size.parallel_loop_function(), *c_api.signals(), *lending)
