@@ -17,7 +17,7 @@ from jitkernels.attrs.schema.registry import implementation, implements
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Source, symbol_of
-from jitkernels.dispatch.kernel import Kernel
+from jitkernels.dispatch.kernel import Kernel, scalar_words
 from jitkernels.errors import BuildError, WorkspaceError
 from jitkernels.more.mix.component import component
 from jitkernels.runtime.loading import loader
@@ -39,9 +39,8 @@ def sources(attr: jk.KernelAttr, name: str) -> list[Source]:
 
 
 def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
-    """What the C function takes, whichever it is: every row has a reference."""
-    kernel = Kernel(attr, implementation(type(attr), "refer"), {})
-    return [array.ctypes.data for array in arrays] + list(kernel._words)
+    """Return what the C function takes: addresses of arrays, then numbers."""
+    return [array.ctypes.data for array in arrays] + scalar_words(attr.signature())
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
