@@ -13,8 +13,8 @@ from jitkernels.microkernels.gemm.skinny import BLOCK, skinny_nest
 from jitkernels.microkernels.gemv.bf16_gemv import gemv_nest
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
-from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, ROWS, four_rows
-from jitkernels.microkernels.gemv.gemv_t_streaming import four_across
+from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, ROWS, gemv_n_body
+from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import loader
 
@@ -72,9 +72,9 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
     if attr.dtype == "bfloat16":
         return gemv_nest(attr, algorithm, parallel)
     if algorithm == ABREAST and attr.trans:
-        return _nest(attr, four_across(attr.dtype, attr.beta), parallel)
+        return _nest(attr, gemv_t_body(attr.dtype, attr.beta), parallel)
     if algorithm == ABREAST:
-        rows, size = four_rows(attr.dtype, attr.beta, cpu_target.target()), dtypes.named(attr.dtype).size
+        rows, size = gemv_n_body(attr.dtype, attr.beta, cpu_target.target()), dtypes.named(attr.dtype).size
         return _nest(attr, rows, parallel, workspace=ROWS * size, workspace_dtype=attr.dtype)
     of_matrices = product_of(attr)
     if algorithm == "exact":
@@ -106,5 +106,6 @@ def _nest(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> LoopNest:
         extent=signature.index("m"),
         block=BLOCK,
         parallel=parallel,
+        names=signature.names,
         **more,
     )

@@ -19,9 +19,9 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     LAST,
     LINE,
     NUMBERS,
+    store_fence,
     streaming_results,
     streams,
-    visible,
 )
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -74,7 +74,7 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
     measures = moments(dtype, width, careful_moments(dtype))
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
     plain_past, arrays_past, numbers_past = (
-        streaming_results(dtype, width, affine) if stream else visible for affine in ("", ARRAYS, NUMBERS)
+        streaming_results(dtype, width, affine) if stream else store_fence for affine in ("", ARRAYS, NUMBERS)
     )
 
     @inlined()
@@ -133,7 +133,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
                     )  # fmt: skip
                     normalise(own, ChannelGroup(channels, inner, sides), number(eps[0]), workspace)
         if stream:
-            visible()
+            store_fence()
 
     signature = attr.signature()
     return LoopNest(

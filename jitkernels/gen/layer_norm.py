@@ -21,9 +21,9 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     FIRST,
     LAST,
     LINE,
+    store_fence,
     streaming_results,
     streams,
-    visible,
 )
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -62,7 +62,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
     ahead = AHEAD // np.dtype(attr.dtype).itemsize
     measures = moments(attr.dtype, width, with_care)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else visible
+    past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else store_fence
 
     # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
     @inlined()
@@ -86,7 +86,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
                 for i in vectors(0, n, lanes):
                     ys[i] = times(distance(xs[i], unit, mean), factor)
         if stream:
-            visible()
+            store_fence()
 
     return normalise
 

@@ -7,7 +7,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.gemm_heuristics import Product, blocking, candidates, simplified
-from jitkernels.microkernels.gemm.packed_panels import packed_nest
+from jitkernels.microkernels.gemm.packed_panels import PackedGemm, packed_nest
 
 
 def product_of(attr: MatMulAttr) -> Product:
@@ -54,26 +54,23 @@ def matmul(
 
         return runtime_select_nest(attr, target, parallel=parallel)
     if algorithm == "dot":
-        from jitkernels.microkernels.gemm.dot_static import dot_nest
+        from jitkernels.microkernels.gemm.dot_static import DotShape, dot_nest
 
-        return dot_nest(
-            dtype, lanes, m, n, k, rows=rows, columns=columns, beta=beta,
-            trans_a=product.trans_a, trans_b=product.trans_b or n == 1, parallel=parallel,
-        )  # fmt: skip
+        trans_b = product.trans_b or n == 1
+        shape = DotShape(dtype, lanes, m, n, k, rows, columns, beta, product.trans_a, trans_b)
+        return dot_nest(shape, parallel=parallel)
     if algorithm == "direct":
         from jitkernels.microkernels.gemm.direct_static import SmallShape, direct_static_nest
 
-        shape = SmallShape(
+        small = SmallShape(
             dtype, lanes, m, n, k, rows, vectors, depth or max(k, 1), product.trans_a, product.trans_b, beta,
             product.swapped, longer if parallel else "",
         )  # fmt: skip
         if product.swapped and m > 1:
             from jitkernels.microkernels.gemm.transposed_result import transposed_result_nest
 
-            return transposed_result_nest(shape)
-        return direct_static_nest(shape)
-    return packed_nest(
-        dtype, lanes, blocking(dtype, target),
-        trans_a=attr.trans_a, trans_b=attr.trans_b, beta=beta,
-        split="columns" if attr.n >= attr.m else "rows", parallel=parallel,
-    )  # fmt: skip
+            return transposed_result_nest(small)
+        return direct_static_nest(small)
+    split = "columns" if attr.n >= attr.m else "rows"
+    packed = PackedGemm(dtype, lanes, blocking(dtype, target), attr.trans_a, attr.trans_b, beta, split)
+    return packed_nest(packed, parallel=parallel)

@@ -8,8 +8,8 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as single
 from jitkernels.microkernels.gemm.batched import batched_nest, pair_of
-from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
 from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
+from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 
 
 def variants(attr: MatMulBatchedAttr) -> list[Variant]:

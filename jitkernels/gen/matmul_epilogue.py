@@ -7,7 +7,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as product
 from jitkernels.microkernels.epilogue.bias_activation import gemm_epilogue_nest, static_gemm_epilogue_nest
-from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 
 SMALL = 1 << 16
 """Up to so many elements, a result stays in the cache by itself."""

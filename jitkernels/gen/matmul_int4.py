@@ -5,7 +5,7 @@ from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_nest
 from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_nest
 from jitkernels.microkernels.weight_only_quant.skinny import BLOCK

@@ -9,7 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
 
 BLOCK = 8
@@ -40,10 +40,7 @@ def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool =
     signature = attr.signature()
     if algorithm == "tiles":
         by_columns = parallel and attr.n >= attr.m
-        return vnni_nest(
-            "matmul_int8", signature.c_arguments, _product(attr), by_columns=by_columns, parallel=parallel,
-            extent=signature.index("n" if by_columns else "m"),
-        )  # fmt: skip
+        return vnni_nest("matmul_int8", signature, _product(attr), by_columns=by_columns, parallel=parallel)
     return LoopNest(
         "matmul_int8_loops",
         signature.c_arguments,

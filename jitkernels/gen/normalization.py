@@ -23,11 +23,11 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     LINE,
     NUMBERS,
     PLAIN_CHANNELS,
-    lines_before,
+    elements_before_line,
     prefetch_line,
+    store_fence,
     streaming_results,
     streams,
-    visible,
 )
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -94,9 +94,9 @@ def strips_of(dtype: str, width: int, stream: bool) -> Any:
     lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
     channels_past, plain_channels_past = (
-        streaming_results(dtype, width, kind) if stream else visible for kind in (CHANNELS, PLAIN_CHANNELS)
+        streaming_results(dtype, width, kind) if stream else store_fence for kind in (CHANNELS, PLAIN_CHANNELS)
     )
-    before_line = lines_before(dtype) if stream else visible
+    before_line = elements_before_line(dtype) if stream else store_fence
 
     @inlined()
     def normalise(arrays: BatchNormArrays, channels: int, eps: Any, factors: Any, part: Range) -> None:
@@ -132,7 +132,9 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for channels of several elements."""
     one, factor_of = np.dtype(dtype).type(1), factors_of(dtype)
     lanes = cpu_target.target().masked_lanes(dtype, width)
-    affine_past, plain_past = (streaming_results(dtype, width, kind) if stream else visible for kind in (NUMBERS, ""))
+    affine_past, plain_past = (
+        streaming_results(dtype, width, kind) if stream else store_fence for kind in (NUMBERS, "")
+    )
 
     @inlined()
     def normalise(arrays: BatchNormArrays, channels: int, inner: int, eps: Any, line: Any, part: Range) -> None:
@@ -171,7 +173,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         else:
             in_planes(arrays, channels, inner, number(eps[0]), workspace, part)
         if stream:
-            visible()
+            store_fence()
 
     signature = attr.signature()
     return LoopNest(

@@ -21,7 +21,7 @@ from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.reduction.column_reduction import extremes_nest, sums_nest
 from jitkernels.microkernels.reduction.one_pass_variance import row_squares
-from jitkernels.microkernels.reduction.row_argmax import TOGETHER, among_few, first_place, lanes_of, largest
+from jitkernels.microkernels.reduction.row_argmax import TOGETHER, first_index, lanes_of, largest, strided_argmax
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 SHORT = 64
@@ -80,7 +80,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
     dtype = attr.dtype
     width = variant.get("vector_bytes", cpu_target.target().vector_bytes)
     step = TOGETHER * lanes_of(dtype, width)
-    maximum, place_of = largest(dtype, width), first_place(dtype, width)
+    maximum, place_of = largest(dtype, width), first_index(dtype, width)
 
     @inlined()
     def first_of(x: Any, n: int) -> int:
@@ -170,7 +170,7 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
     """
     dtype = attr.dtype
     lanes = lanes_of(dtype, cpu_target.target().vector_bytes)
-    best_of_lanes, is_short = (among_few(dtype, cpu_target.target().vector_bytes), dtypes.named(dtype).size == 4)
+    best_of_lanes, is_short = (strided_argmax(dtype, cpu_target.target().vector_bytes), dtypes.named(dtype).size == 4)
 
     @inlined()
     def number(bits: Any) -> Any:

@@ -8,7 +8,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms, row_product
-from jitkernels.microkernels.narrow_int import narrowed
+from jitkernels.microkernels.narrow_int import round_to_bfloat16
 
 BLOCK_ELEMENTS = 32768
 """Least number of elements per thread."""
@@ -25,7 +25,7 @@ def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> Loop
 
     def body(x: Any, y: Any, z: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
-            z[row] = narrowed(of_row(offset(x, row * n), offset(y, row * n), n))
+            z[row] = round_to_bfloat16(of_row(offset(x, row * n), offset(y, row * n), n))
 
     signature = attr.signature()
     return LoopNest(

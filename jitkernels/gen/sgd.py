@@ -14,7 +14,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
-from jitkernels.microkernels.gemm.packed_panels import is_same
+from jitkernels.microkernels.gemm.packed_panels import is_same_address
 
 BLOCK_ELEMENTS = 32768
 """Least elements of gradients per thread."""
@@ -84,7 +84,7 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
         top, bottom, left, right = (0, height, begin, end) if by_columns else (begin, end, 0, width)
         if count == 1:
             named = rows[0]
-            if is_same(param, out) == 0:
+            if is_same_address(param, out) == 0:
                 for row in range(top, bottom):
                     if row != named:
                         at = row * width + left
@@ -93,7 +93,7 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
                 at = named * width + left
                 step(offset(param, at), offset(grad, left), offset(out, at), right - left, factor)
             return
-        if is_same(param, out) == 0:
+        if is_same_address(param, out) == 0:
             for row in range(top, bottom):
                 at = row * width + left
                 copy(offset(param, at), offset(out, at), right - left)

@@ -17,7 +17,7 @@ from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.microkernels.maths.log import log_float32, log_float64
 from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
-from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
+from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 4096
@@ -62,7 +62,7 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
             part = sum_of_exponentials(offset(x, begin), min(length, n - begin), largest)
             lost += two_sum_error(total, part)
             total = plus(total, part)
-        return settled(total, lost)
+        return compensated(total, lost)
 
     def body(logits: Any, labels: Any, loss: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):

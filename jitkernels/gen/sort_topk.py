@@ -16,9 +16,9 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import apart, inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
-from jitkernels.microkernels.heap_scratch import given_back, is_nothing, taken
+from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
-from jitkernels.microkernels.sort.merge_sort import SHORT, in_order
+from jitkernels.microkernels.sort.merge_sort import SHORT, small_sort
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 TOP_DIGIT = 11
@@ -112,7 +112,7 @@ def radix_passes(word: KeyWord, key_of_entry: Any) -> Any:
 def sorting_of(dtype: str, lanes: int) -> Any:
     """Return the functions that sort a short row by merging, and a long one by radix."""
     word, key_of, float_of = WORDS[dtype], KEY[dtype], FLOAT_OF[dtype]
-    sort_keys = in_order(word.bits, lanes)
+    sort_keys = small_sort(word.bits, lanes)
 
     @inlined()
     def sort_short(x: Any, y: Any, n: int, keys: Any) -> None:
@@ -151,7 +151,7 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size, digits = word.bits // 8, word.digits
     sort_short, sort_long = sorting_of(dtype, variant.get("vector_bytes", cpu_target.target().vector_bytes) // size)
-    memory, words = taken(f"int{word.bits}_t"), taken("int64_t")
+    memory, words = heap_allocator(f"int{word.bits}_t"), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
 
     def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> Any:
@@ -160,14 +160,14 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
                 sort_short(offset(x, row * n), offset(y, row * n), n, workspace)
             return 0
         keys, counts = memory(2 * n * size), words(8 * digits * DIGIT)
-        if is_nothing(keys) | is_nothing(counts):
-            given_back(keys)
-            given_back(counts)
+        if is_null(keys) | is_null(counts):
+            heap_free(keys)
+            heap_free(counts)
             return no_memory
         for row in range(begin, end):
             sort_long(offset(x, row * n), offset(y, row * n), n, counts, keys, offset(keys, n))
-        given_back(keys)
-        given_back(counts)
+        heap_free(keys)
+        heap_free(counts)
         return 0
 
     return _nest(attr, body, variant, workspace=SHORT * size, workspace_dtype=INTEGER[dtype])
@@ -297,7 +297,7 @@ def selecting_of(dtype: str, entries: Entries) -> Any:
 
 def words_sorting(dtype: str, lanes: int) -> Any:
     """Return the function that sorts few candidates as words."""
-    rank_of, sort_words = RANK[dtype], in_order(64, lanes)
+    rank_of, sort_words = RANK[dtype], small_sort(64, lanes)
     number, sign = np.int64(SHORT - 1), np.int64(-1 << 63)
 
     @inlined()
@@ -362,7 +362,7 @@ def check_count(n: int, k: int) -> int:
 @implements(TopkAttr, variants=variants)
 def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
     lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // 8
-    find_few, find_many, memory = few_of(attr.dtype), many_of(attr.dtype, lanes), taken("int64_t")
+    find_few, find_many, memory = few_of(attr.dtype), many_of(attr.dtype, lanes), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"topk_{attr.dtype}"))
 
     @inlined()
@@ -376,11 +376,11 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
                     find_few(row_of(results, row, n, k), n, k, workspace)
             return 0
         candidates = memory(16 * n)
-        if is_nothing(candidates):
+        if is_null(candidates):
             return no_memory
         for row in range(begin, end):
             find_many(row_of(results, row, n, k), n, k, workspace, candidates, offset(candidates, n))
-        given_back(candidates)
+        heap_free(candidates)
         return 0
 
     return _nest(attr, body, variant, check=check_count, workspace=8 * SHORT, workspace_dtype="int64")

@@ -13,7 +13,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.blocked_summation import ADDS, part_length
-from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
+from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BLOCK_ELEMENTS = 16384
@@ -80,7 +80,7 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
                 part = one_by_one(offset(x, first * stride), min(alone, count - first), stride)
                 lost += two_sum_error(total, part)
                 total = plus(total, part)
-        return settled(total, lost)
+        return compensated(total, lost)
 
     def body(x: Any, y: Any, rows: int, n: int, stride: int, begin: int, end: int) -> None:
         count = (n - 1) // stride + 1  # for any stride: no addition that may wrap

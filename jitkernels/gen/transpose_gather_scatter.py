@@ -10,17 +10,17 @@ from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.chunking import grain
-from jitkernels.microkernels.gemm.packed_panels import is_same
+from jitkernels.microkernels.gemm.packed_panels import is_same_address
 from jitkernels.microkernels.reduction.streaming_normalize import (
     COPIES,
     FIRST,
     LAST,
-    lines_before,
+    elements_before_line,
+    store_fence,
     streaming_results,
     streams,
-    visible,
 )
-from jitkernels.microkernels.transpose_tile import transposed_cache_lines, transposed_tiles
+from jitkernels.microkernels.transpose_tile import transpose_cache_lines, transpose_tiles
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
@@ -100,7 +100,7 @@ class Matrices(NamedTuple):
 
 def turning_of(dtype: str) -> Any:
     """Return the function that transposes some columns of a matrix, of some rows."""
-    side, tiles = LINE // np.dtype(dtype).itemsize, transposed_tiles(dtype)
+    side, tiles = LINE // np.dtype(dtype).itemsize, transpose_tiles(dtype)
 
     @inlined()
     def turn_thin(matrix: Matrices, columns: Range) -> bool:
@@ -150,7 +150,7 @@ def turning_of(dtype: str) -> Any:
 def streaming_turn(dtype: str, turn: Any) -> Any:
     """Return the function that transposes with non-temporal stores of whole lines, where rows share their alignment."""
     side = LINE // np.dtype(dtype).itemsize
-    before_line, transposed_lines = lines_before(dtype), transposed_cache_lines(dtype)
+    before_line, transposed_lines = elements_before_line(dtype), transpose_cache_lines(dtype)
 
     @inlined()
     def turn_in_lines(matrix: Matrices, columns: Range) -> None:
@@ -172,7 +172,7 @@ def streaming_turn(dtype: str, turn: Any) -> Any:
         turn(matrix, Range(last, end), Range(before, below))
         turn(matrix, columns, Range(0, before))
         turn(matrix, columns, Range(below, rows))
-        visible()
+        store_fence()
 
     return turn_in_lines
 
@@ -182,7 +182,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
     along, block = _along(attr)
     is_batch, turn = along == "batch", turning_of(attr.dtype)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    turn_in_lines = streaming_turn(attr.dtype, turn) if stream else visible
+    turn_in_lines = streaming_turn(attr.dtype, turn) if stream else store_fence
 
     @inlined()
     def turn_matrix(matrix: Matrices, columns: Range) -> None:
@@ -227,7 +227,7 @@ def gather_variants(attr: GatherAttr) -> list[Variant]:
 @implements(GatherAttr, variants=gather_variants)
 def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else visible
+    past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else store_fence
 
     def body(table: Any, ids: Any, y: Any, n: int, workspace: Any, part: Range) -> None:
         begin, end = part.begin, part.end
@@ -244,7 +244,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
                 for j in range(n):
                     to[j] = row[j]
         if stream:
-            visible()
+            store_fence()
 
     signature = attr.signature()
     return LoopNest(
@@ -281,7 +281,7 @@ class Scattered(NamedTuple):
 def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
     def body(arrays: Scattered, table_rows: int, n: int, count: int, part: Range) -> None:
         table, ids, x, y, begin, end = arrays.table, arrays.ids, arrays.x, arrays.y, part.begin, part.end
-        if not is_same(table, y):
+        if not is_same_address(table, y):
             if end - begin == n:
                 for i in range(table_rows * n):
                     y[i] = table[i]

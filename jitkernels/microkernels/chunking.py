@@ -15,7 +15,7 @@ BLOCK = 2 * PIECE
 
 
 @inlined()
-def rows_at_once(n: int, elements: int) -> int:
+def rows_per_chunk(n: int, elements: int) -> int:
     """Return how many rows of n elements have at most `elements` elements: a power of two, at least one."""
     rows = 1
     while 2 * rows * max(n, 1) <= elements:
@@ -24,9 +24,9 @@ def rows_at_once(n: int, elements: int) -> int:
 
 
 @inlined()
-def rows_of_piece(rows: int, n: int, elements: int) -> int:
-    """Return how many of these rows to process at once: all, or else `rows_at_once`, which takes longer to compute."""
-    return rows if rows * n <= elements else rows_at_once(n, elements)
+def chunk_rows(rows: int, n: int, elements: int) -> int:
+    """Return how many of these rows to process at once: all, or `rows_per_chunk`, which takes longer to compute."""
+    return rows if rows * n <= elements else rows_per_chunk(n, elements)
 
 
 def grain(elements: float, least: int = BLOCK) -> int:
@@ -48,11 +48,11 @@ def vector_threads(attr: VectorAttr) -> list[Variant]:
 
 
 @inlined()
-def nothing() -> int:
+def no_setup() -> int:
     """Default of `enter`, for a library that needs no preparation."""
     return 0
 
 
 @inlined()
-def ignore(token: int) -> None:
+def no_teardown(token: int) -> None:
     """Default of `leave`, for a library that needs no preparation."""

@@ -3,9 +3,9 @@
 from jitkernels.codegen.source_protocol import IRFunction
 
 
-def taken(element: str) -> IRFunction:
+def heap_allocator(element: str) -> IRFunction:
     """Return the function that allocates so many bytes as a pointer to elements of a C type; null on failure."""
-    symbol = f"taken_{element}"
+    symbol = f"heap_allocate_{element}"
     return IRFunction(
         symbol,
         f"{element}*",
@@ -21,12 +21,12 @@ define ptr @{symbol}(i64 %bytes) noinline nounwind {{
     )
 
 
-given_back = IRFunction(
-    "given_back",
+heap_free = IRFunction(
+    "heap_free",
     "void",
     ("void*",),
     """declare void @free(ptr)
-define void @given_back(ptr %memory) noinline nounwind {
+define void @heap_free(ptr %memory) noinline nounwind {
   call void @free(ptr %memory)
   ret void
 }
@@ -34,14 +34,14 @@ define void @given_back(ptr %memory) noinline nounwind {
 )
 """Free the scratch."""
 
-is_nothing = IRFunction(
-    "is_nothing",
+is_null = IRFunction(
+    "is_null",
     "int64",
     ("void*",),
-    """define i64 @is_nothing(ptr %memory) alwaysinline nounwind {
+    """define i64 @is_null(ptr %memory) alwaysinline nounwind {
   %none = icmp eq ptr %memory, null
-  %found = zext i1 %none to i64
-  ret i64 %found
+  %result = zext i1 %none to i64
+  ret i64 %result
 }
 """,
 )

@@ -11,11 +11,11 @@ WIDTH = 2 * LANES
 HALF, ONE, QUIET = np.uint32(0x7FFF), np.uint32(1), np.uint32(0x400000)
 LESS = np.int32(-128)
 
-word_at = IRFunction(
-    "word_at",
+load_word = IRFunction(
+    "load_word",
     "int32",
     ("void*", "int64"),
-    """define i32 @word_at(ptr %a, i64 %at) alwaysinline nounwind {
+    """define i32 @load_word(ptr %a, i64 %at) alwaysinline nounwind {
   %address = getelementptr i8, ptr %a, i64 %at
   %word = load i32, ptr %address, align 1
   ret i32 %word
@@ -39,13 +39,13 @@ def column_byte_sums(panel: Any, start: Any, words: int) -> None:
 
 
 @inlined()
-def widened(bits: Any) -> Any:
+def widen_bfloat16(bits: Any) -> Any:
     """Convert the bits of a bfloat16 to float32."""
     return (np.uint32(bits) << 16).view(np.float32)
 
 
 @inlined()
-def narrowed(value: Any) -> Any:
+def round_to_bfloat16(value: Any) -> Any:
     """Round a float32 to the bits of the nearest bfloat16, ties to even."""
     bits = value.view(np.uint32)
     rounded = (bits + HALF + ((bits >> 16) & ONE)) >> 16

@@ -9,10 +9,10 @@ LINE = 64
 PARAMETERS = "ptr %to, i64 %to.step, ptr %from, i64 %from.step, i64 %rows, i64 %columns"
 
 
-def transposed_tiles(dtype: str) -> IRFunction:
+def transpose_tiles(dtype: str) -> IRFunction:
     """``(to, to_step, start, start_step, rows, columns)``: row strides in elements, at least 8 rows and columns."""
     element = dtypes.named(dtype)
-    symbol, bytes_ = f"transposed_{dtype}", element.size
+    symbol, bytes_ = f"transpose_{dtype}", element.size
     words = ("target", "target.step", "source", "source.step", "rows", "columns")
     parameters = ", ".join(f"i64 %{word}" for word in words)
     return IRFunction(
@@ -32,14 +32,14 @@ define void @{symbol}({PARAMETERS}) alwaysinline nounwind {{
     )
 
 
-def transposed_cache_lines(dtype: str) -> IRFunction:
+def transpose_cache_lines(dtype: str) -> IRFunction:
     """``(to, to_step, start, start_step)``: a square of a cache line's elements per side, with non-temporal stores.
 
     Each step interleaves every vector of the first half with one of the second.
     """
     element = dtypes.named(dtype)
     lanes, bits = LINE // element.size, 8 * element.size
-    symbol, vector = f"turned_lines_{dtype}", f"<{LINE // element.size} x i{8 * element.size}>"
+    symbol, vector = f"transpose_lines_{dtype}", f"<{LINE // element.size} x i{8 * element.size}>"
     lines = []
     for i in range(lanes):
         lines += [

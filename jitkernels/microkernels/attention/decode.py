@@ -13,6 +13,7 @@ from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.attention.arguments import AttentionArrays, Queries
 from jitkernels.microkernels.attention.prefill import ir_function_of
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.gemm_arguments import MatrixPart
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS
 from jitkernels.microkernels.gemm.skinny_direct import rows_across
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
@@ -143,7 +144,8 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
                 for j in range(visible_keys, count):
                     scores[j] = zero
             is_first = 1 if key == first else 0
-            across(workspace, 0, BLOCK, arrays.v, key * dv, dv, out, 0, dv, live, count, is_first, 0, dv)
+            weights, values = MatrixPart(workspace, 0, BLOCK), MatrixPart(arrays.v, key * dv, dv)
+            across(weights, values, MatrixPart(out, 0, dv), live, count, is_first, Range(0, dv))
 
     @inlined()
     def all_keys(arrays: AttentionArrays, queries: Queries, workspace: Any) -> None:

@@ -8,7 +8,7 @@ from jitkernels.codegen.source_protocol import External, IRFunction, inlined, of
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.bias_activation_row import ROW_ARGUMENTS, activated_row
-from jitkernels.microkernels.gemm.packed_panels import ir_function
+from jitkernels.microkernels.gemm.gemm_arguments import Operands, ir_function
 from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
 from jitkernels.runtime.loading import loader
 
@@ -16,19 +16,19 @@ SHORT = 4
 """Up to so many vectors per row, the epilogue processes several rows as one."""
 
 
-def row_of(activation: str, dtype: str, *, biased: bool) -> Any:
+def row_epilogue(activation: str, dtype: str, *, biased: bool) -> Any:
     """Return a function ``(c, bias, n)`` that applies bias and activation to a row of sums."""
     symbol = f"activated_{activation}_{dtype}{'_biased' if biased else ''}"
     text = written_by(activated_row, symbol, activation, dtype, cpu_target.target().lanes(dtype), biased)
     return ir_function(symbol, dtype, ROW_ARGUMENTS, text)
 
 
-def rows_of(activation: str, dtype: str, *, biased: bool) -> Any:
+def rows_epilogue(activation: str, dtype: str, *, biased: bool) -> Any:
     """Return a function ``(c, bias, n, rows)`` that applies them to contiguous rows of sums.
 
     Vectors of short rows would be mostly masked: those rows get their bias first, then the activation as one long row.
     """
-    finish, unbiased = row_of(activation, dtype, biased=biased), row_of(activation, dtype, biased=False)
+    finish, unbiased = row_epilogue(activation, dtype, biased=biased), row_epilogue(activation, dtype, biased=False)
     short = SHORT * cpu_target.target().lanes(dtype)
 
     @inlined("contract")
@@ -53,7 +53,7 @@ def rows_of(activation: str, dtype: str, *, biased: bool) -> Any:
 def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
     """Make the loop nest ``(c, bias, m, n)`` that applies the epilogue to some rows."""
     pointer = f"{dtypes.named(dtype).c}*"
-    finish = rows_of(activation, dtype, biased=biased)
+    finish = rows_epilogue(activation, dtype, biased=biased)
 
     def body(c: Any, bias: Any, m: int, n: int, begin: int, end: int) -> None:
         finish(offset(c, begin * n), bias, n, end - begin)
@@ -115,31 +115,25 @@ def gemm_epilogue_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, p
     """Make ``c = activation(op(a) @ op(b) + bias)`` for dynamic shapes."""
     product, called = product_with_epilogue(attr, pair, target, parallel=parallel)
 
-    def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
-        return product(a, b, bias, c, m, n, k)
+    def body(operands: Operands, bias: Any, m: int, n: int, k: int) -> Any:
+        c = operands.c
+        return product(operands.a, operands.b, c if bias is None else bias, c, m, n, k)
 
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
-        return product(a, b, c, c, m, n, k)
-
-    return _nest(attr, biased if attr.biased else plain, calls=called)
+    return _nest(attr, body, calls=called)
 
 
 def static_gemm_epilogue_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
     """Make the same for a static shape, whose result stays in the first-level cache."""
     entry = loader.entry_of(product, product.arguments)
-    finish = rows_of(attr.activation, attr.dtype, biased=attr.biased)
+    finish = rows_epilogue(attr.activation, attr.dtype, biased=attr.biased)
 
-    def biased(a: Any, b: Any, bias: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
-        status = entry(a, b, c, m, n, k)
-        finish(c, bias, n, m)
+    def body(operands: Operands, bias: Any, m: int, n: int, k: int) -> Any:
+        c = operands.c
+        status = entry(operands.a, operands.b, c, m, n, k)
+        finish(c, c if bias is None else bias, n, m)
         return status
 
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
-        status = entry(a, b, c, m, n, k)
-        finish(c, c, n, m)
-        return status
-
-    return _nest(attr, biased if attr.biased else plain, exact=product.exact, straight=False)
+    return _nest(attr, body, exact=product.exact, straight=False)
 
 
 def _nest(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> LoopNest:
@@ -153,5 +147,6 @@ def _nest(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> LoopNest:
         extent=signature.index("m"),
         block=max(attr.m, 1),
         flags=("contract",),
+        names=signature.names,
         **options,
     )

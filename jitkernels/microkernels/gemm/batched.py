@@ -1,12 +1,11 @@
 """Batched matrix multiply: the loop over the pairs of the batch, around the GEMM of one pair."""
 
-from typing import Any
-
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.gemm.gemm_arguments import Operands
 from jitkernels.runtime.loading import loader
 
 SHARE = 32**3
@@ -22,8 +21,8 @@ def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> 
     """Make the loop nest that calls the nest of one GEMM for each pair; threads split the pairs if it is `parallel`."""
     product = loader.entry_of(pair, pair.arguments)
 
-    def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> int:
-        status = 0
+    def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> int:
+        a, b, c, status = operands.a, operands.b, operands.c, 0
         for i in range(begin, end):
             status = status | product(offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k)
         return status
@@ -38,4 +37,5 @@ def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> 
         parallel=parallel,
         exact=pair.exact,
         straight=True,
+        names=signature.names,
     )

@@ -10,14 +10,16 @@ import numpy as np
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK, blocking
-from jitkernels.microkernels.gemm.packed_panels import packed_nest
+from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
+from jitkernels.microkernels.gemm.gemm_heuristics import blocking
+from jitkernels.microkernels.gemm.packed_panels import PackedGemm, packed_nest
+from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
-from jitkernels.microkernels.gemv.bf16_gemv import settling
+from jitkernels.microkernels.gemv.bf16_gemv import beta_epilogue
 from jitkernels.microkernels.gemv.bf16_sums import COLUMNS, WIDENED, add_rows, algorithms, row_product
-from jitkernels.microkernels.narrow_int import widened
+from jitkernels.microkernels.narrow_int import widen_bfloat16
 from jitkernels.runtime.loading import loader
 
 TILES = "tiles"
@@ -56,48 +58,48 @@ def bfloat16_nest(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
         return _thin(attr, algorithm, parallel)
     if algorithm == TILES:
         by_columns = parallel and attr.n >= attr.m
-        signature = attr.signature()
-        return vnni_nest(
-            "matmul_bfloat16", signature.c_arguments, product_of(attr), by_columns=by_columns, parallel=parallel,
-            extent=signature.index("n" if by_columns else "m"),
-        )  # fmt: skip
+        signature, product = attr.signature(), product_of(attr)
+        return vnni_nest("matmul_bfloat16", signature, product, by_columns=by_columns, parallel=parallel)
     return _widened(attr, parallel)
 
 
 def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
     """Make the body for one row or column: dot products of rows, a sum of scaled rows, or single elements of C."""
-    of_row, finished = row_product(algorithm), settling(attr.beta)
+    of_row, finished = row_product(algorithm), beta_epilogue(attr.beta)
     is_column, along, trans_a, trans_b = attr.n == 1, _lies_along(attr), attr.trans_a, attr.trans_b
 
     @inlined("reassoc", "contract")
-    def each(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
-        for i in range(begin if is_column else 0, end if is_column else m):
-            for j in range(0 if is_column else begin, n if is_column else end):
+    def each(operands: Operands, extents: GemmExtents, part: Range) -> None:
+        a, b, c, m, n, k = operands.a, operands.b, operands.c, extents.m, extents.n, extents.k
+        for i in range(part.begin if is_column else 0, part.end if is_column else m):
+            for j in range(0 if is_column else part.begin, n if is_column else part.end):
                 total = np.float32(0)
                 for p in range(k):
-                    left = widened(a[p * m + i if trans_a else i * k + p])
-                    total += left * widened(b[j * k + p if trans_b else p * n + j])
+                    left = widen_bfloat16(a[p * m + i if trans_a else i * k + p])
+                    total += left * widen_bfloat16(b[j * k + p if trans_b else p * n + j])
                 c[i * n + j] = finished(total, c, i * n + j)
 
-    def dots(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
-        matrix, vector = (a, b) if is_column else (b, a)
-        if (n if is_column else m) != 1:
-            each(a, b, c, m, n, k, begin, end)
+    def dots(operands: Operands, extents: GemmExtents, part: Range) -> None:
+        matrix, vector = (operands.a, operands.b) if is_column else (operands.b, operands.a)
+        c, k = operands.c, extents.k
+        if (extents.n if is_column else extents.m) != 1:
+            each(operands, extents, part)
             return
-        for row in range(begin, end):
+        for row in range(part.begin, part.end):
             c[row] = finished(of_row(offset(matrix, row * k), vector, k), c, row)
 
-    def sums(a: Any, b: Any, c: Any, m: int, n: int, k: int, totals: Any, begin: int, end: int) -> None:
-        matrix, vector = (a, b) if is_column else (b, a)
-        if (n if is_column else m) != 1:
-            each(a, b, c, m, n, k, begin, end)
+    def sums(operands: Operands, extents: GemmExtents, workspace: Any, part: Range) -> None:
+        matrix, vector = (operands.a, operands.b) if is_column else (operands.b, operands.a)
+        c, k = operands.c, extents.k
+        if (extents.n if is_column else extents.m) != 1:
+            each(operands, extents, part)
             return
-        stride = m if is_column else n
-        for left in range(begin, end, COLUMNS):
-            count = min(COLUMNS, end - left)
-            add_rows(offset(matrix, left), stride, vector, k, totals, count)
+        stride = extents.m if is_column else extents.n
+        for left in range(part.begin, part.end, COLUMNS):
+            count = min(COLUMNS, part.end - left)
+            add_rows(offset(matrix, left), stride, vector, k, workspace, count)
             for j in range(count):
-                c[left + j] = finished(totals[j], c, left + j)
+                c[left + j] = finished(workspace[j], c, left + j)
 
     signature = attr.signature()
     return LoopNest(
@@ -109,35 +111,39 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
         parallel=parallel,
         workspace=0 if along else 4 * COLUMNS,
         workspace_dtype="float32",
+        names=signature.names,
     )
 
 
 def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
     """Make the body that widens both operands to float32 and multiplies them, some rows of C at a time."""
     target = cpu_target.target()
-    trans_a, finished = attr.trans_a, settling(attr.beta)
+    trans_a, finished = attr.trans_a, beta_epilogue(attr.beta)
     wide = packed_nest(
-        "float32", target.lanes("float32"), blocking("float32", target), trans_a=trans_a, trans_b=attr.trans_b,
-        beta=0.0, split="rows", parallel=False,
-    )  # fmt: skip
+        PackedGemm(
+            "float32", target.lanes("float32"), blocking("float32", target), trans_a, attr.trans_b, 0.0, split="rows"
+        ),
+        parallel=False,
+    )
     product = loader.range_of(wide, wide.arguments)
 
-    def needed(m: int, n: int, k: int, begin: int, end: int) -> int:
+    def needed(n: int, k: int) -> int:
         return 4 * (k * n + TOGETHER * (k + n))
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
+    def body(operands: Operands, extents: GemmExtents, workspace: Any, part: Range) -> Any:
+        a, b, c, m, n, k = operands.a, operands.b, operands.c, extents.m, extents.n, extents.k
         rows_of_a, sums = offset(workspace, k * n), offset(workspace, k * n + TOGETHER * k)
         for i in range(k * n):
-            workspace[i] = widened(b[i])
-        for top in range(begin, end, TOGETHER):
-            rows = min(TOGETHER, end - top)
+            workspace[i] = widen_bfloat16(b[i])
+        for top in range(part.begin, part.end, TOGETHER):
+            rows = min(TOGETHER, part.end - top)
             if trans_a:
                 for p in range(k):
                     for r in range(rows):
-                        rows_of_a[p * rows + r] = widened(a[p * m + top + r])
+                        rows_of_a[p * rows + r] = widen_bfloat16(a[p * m + top + r])
             else:
                 for i in range(rows * k):
-                    rows_of_a[i] = widened(a[top * k + i])
+                    rows_of_a[i] = widen_bfloat16(a[top * k + i])
             status = product(rows_of_a, workspace, sums, rows, n, k, 0, rows)
             if status != 0:
                 return status
@@ -155,4 +161,5 @@ def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
         parallel=parallel,
         workspace=needed,
         workspace_dtype="float32",
+        names=signature.names,
     )

@@ -4,7 +4,7 @@ Each thread calls the library single-threaded on its part of C. That obeys every
 own thread pools each have rules of their own.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,21 @@ from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
 
 ROW_MAJOR, PLAIN, TRANSPOSED = 101, 111, 112
 BLOCK = 32
 """Half of the least number of rows or columns of C per thread."""
 PARALLEL_WORK = 128**3
 """A product of fewer multiply-adds ends before a second thread has helped."""
+
+
+class CblasLayout(NamedTuple):
+    """CBLAS's order of the matrices, and which of them are transposed."""
+
+    order: int
+    a: int
+    b: int
 
 
 def variants(attr: Any) -> list[Variant]:
@@ -31,10 +40,12 @@ def adapt_cblas_gemm(gemm: Any) -> Any:
 
     @inlined()
     def call(
-        order: int, turn_a: int, turn_b: int, rows: int, columns: int, depth: int, alpha: Any, a: Any,
-        a_stride: int, b: Any, b_stride: int, beta: Any, c: Any, c_stride: int,
-    ) -> int:  # fmt: skip
-        gemm(order, turn_a, turn_b, rows, columns, depth, alpha, a, a_stride, b, b_stride, beta, c, c_stride)
+        layout: CblasLayout, extents: GemmExtents, alpha: Any, a: MatrixPart, b: MatrixPart, beta: Any, c: MatrixPart
+    ) -> int:
+        gemm(
+            layout.order, layout.a, layout.b, extents.m, extents.n, extents.k, alpha, offset(a.data, a.at), a.stride,
+            offset(b.data, b.at), b.stride, beta, offset(c.data, c.at), c.stride,
+        )  # fmt: skip
         return 0
 
     return call
@@ -43,8 +54,8 @@ def adapt_cblas_gemm(gemm: Any) -> Any:
 def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> LoopNest:
     """Make the loop nest ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
 
-    `gemm` takes the arguments of ``cblas_?gemm`` and returns a status. Without threads nothing is split, so the source
-    is the same for all sizes: callers include it in sources of their own, which serve any size.
+    `gemm` takes those of ``cblas_?gemm`` as records, and returns a status. Without threads nothing is split, so the
+    source is the same for all sizes: callers include it in sources of their own, which serve any size.
     """
     number = np.dtype(attr.dtype).type
     one, beta = number(1), number(attr.beta)
@@ -52,7 +63,7 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
     by_rows = not parallel or attr.m >= attr.n
     turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
+    def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> Any:
         if m == 0 or n == 0:
             return 0
         token = enter()
@@ -64,10 +75,9 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
         else:
             rows, columns = m, end - begin
             from_a, from_b, from_c = 0, begin * k if trans_b else begin, begin
-        status = gemm(
-            ROW_MAJOR, turn_a, turn_b, rows, columns, k, one, offset(a, from_a), a_stride,
-            offset(b, from_b), b_stride, beta, offset(c, from_c), n,
-        )  # fmt: skip
+        layout, extents = CblasLayout(ROW_MAJOR, turn_a, turn_b), GemmExtents(rows, columns, k)
+        a, b = MatrixPart(operands.a, from_a, a_stride), MatrixPart(operands.b, from_b, b_stride)
+        status = gemm(layout, extents, one, a, b, beta, MatrixPart(operands.c, from_c, n))
         leave(token)
         return status
 
@@ -79,4 +89,5 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
         extent=signature.index("m" if by_rows else "n"),
         block=BLOCK,
         parallel=parallel,
+        names=signature.names,
     )

@@ -9,6 +9,7 @@ from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.blas_gemm import BLOCK
+from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
 
 LONGEST = 1 << 16
 """Steps along k whose sum fits into 32 bits for all operands; the overflow of a longer sum is undefined."""
@@ -18,7 +19,7 @@ DEPTH, FIRST, SECOND = 4099, 255, 127
 """Operands of the exactness test: float32 cannot represent the sum, and pairs of products overflow 16 bits."""
 
 
-def refused(attr: MatMulInt8Attr) -> str:
+def reason_against(attr: MatMulInt8Attr) -> str:
     """Return why the integer GEMM of a library cannot serve `attr`, or None."""
     if attr.scaled:
         return "the library returns integers, not floats with scales"
@@ -42,14 +43,15 @@ def int8_nest(
 ) -> LoopNest:
     """Make the loop nest ``c = a @ op(b)``, split along the longer side of c; serial nests share one source.
 
-    `gemm` takes (rows, columns, depth, a, b, b_stride, c, c_stride, zero), where `zero` points to an integer, and
-    returns a status. flips: the library reads A as uint8, that is int8 values plus 128.
+    `gemm` takes (extents, a, b, c, zero), where `zero` points to an integer, and b and c are matrices that begin at
+    their data; it returns a status. flips: the library reads A as uint8, that is int8 values plus 128.
     """
     trans_b, by_rows = attr.trans_b, not parallel or attr.m >= attr.n
     zero_sum = np.int32(0)
 
     @inlined()
-    def some(a: Any, b: Any, c: Any, m: int, n: int, k: int, zero: Any, begin: int, end: int) -> Any:
+    def multiply(operands: Operands, extents: GemmExtents, zero: Any, begin: int, end: int) -> Any:
+        m, n, k = extents.m, extents.n, extents.k
         for i in range(ZERO):
             zero[i] = np.uint8(0)
         token = enter()
@@ -59,7 +61,8 @@ def int8_nest(
         if not by_rows:
             rows, columns = m, end - begin
             from_b, from_c = begin * k if trans_b else begin, begin
-        status = gemm(rows, columns, k, a, offset(b, from_b), b_stride, offset(c, from_c), n, zero)
+        b, c = MatrixPart(offset(operands.b, from_b), 0, b_stride), MatrixPart(offset(operands.c, from_c), 0, n)
+        status = gemm(GemmExtents(rows, columns, k), operands.a, b, c, zero)
         leave(token)
         return status
 
@@ -74,19 +77,22 @@ def int8_nest(
                     c[i * n + j] = zero_sum
         return k == 0
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
-        if is_empty(c, m, n, k, begin, end):
+    def body(operands: Operands, extents: GemmExtents, workspace: Any, begin: int, end: int) -> Any:
+        m, k = extents.m, extents.k
+        if is_empty(operands.c, m, extents.n, k, begin, end):
             return np.int64(0)
-        left = offset(a, begin * k if by_rows else 0)
-        if not flips:
-            return some(left, b, c, m, n, k, workspace, begin, end)
-        flipped = offset(workspace, ZERO)
-        for i in range((end - begin if by_rows else m) * k):
-            flipped[i] = left[i].view(np.uint8) ^ np.uint8(128)
-        return some(flipped, b, c, m, n, k, workspace, begin, end)
+        left = offset(operands.a, begin * k if by_rows else 0)
+        if flips:
+            flipped = offset(workspace, ZERO)
+            for i in range((end - begin if by_rows else m) * k):
+                flipped[i] = left[i].view(np.uint8) ^ np.uint8(128)
+            status = multiply(Operands(flipped, operands.b, operands.c), extents, workspace, begin, end)
+        else:
+            status = multiply(Operands(left, operands.b, operands.c), extents, workspace, begin, end)
+        return status
 
     @inlined()
-    def needed(m: int, n: int, k: int, begin: int, end: int) -> int:
+    def needed(m: int, k: int, begin: int, end: int) -> int:
         return ZERO + (end - begin if by_rows else m) * k if flips else ZERO
 
     signature = attr.signature()
@@ -99,4 +105,5 @@ def int8_nest(
         parallel=parallel,
         workspace=needed,
         workspace_dtype="uint8",
+        names=signature.names,
     )

@@ -10,10 +10,17 @@ from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.gemm_arguments import (
+    NAMES,
+    GemmExtents,
+    MatrixPart,
+    Operands,
+    ir_function,
+    matmul_arguments,
+)
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.gemm.skinny_direct import rows_across
 
@@ -33,7 +40,7 @@ def direct_dynamic_nest(attr: MatMulAttr, target: Target, *, parallel: bool = Fa
     return LoopNest(
         name="matmul_compact",
         arguments=matmul_arguments(attr.dtype),
-        body=(_turning if attr.trans_b else _in_place)(attr, target, rows),
+        body=(_transposing if attr.trans_b else _in_place)(attr, target, rows),
         extent=4,
         block=PART * width,
         parallel=parallel,
@@ -41,6 +48,7 @@ def direct_dynamic_nest(attr: MatMulAttr, target: Target, *, parallel: bool = Fa
         workspace_dtype=attr.dtype,
         vector_bytes=lanes * size,
         straight=True,
+        names=NAMES,
     )
 
 
@@ -62,16 +70,13 @@ def _tiles(attr: MatMulAttr, target: Target, rows: int) -> Any:
     narrow = tile_function("narrow", half, 1)
 
     @inlined()
-    def tile(
-        a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int, c: Any, at: int, c_stride: int,
-        k: int, first: int, high: int, remaining: int,
-    ) -> None:  # fmt: skip
+    def tile(a: MatrixPart, b: MatrixPart, c: MatrixPart, k: int, first: int, high: int, remaining: int) -> None:
         if remaining >= width:
-            wide(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, remaining)
+            wide(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, high, remaining)
         elif remaining > half:
-            single(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, remaining)
+            single(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, high, remaining)
         else:
-            narrow(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, high, remaining)
+            narrow(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, high, remaining)
 
     return tile
 
@@ -87,28 +92,29 @@ def _columns(lanes: int) -> Any:
     return columns
 
 
-def _turning(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
+def _transposing(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
     """Make the body for a B that is contiguous along k: it transposes B panel by panel."""
     dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, DEPTH
     width, tile, columns = 2 * lanes, _tiles(attr, target, rows), _columns(lanes)
-    turn = ir_function(
-        "matmul_turn_b", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "matmul_turn_b", dtype, lanes, width)
-    )
+    text = written_by(transpose_panel, "matmul_transpose_b", dtype, lanes, width)
+    transpose = ir_function("matmul_transpose_b", dtype, PACK_ARGUMENTS, text)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+    def body(operands: Operands, extents: GemmExtents, workspace: Any, part: Range) -> None:
+        m, n, k = extents.m, extents.n, extents.k
         stride, step = (m, m) if trans_a else (k, 1)
-        for j in range(begin, end, width):
-            width_of_tile = min(width, end - j)
+        for j in range(part.begin, part.end, width):
+            width_of_tile = min(width, part.end - j)
             for p in range(0, max(k, 1), depth):
                 deep = min(depth, k - p)
                 first = 1 if p == 0 else 0
-                turn(b, j * k + p, k, workspace, 0, width_of_tile, deep)
+                transpose(operands.b, j * k + p, k, workspace, 0, width_of_tile, deep)
                 done = 0
                 while done < width_of_tile:
                     several = columns(width_of_tile - done)
                     for i in range(0, m, rows):
-                        from_a, at = (i if trans_a else i * k) + p * step, i * n + j + done
-                        tile(a, from_a, stride, workspace, done, 0, c, at, n, deep, first, m - i, several)
+                        a = MatrixPart(operands.a, (i if trans_a else i * k) + p * step, stride)
+                        c = MatrixPart(operands.c, i * n + j + done, n)
+                        tile(a, MatrixPart(workspace, done, 0), c, deep, first, m - i, several)
                     done += several
 
     return body
@@ -120,7 +126,8 @@ def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None
     tile, columns = _tiles(attr, target, rows), _columns(lanes)
     across = rows_across(attr.dtype, target, attr.beta, by_column=trans_a)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+    def body(operands: Operands, extents: GemmExtents, part: Range) -> None:
+        m, n, k = extents.m, extents.n, extents.k
         stride, step = (m, m) if trans_a else (k, 1)
         for high in range(0, m, together):
             low = min(high + together, m)
@@ -129,15 +136,17 @@ def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None
                 deep = min(depth, k - p)
                 first = 1 if p == 0 else 0
                 if high < whole:
-                    j = begin
-                    while j < end:
-                        several = columns(end - j)
+                    j = part.begin
+                    while j < part.end:
+                        several = columns(part.end - j)
                         for i in range(high, whole, rows):
-                            from_a, at = (i if trans_a else i * k) + p * step, i * n + j
-                            tile(a, from_a, stride, b, p * n + j, n, c, at, n, deep, first, rows, several)
+                            a = MatrixPart(operands.a, (i if trans_a else i * k) + p * step, stride)
+                            b, c = MatrixPart(operands.b, p * n + j, n), MatrixPart(operands.c, i * n + j, n)
+                            tile(a, b, c, deep, first, rows, several)
                         j += several
                 if whole < low:
-                    from_a = (whole if trans_a else whole * k) + p * step
-                    across(a, from_a, stride, b, p * n, n, c, whole * n, n, low - whole, deep, first, begin, end)
+                    a = MatrixPart(operands.a, (whole if trans_a else whole * k) + p * step, stride)
+                    b, c = MatrixPart(operands.b, p * n, n), MatrixPart(operands.c, whole * n, n)
+                    across(a, b, c, low - whole, deep, first, part)
 
     return body

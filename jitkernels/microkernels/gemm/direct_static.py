@@ -13,13 +13,11 @@ from typing import Any
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import written_by
 from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.gemm_arguments import NAMES, ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import Tile, element_size
 from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
-from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
-
-#: The rows of one row block, of A and of C, should stay in half of a common second-level cache.
-ROW_BLOCK_BYTES = 512 * 1024
+from jitkernels.microkernels.gemm.thresholds import ROW_BLOCK_BYTES
 
 
 @record
@@ -91,6 +89,7 @@ def direct_static_nest(shape: SmallShape) -> LoopNest:
         workspace=workspace if shape.trans_b else 0,
         workspace_dtype=shape.dtype,
         vector_bytes=shape.lanes * size,
+        names=NAMES,
     )
 
 
@@ -102,7 +101,7 @@ def _direct_body(shape: SmallShape) -> Callable[..., None]:
     along = rows_of_c if shape.trans_a else 1
     has_tail, last, block = whole < columns_of_c, max(steps, 1), shape.row_block()
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+    def body(a: Any, b: Any, c: Any, begin: int, end: int) -> None:
         left_operand, right_operand = (b, a) if swapped else (a, b)
         top, bottom = (begin, end) if by_rows else (0, rows_of_c)
         left, right = (begin, end) if by_columns else (0, columns_of_c)
@@ -130,7 +129,7 @@ def _packing_body(shape: SmallShape) -> Callable[..., None]:
     text = written_by(transpose_panel, "matmul_pack_b", shape.dtype, shape.lanes, width)
     pack = ir_function("matmul_pack_b", shape.dtype, PACK_ARGUMENTS, text)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+    def body(a: Any, b: Any, c: Any, workspace: Any, begin: int, end: int) -> None:
         top, bottom = (begin, end) if by_rows else (0, rows_of_c)
         left, right = (begin, end) if by_columns else (0, columns_of_c)
         for j in range(left, right, width):
@@ -150,7 +149,7 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
     functions = []
     tall, tall_rows, short = shape.heights()
     for name, columns in (("inner", shape.width), ("border", shape.n % shape.width)):
-        lanes = narrowed(shape.lanes, columns)
+        lanes = narrowest_lanes(shape.lanes, columns)
         masked = columns % lanes != 0
         tiles = [
             Tile(
@@ -172,7 +171,7 @@ def tile_columns(shape: SmallShape) -> tuple[Any, Any]:
     return functions[0], functions[1]
 
 
-def narrowed(lanes: int, columns: int) -> int:
+def narrowest_lanes(lanes: int, columns: int) -> int:
     """Return the lanes of the narrowest vector that holds `columns`, if any: masked tiles cost far more (measured)."""
     while lanes > 1 and columns <= lanes // 2:
         lanes //= 2

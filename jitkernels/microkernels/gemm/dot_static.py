@@ -9,31 +9,53 @@ from __future__ import annotations
 from typing import Any
 
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import written_by
+from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.gemm_arguments import NAMES, ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
-from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
 
 
-def dot_nest(
-    dtype: str, lanes: int, m: int, n: int, k: int, *,
-    rows: int, columns: int, beta: float, trans_a: bool = False, trans_b: bool = True, parallel: bool = False,
-) -> LoopNest:  # fmt: skip
-    """Make the loop nest ``(a, b, c, m, n, k)``: tiles of ``rows x columns`` sums.
+@record
+class DotShape:
+    """One static shape, computed by tiles of at most ``rows x columns`` sums.
 
     At most one operand may have the other layout (a transposed A, a B that is not transposed): the nest transposes it
-    first, which pays where it is the skinny one.  Threads split the longer side of C.
+    first, which pays where it is the skinny one.
     """
-    tall = -(-m // -(-m // rows))
-    wide = -(-n // -(-n // columns))
-    column, border = _columns(dtype, lanes, m, n, k, tall, wide, beta)
-    by_columns = n >= m
-    whole = n - n % wide
-    has_border = whole < n
-    thin = m if trans_a else n
 
-    def body(a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, begin: int, end: int) -> None:
+    dtype: str
+    lanes: int
+    m: int
+    n: int
+    k: int
+    rows: int
+    columns: int
+    beta: float
+    trans_a: bool = False
+    trans_b: bool = True
+
+    @property
+    def tall(self) -> int:
+        """Rows of a whole tile."""
+        return -(-self.m // -(-self.m // self.rows))
+
+    @property
+    def wide(self) -> int:
+        """Columns of a whole tile."""
+        return -(-self.n // -(-self.n // self.columns))
+
+
+def dot_nest(shape: DotShape, *, parallel: bool = False) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the longer side of C."""
+    m, n, k, wide, by_columns = shape.m, shape.n, shape.k, shape.wide, shape.n >= shape.m
+    column, border = _columns(shape)
+    whole, trans_a = n - n % wide, shape.trans_a
+    has_border, few = whole < n, m if trans_a else n
+
+    @inlined()
+    def multiply(a: Any, b: Any, c: Any, begin: int, end: int) -> None:
         high, low = (0, m) if by_columns else (begin, end)
         left, right = (begin, end) if by_columns else (0, n)
         for j in range(left, min(right, whole), wide):
@@ -41,41 +63,40 @@ def dot_nest(
         if has_border and right > whole:
             border(a, 0, b, whole * k, c, whole, k, 1, high, low)
 
-    def turning_body(a: Any, b: Any, c: Any, m_: int, n_: int, k_: int, workspace: Any, begin: int, end: int) -> None:
-        high, low = (0, m) if by_columns else (begin, end)
-        left, right = (begin, end) if by_columns else (0, n)
+    def in_place(a: Any, b: Any, c: Any, begin: int, end: int) -> None:
+        multiply(a, b, c, begin, end)
+
+    def transposing(a: Any, b: Any, c: Any, workspace: Any, begin: int, end: int) -> None:
         source = a if trans_a else b
         for p in range(k):
-            for j in range(thin):
-                workspace[j * k + p] = source[p * thin + j]
+            for j in range(few):
+                workspace[j * k + p] = source[p * few + j]
         left_operand, right_operand = (workspace, b) if trans_a else (a, workspace)
-        for j in range(left, min(right, whole), wide):
-            column(left_operand, 0, right_operand, j * k, c, j, k, 1, high, low)
-        if has_border and right > whole:
-            border(left_operand, 0, right_operand, whole * k, c, whole, k, 1, high, low)
+        multiply(left_operand, right_operand, c, begin, end)
 
-    size = element_size(dtype)
-    turns = trans_a or not trans_b
+    size = element_size(shape.dtype)
+    transposes = trans_a or not shape.trans_b
     return LoopNest(
         exact=True,
         name="matmul_dot",
-        arguments=matmul_arguments(dtype),
-        body=turning_body if turns else body,
+        arguments=matmul_arguments(shape.dtype),
+        body=transposing if transposes else in_place,
         extent=4 if by_columns else 3,
-        block=wide if by_columns else tall,
+        block=wide if by_columns else shape.tall,
         parallel=parallel,
-        workspace=max(thin * k, 1) * size if turns else 0,
-        workspace_dtype=dtype,
-        vector_bytes=lanes * size,
+        workspace=max(few * k, 1) * size if transposes else 0,
+        workspace_dtype=shape.dtype,
+        vector_bytes=shape.lanes * size,
+        names=NAMES,
     )
 
 
-def _columns(dtype: str, lanes: int, m: int, n: int, k: int, tall: int, wide: int, beta: float) -> tuple[Any, Any]:
-    """Return the tile columns of ``wide`` columns of C and of the columns that remain at the right border."""
-    functions = []
-    for name, columns in (("inner", wide), ("border", max(n % wide, 1))):
+def _columns(shape: DotShape) -> tuple[Any, Any]:
+    """Return the tile columns of a whole tile's columns of C, and of those that remain at the right border."""
+    functions, m, n, k, tall, dtype = [], shape.m, shape.n, shape.k, shape.tall, shape.dtype
+    for name, columns in (("inner", shape.wide), ("border", max(n % shape.wide, 1))):
         tiles = [
-            DotTile(f"matmul_dot_{name}_{height}", dtype, lanes, height, columns, beta, streams_a=m > n)
+            DotTile(f"matmul_dot_{name}_{height}", dtype, shape.lanes, height, columns, shape.beta, streams_a=m > n)
             for height in (tall, max(m % tall, 1))
         ]
         column = TileColumn(

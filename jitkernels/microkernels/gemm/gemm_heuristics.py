@@ -1,7 +1,7 @@
-"""GEMM heuristics: register tile, blocking and algorithm for a shape and a vector width.
+"""GEMM heuristics: register tile, blocking and algorithm, for a static shape and for extents known at run time.
 
-Measured on AVX-512 (Zen 5) and derived for other targets from the number of registers.  Everything here is only a first
-guess where the tuner may measure; `candidates` lists what is worth measuring.
+`candidates` lists what is worth measuring for a shape; `is_small` and its neighbours select in machine code, at each
+call. The numbers are in `jitkernels.microkernels.gemm.thresholds`, and derived for other targets from the registers.
 """
 
 from __future__ import annotations
@@ -9,34 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from jitkernels.codegen.source_protocol import inlined
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
-
-#: A product of fewer multiply-adds ends before a second thread has helped.
-PARALLEL_WORK = 160**3
-
-#: Operands of up to so many bytes are read in place: their panels live in the second-level cache anyway.
-IN_PLACE_BYTES = 4 << 20
-
-#: The same limit for a transposed B, which has to be packed whole.
-TRANSPOSED_BYTES = 256 << 10
-
-#: Rows whose stride is a multiple of so many bytes map to the same few cache sets, so that a panel evicts itself.
-CONFLICT_BYTES = 4096
-
-
-#: A C with at most so many rows or columns has too little arithmetic per element of B or A to pay for packing it.
-THIN = 32
-
-
-#: Up to this extent nothing has to be packed, so that one object can serve all sizes without packing.
-COMPACT = 128
-
-
-#: Fewer columns than this fill so little of a vector that computing the transposed result is cheaper.
-NARROW = 8
+from jitkernels.microkernels.gemm.thresholds import (
+    COMPACT,
+    CONFLICT_BYTES,
+    DOT_DEPTH,
+    IN_PLACE_BYTES,
+    NARROW,
+    PACKED_ROWS,
+    PARALLEL_WORK,
+    SKINNY,
+    TRANSPOSED_BYTES,
+    UNPACKED_ELEMENTS,
+)
 
 
 @record
@@ -68,7 +57,7 @@ def simplified(product: Product) -> Product:
         product = replace(product, trans_a=False)
     if product.n == 1 or product.k == 1:
         product = replace(product, trans_b=False)
-    if product.trans_a and (product.n == 1 or product.n <= NARROW and product.m >= THIN):
+    if product.trans_a and (product.n == 1 or product.n <= NARROW and product.m >= SKINNY):
         trans_a = product.n > 1 and not product.trans_b
         return replace(product, m=product.n, n=product.m, trans_a=trans_a, trans_b=False, swapped=True)
     return product
@@ -138,7 +127,7 @@ def uses_dot(product: Product, target: Target) -> bool:
 def conflicts(product: Product) -> bool:
     """Return whether the rows of an operand read in place would compete for the same cache sets."""
     strides = [product.n] * (not product.trans_b) + [product.m] * product.trans_a
-    return product.k > THIN and any(stride * product.size % CONFLICT_BYTES == 0 for stride in strides)
+    return product.k > SKINNY and any(stride * product.size % CONFLICT_BYTES == 0 for stride in strides)
 
 
 def reads_in_place(product: Product) -> bool:
@@ -146,8 +135,8 @@ def reads_in_place(product: Product) -> bool:
     if product.trans_b:
         return product.n * product.k * product.size <= TRANSPOSED_BYTES
     if conflicts(product):
-        return product.m <= THIN or product.n <= 4 * THIN
-    if product.m <= 4 * THIN or product.n <= 8 * THIN or product.k <= 2 * THIN:
+        return product.m <= SKINNY or product.n <= 4 * SKINNY
+    if product.m <= 4 * SKINNY or product.n <= 8 * SKINNY or product.k <= 2 * SKINNY:
         return True
     return max(product.m, product.n) * product.k * product.size <= IN_PLACE_BYTES
 
@@ -212,3 +201,31 @@ def dot_choice(product: Product, target: Target) -> dict[str, Any]:
     else:
         rows, columns = (product.m, 6) if product.m <= 4 else (min(product.m, 8), 2)
     return {"algorithm": "dot", "rows": rows, "columns": columns}
+
+
+def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
+    """Return the predicate (m, n, k) -> bool: C is best computed by the nest for few columns.
+
+    For few rows, apply it to ``op(B).T @ op(A).T``.
+    """
+
+    @inlined()
+    def fits(m: int, n: int, k: int) -> bool:
+        if trans_a:
+            # Vectors run along m; the few columns are read element by element.
+            return n <= 8 and n < m and m >= 16 and k >= 32
+        if trans_b:
+            # Both operands are contiguous along k: nothing has to be transposed, where panels would have to be.
+            return n <= m and k >= 12 and (n <= 8 or (n <= 24 and m <= 64 and k >= DOT_DEPTH))
+        # The few columns are transposed to be contiguous along k.
+        return k >= DOT_DEPTH and (n <= 4 and (m >= 8 or k >= 64) or n <= 6 and m >= 32)
+
+    return fits
+
+
+@inlined()
+def is_small(m: int, n: int, k: int) -> bool:
+    """Return whether packing costs more than it saves. Products of few rows are split by their columns."""
+    if m <= PACKED_ROWS:
+        return True
+    return m * n * k < PARALLEL_WORK and (n <= PACKED_ROWS or k <= PACKED_ROWS or n * k <= UNPACKED_ELEMENTS)

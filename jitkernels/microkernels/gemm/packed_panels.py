@@ -11,30 +11,32 @@ A matrix times its own transpose is symmetric: the nest mirrors tiles below the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import IRFunction, Written, inlined, written_by
-from jitkernels.core import dtypes
+from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, written_by
 from jitkernels.core.frozen_dataclass import record
-from jitkernels.microkernels.epilogue.tile_consumer import FOLLOWED, call_consumer
+from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
+from jitkernels.microkernels.gemm.gemm_arguments import (
+    NAMES,
+    Consumer,
+    GemmExtents,
+    Operands,
+    ir_function,
+    matmul_arguments,
+)
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
+from jitkernels.microkernels.gemm.thresholds import MIRROR_DEPTH, PACKED_BAND_BYTES
 
-LONG = 32
-"""From so many steps along k on, computing a tile takes longer than mirroring it across the diagonal."""
-BAND = 1 << 17
-"""Approximate bytes of C per band handed to the consumer: an eighth of a second-level cache."""
-
-
-is_same = IRFunction(
-    "is_same",
+is_same_address = IRFunction(
+    "is_same_address",
     "int64",
     ("void*", "void*"),
-    """define i64 @is_same(ptr %a, ptr %b) alwaysinline nounwind {
+    """define i64 @is_same_address(ptr %a, ptr %b) alwaysinline nounwind {
   %same = icmp eq ptr %a, %b
-  %found = zext i1 %same to i64
-  ret i64 %found
+  %result = zext i1 %same to i64
+  ret i64 %result
 }
 """,
 )
@@ -52,99 +54,169 @@ class Blocking:
     block_columns: int
 
 
-def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str | Written) -> Any:
-    """Make an IR function whose pointers point to ``dtype``; loop nests call it as a Python function."""
-    pointer = f"{dtypes.named(dtype).c}*"
-    return IRFunction(symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text)
+@record
+class PackedGemm:
+    """What determines the code. split: whether threads split the "columns" or the "rows" of C."""
+
+    dtype: str
+    lanes: int
+    blocking: Blocking
+    trans_a: bool
+    trans_b: bool
+    beta: float
+    split: str
+
+    @property
+    def width(self) -> int:
+        """Columns of a panel of B."""
+        return self.blocking.vectors * self.lanes
+
+    @property
+    def slack(self) -> int:
+        """Elements behind a block that packing may overwrite."""
+        return packing_slack(self.lanes, max(self.width, self.blocking.rows))
+
+    @property
+    def panels_of_b(self) -> int:
+        """Where the panels of B begin in the workspace, in elements."""
+        return -(-(self.blocking.block_rows * self.blocking.depth + self.slack) // 64) * 64
 
 
-def matmul_arguments(dtype: str, *, followed: bool = False) -> tuple[str, ...]:
-    """Return the C types of ``(a, b, c, m, n, k)``, and of the consumer's arguments if the nest is followed by one."""
-    pointer = f"{dtypes.named(dtype).c}*"
-    if followed:  # the consumer reads C
-        return (pointer,) * 3 + ("int64",) * 3 + FOLLOWED
-    return (f"{pointer} restrict",) * 3 + ("int64",) * 3
+class PackedBlock(NamedTuple):
+    """A block of C: rows and columns from the first on, and the `deep` steps along k from `p` on."""
+
+    row: int
+    high: int
+    column: int
+    wide: int
+    p: int
+    deep: int
 
 
-def packed_nest(
-    dtype: str, lanes: int, blocking: Blocking, *,
-    trans_a: bool, trans_b: bool, beta: float, split: str, parallel: bool, followed: bool = False,
-) -> LoopNest:  # fmt: skip
-    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C as ``split`` says.
+def packed_nest(gemm: PackedGemm, *, parallel: bool, followed: bool = False) -> LoopNest:
+    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C.
 
     A nest that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`, and is
     split by rows.
     """
-    width = blocking.vectors * lanes
-    slack = packing_slack(lanes, max(width, blocking.rows))
-    columns_of_a_panel = blocking.block_rows * blocking.depth + slack
-    aligned = -(-columns_of_a_panel // 64) * 64
-    plain, with_consumer = _bodies(dtype, lanes, blocking, aligned, trans_a, trans_b, beta, split)
+    size, blocking = element_size(gemm.dtype), gemm.blocking
     return LoopNest(
         name="matmul_packed_followed" if followed else "matmul_packed",
-        arguments=matmul_arguments(dtype, followed=followed),
-        body=with_consumer if followed else plain,
-        extent=4 if split == "columns" else 3,
-        block=width if split == "columns" else blocking.rows,
+        arguments=matmul_arguments(gemm.dtype, followed=followed),
+        body=_body(gemm),
+        extent=4 if gemm.split == "columns" else 3,
+        block=gemm.width if gemm.split == "columns" else blocking.rows,
         parallel=parallel,
-        workspace=(aligned + blocking.depth * blocking.block_columns + slack) * element_size(dtype),
-        workspace_dtype=dtype,
-        vector_bytes=lanes * element_size(dtype),
+        workspace=(gemm.panels_of_b + blocking.depth * blocking.block_columns + gemm.slack) * size,
+        workspace_dtype=gemm.dtype,
+        vector_bytes=gemm.lanes * size,
         straight=True,
+        names=NAMES,
     )
 
 
-def _bodies(
-    dtype: str, lanes: int, blocking: Blocking, panels_of_b: int,
-    trans_a: bool, trans_b: bool, beta: float, split: str,
-) -> tuple[Callable[..., None], Callable[..., None]]:  # fmt: skip
-    rows, width, depth = blocking.rows, blocking.vectors * lanes, blocking.depth
-    block_rows, block_columns = blocking.block_rows, blocking.block_columns
-    by_columns, band = split == "columns", BAND // element_size(dtype)
+def _pack(gemm: PackedGemm) -> tuple[Any, Any]:
+    """Make the functions that pack the panels of a block of A, and of a block of B."""
+    trans_a, trans_b, rows, width, panels_of_b = (
+        gemm.trans_a, gemm.trans_b, gemm.blocking.rows, gemm.width, gemm.panels_of_b
+    )  # fmt: skip
+
+    def panel(symbol: str, copies: bool, width: int) -> Any:
+        writer = copy_panel if copies else transpose_panel
+        return ir_function(
+            symbol, gemm.dtype, PACK_ARGUMENTS, written_by(writer, symbol, gemm.dtype, gemm.lanes, width)
+        )
+
+    pack_rows, pack_columns = panel("matmul_pack_a", trans_a, rows), panel("matmul_pack_b", not trans_b, width)
+
+    @inlined()
+    def pack_a(a: Any, stride: int, block: PackedBlock, workspace: Any) -> None:
+        for i in range(0, block.high, rows):
+            start = block.p * stride + block.row + i if trans_a else (block.row + i) * stride + block.p
+            pack_rows(a, start, stride, workspace, i * block.deep, block.high - i, block.deep)
+
+    @inlined()
+    def pack_b(b: Any, stride: int, block: PackedBlock, workspace: Any) -> None:
+        for j in range(0, block.wide, width):
+            start = (block.column + j) * stride + block.p if trans_b else block.p * stride + block.column + j
+            pack_columns(b, start, stride, workspace, panels_of_b + j * block.deep, block.wide - j, block.deep)
+
+    return pack_a, pack_b
+
+
+def _multiply(gemm: PackedGemm) -> Any:
+    """Make the function that computes the tiles of a block of C from packed panels."""
+    lanes, rows, width, panels_of_b = gemm.lanes, gemm.blocking.rows, gemm.width, gemm.panels_of_b
 
     def tile_function(symbol: str, vectors: int, edge: bool) -> Any:
         tile = Tile(
-            symbol, dtype, lanes, rows, vectors, beta, a_by_column=True, a_stride=rows, b_stride=width,
+            symbol, gemm.dtype, lanes, rows, vectors, gemm.beta, a_by_column=True, a_stride=rows, b_stride=width,
             mask_c=edge, guard_rows=edge, prefetch=True,
         )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
+        return ir_function(symbol, gemm.dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
-    inner = tile_function("matmul_inner", blocking.vectors, edge=False)
-    edge = tile_function("matmul_edge", blocking.vectors, edge=True)
+    inner = tile_function("matmul_inner", gemm.blocking.vectors, edge=False)
+    edge = tile_function("matmul_edge", gemm.blocking.vectors, edge=True)
     narrow = tile_function("matmul_narrow", 1, edge=True)
-    pack_rows = ir_function(
-        "matmul_pack_a", dtype, PACK_ARGUMENTS,
-        written_by(copy_panel if trans_a else transpose_panel, "matmul_pack_a", dtype, lanes, rows),
-    )  # fmt: skip
-    pack_columns = ir_function(
-        "matmul_pack_b", dtype, PACK_ARGUMENTS,
-        written_by(transpose_panel if trans_b else copy_panel, "matmul_pack_b", dtype, lanes, width),
-    )  # fmt: skip
-
-    may_mirror = trans_a != trans_b and beta == 0
 
     @inlined()
-    def mirror(c: Any, n: int, top: int, high: int, left: int, columns: int) -> None:
-        """Mirror the elements above the diagonal of a block of C that no tile computes."""
-        for i in range(top, top + high):
+    def multiply(c: Any, n: int, block: PackedBlock, first: int, mirrors: bool, workspace: Any) -> None:
+        deep = block.deep
+        for j in range(0, block.wide, width):
+            from_b, column = panels_of_b + j * deep, block.column + j
+            remaining = block.wide - j
+            for i in range(0, block.high, rows):
+                at, live = (block.row + i) * n + column, block.high - i
+                if mirrors and column >= block.row + i + rows:
+                    continue
+                if remaining >= width and live >= rows:
+                    inner(workspace, i * deep, 0, workspace, from_b, 0, c, at, n, deep, first, rows, width)
+                elif remaining <= lanes:
+                    narrow(workspace, i * deep, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
+                else:
+                    edge(workspace, i * deep, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
+
+    return multiply
+
+
+def _mirror(gemm: PackedGemm) -> Any:
+    """Make the function that mirrors the elements above the diagonal of a block of C that no tile computes."""
+    rows, width = gemm.blocking.rows, gemm.width
+
+    @inlined()
+    def mirror(c: Any, n: int, block: PackedBlock) -> None:
+        for i in range(block.row, block.row + block.high):
             first = i // width * width // rows * rows
-            for j in range(left, min(left + columns, first)):
+            for j in range(block.column, min(block.column + block.wide, first)):
                 c[j * n + i] = c[i * n + j]
 
-    @inlined()
-    def computed(
-        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, workspace: Any, begin: int, end: int
-    ) -> None:
-        first_row = 0 if by_columns else begin
-        last_row = m if by_columns else end
-        first_column = begin if by_columns else 0
-        last_column = end if by_columns else n
+    return mirror
+
+
+def _body(gemm: PackedGemm) -> Callable[..., None]:
+    (pack_a, pack_b), multiply, mirror = _pack(gemm), _multiply(gemm), _mirror(gemm)
+    rows, depth, block_rows, block_columns = (
+        gemm.blocking.rows, gemm.blocking.depth, gemm.blocking.block_rows, gemm.blocking.block_columns
+    )  # fmt: skip
+    trans_a, trans_b, by_columns = gemm.trans_a, gemm.trans_b, gemm.split == "columns"
+    may_mirror, band = trans_a != trans_b and gemm.beta == 0, PACKED_BAND_BYTES // element_size(gemm.dtype)
+
+    def body(operands: Operands, extents: GemmExtents, consumer: Consumer, workspace: Any, part: Range) -> None:
+        m, n, k, c = extents.m, extents.n, extents.k, operands.c
+        after = 0 if consumer.after is None else consumer.after
+        context = 0 if consumer.context is None else consumer.context
+        first_row = 0 if by_columns else part.begin
+        last_row = m if by_columns else part.end
+        first_column = part.begin if by_columns else 0
+        last_column = part.end if by_columns else n
         a_stride = m if trans_a else k
         b_stride = k if trans_b else n
         # Equal blocks of k: a short last block would read and write all of C for a few steps.
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((k + k_blocks - 1) // k_blocks, 1)
-        mirrors = may_mirror and m == n and after == 0 and k >= LONG and is_same(a, b) != 0
+        mirrors = (
+            may_mirror and m == n and after == 0 and k >= MIRROR_DEPTH and is_same_address(operands.a, operands.b) != 0
+        )
         if n == 0 and after != 0:
             call_consumer(after, context, first_row, last_row)
         block_high = block_rows
@@ -156,47 +228,14 @@ def _bodies(
                 p = block * step
                 deep = min(step, k - p)
                 first = 1 if block == 0 else 0
-                for j in range(0, columns, width):
-                    start = (jc + j) * b_stride + p if trans_b else p * b_stride + jc + j
-                    pack_columns(b, start, b_stride, workspace, panels_of_b + j * deep, columns - j, deep)
+                pack_b(operands.b, b_stride, PackedBlock(0, 0, jc, columns, p, deep), workspace)
                 for ic in range(first_row, last_row, block_high):
-                    high = min(block_high, last_row - ic)
-                    for i in range(0, high, rows):
-                        start = p * a_stride + ic + i if trans_a else (ic + i) * a_stride + p
-                        pack_rows(a, start, a_stride, workspace, i * deep, high - i, deep)
-                    for j in range(0, columns, width):
-                        from_b = panels_of_b + j * deep
-                        remaining = columns - j
-                        for i in range(0, high, rows):
-                            at = (ic + i) * n + jc + j
-                            if mirrors and jc + j >= ic + i + rows:
-                                continue
-                            if remaining >= width and high - i >= rows:
-                                inner(
-                                    workspace, i * deep, 0, workspace, from_b, 0,
-                                    c, at, n, deep, first, rows, width,
-                                )  # fmt: skip
-                            elif remaining <= lanes:
-                                narrow(
-                                    workspace, i * deep, 0, workspace, from_b, 0,
-                                    c, at, n, deep, first, high - i, remaining,
-                                )  # fmt: skip
-                            else:
-                                edge(
-                                    workspace, i * deep, 0, workspace, from_b, 0,
-                                    c, at, n, deep, first, high - i, remaining,
-                                )  # fmt: skip
+                    tiles = PackedBlock(ic, min(block_high, last_row - ic), jc, columns, p, deep)
+                    pack_a(operands.a, a_stride, tiles, workspace)
+                    multiply(c, n, tiles, first, mirrors, workspace)
                     if mirrors and block == k_blocks - 1:
-                        mirror(c, n, ic, high, jc, columns)
+                        mirror(c, n, tiles)
                     if after != 0 and block == k_blocks - 1 and jc + block_columns >= last_column:
-                        call_consumer(after, context, ic, ic + high)
+                        call_consumer(after, context, ic, ic + tiles.high)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
-        computed(a, b, c, m, n, k, 0, 0, workspace, begin, end)
-
-    def handed(
-        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, workspace: Any, begin: int, end: int
-    ) -> None:
-        computed(a, b, c, m, n, k, after, context, workspace, begin, end)
-
-    return body, handed
+    return body

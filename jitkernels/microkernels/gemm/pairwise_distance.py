@@ -4,18 +4,18 @@ The nest transposes a panel of rows of y, so that vectors run along them, and re
 x or y do not pay for the transpose: dot products along the rows of the other matrix read that once.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.cdist import CDistAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.microkernels.gemm.packed_panels import ir_function
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 
 DEPTH_BYTES = 2048
@@ -31,7 +31,7 @@ NARROW = 4
 
 
 @record
-class Panels:
+class DistanceBlocking:
     """Blocking: a tile of ``rows x vectors`` registers, whose columns are a panel, and the panels per thread."""
 
     rows: int
@@ -39,42 +39,126 @@ class Panels:
     share: int
 
 
-def panels_of(target: Target, *, squares: bool = False) -> Panels:
+@record
+class _Distance:
+    """What determines the code."""
+
+    metric: str
+    dtype: str
+    lanes: int
+    panels: DistanceBlocking
+
+    @property
+    def squares(self) -> bool:
+        """Whether differences are squared and added up, in place of products."""
+        return self.metric in ("euclidean", "sqeuclidean")
+
+    @property
+    def width(self) -> int:
+        """Rows of y in a panel."""
+        return self.panels.vectors * self.lanes
+
+    @property
+    def depth(self) -> int:
+        """Elements of each row of y in a panel."""
+        return DEPTH_BYTES // element_size(self.dtype)
+
+    @property
+    def lengths(self) -> int:
+        """Where the inverse lengths of rows of y begin in the workspace, in elements."""
+        return self.depth * self.width + packing_slack(self.lanes, self.width)
+
+    def along(self, rows: int, columns: int) -> Any:
+        """Make the dot-product tile of `rows` rows of x and `columns` rows of y."""
+        symbol = f"cdist_along_{rows}x{columns}"
+        tile = DotTile(symbol, self.dtype, self.lanes, rows, columns, 0.0, streams_a=False, squares=self.squares)
+        return ir_function(symbol, self.dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile))
+
+    def tile(self, *, is_edge: bool) -> Any:
+        """Make the tile of rows of x, read in place, and a panel; an edge masks missing rows and columns."""
+        symbol = f"cdist_{'edge' if is_edge else 'whole'}"
+        tile = Tile(
+            symbol, self.dtype, self.lanes, self.panels.rows, self.panels.vectors, 0.0, a_by_column=False,
+            b_stride=self.width, mask_c=is_edge, guard_rows=is_edge, clamp_rows=is_edge, prefetch=not is_edge,
+            squares=self.squares,
+        )  # fmt: skip
+        return ir_function(symbol, self.dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
+
+
+class RowPairs(NamedTuple):
+    """Rows of x and of y, and their distances."""
+
+    x: Any
+    y: Any
+    z: Any
+
+
+class RowExtents(NamedTuple):
+    """x has m rows, y has n; all have d elements."""
+
+    m: int
+    n: int
+    d: int
+
+
+def panels_of(target: Target, *, squares: bool = False) -> DistanceBlocking:
     """Return tiles whose sums, a row of the panel and the differences of squared distances fit in the registers.
 
     With twelve rows LLVM keeps the differences of several steps alive, and spills the sums.
     """
     rows = (8 if squares else 12) if target.registers == 32 else 4
-    return Panels(rows=rows, vectors=2, share=2)
+    return DistanceBlocking(rows=rows, vectors=2, share=2)
 
 
 def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNest:
     """Make the loop nest ``(x, y, z, m, n, d)``; threads split the rows of y."""
-    dtype, lanes, size = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
-    squares, number = attr.metric in ("euclidean", "sqeuclidean"), np.dtype(dtype).type
-    panels = panels_of(target, squares=squares)
-    width, depth, rows = panels.vectors * lanes, DEPTH_BYTES // size, panels.rows
-    lengths = depth * width + packing_slack(lanes, width)
-    whole, edge = (_tile(dtype, lanes, panels, squares, is_edge) for is_edge in (False, True))
-    turn = ir_function(
-        "cdist_turn", dtype, PACK_ARGUMENTS, written_by(transpose_panel, "cdist_turn", dtype, lanes, width)
+    lanes, size, signature = target.lanes(attr.dtype), element_size(attr.dtype), attr.signature()
+    panels = panels_of(target, squares=attr.metric in ("euclidean", "sqeuclidean"))
+    distance = _Distance(attr.metric, attr.dtype, lanes, panels)
+    width = distance.width
+    few, many, narrow = _few_of_x(distance), _panels_of_y(distance), _few_of_y(distance)
+
+    def body(rows: RowPairs, extents: RowExtents, workspace: Any, part: Range) -> None:
+        if extents.m == 0:
+            return
+        if extents.n <= width // NARROW and 2 * extents.n <= extents.d:
+            narrow(rows, extents, workspace, part)  # horizontal sums cost more than short rows save
+        elif extents.m <= FEW:
+            few(rows, extents, workspace, part)
+        else:
+            many(rows, extents, workspace, part)
+
+    return LoopNest(
+        f"cdist_{attr.metric}_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("n"),
+        block=panels.share * width,
+        parallel=parallel,
+        workspace=(distance.lengths + width) * size,
+        workspace_dtype=attr.dtype,
+        vector_bytes=lanes * size,
+        flags=("contract",),
+        names=signature.names,
     )
-    along, down, one_along = (
-        _along(dtype, lanes, rows, columns, squares) for rows, columns in ((1, TOGETHER), (TOGETHER, 1), (1, 1))
-    )
-    is_cosine, is_root = attr.metric == "cosine", attr.metric == "euclidean"
-    finish = _finish(number, is_cosine=is_cosine, is_root=is_root)
-    inverse_length = _inverse_length(number)
+
+
+def _few_of_x(distance: _Distance) -> Any:
+    """Make the function for few rows of x: nothing is transposed."""
+    number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
+    along, one_along = distance.along(1, TOGETHER), distance.along(1, 1)
+    finish, inverse_length = _finish(distance), _inverse_length(number)
 
     @inlined()
-    def few(x: Any, y: Any, z: Any, m: int, n: int, d: int, inverses: Any, begin: int, end: int) -> None:
-        j = begin
-        while j < end:
-            rows_of_tile = TOGETHER if end - j >= TOGETHER else 1
+    def few(rows: RowPairs, extents: RowExtents, inverses: Any, part: Range) -> None:
+        x, y, z, n, d = rows.x, rows.y, rows.z, extents.n, extents.d
+        j = part.begin
+        while j < part.end:
+            rows_of_tile = TOGETHER if part.end - j >= TOGETHER else 1
             if is_cosine:
                 for c in range(rows_of_tile):
                     inverses[c] = inverse_length(offset(y, (j + c) * d), d)
-            for i in range(m):
+            for i in range(extents.m):
                 if rows_of_tile > 1:
                     along(x, i * d, d, y, j * d, d, z, i * n + j, n, d, 1, 1, rows_of_tile)
                 else:
@@ -82,88 +166,73 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
                 finish(offset(z, i * n + j), inverses, offset(x, i * d), d, rows_of_tile)
             j += rows_of_tile
 
+    return few
+
+
+def _panels_of_y(distance: _Distance) -> Any:
+    """Make the function that transposes panels of rows of y."""
+    number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
+    has_end, width, depth, lengths, height = (
+        distance.metric in ("cosine", "euclidean"), distance.width, distance.depth, distance.lengths,
+        distance.panels.rows,
+    )  # fmt: skip
+    whole, edge = distance.tile(is_edge=False), distance.tile(is_edge=True)
+    text = written_by(transpose_panel, "cdist_transpose", distance.dtype, distance.lanes, width)
+    transpose = ir_function("cdist_transpose", distance.dtype, PACK_ARGUMENTS, text)
+    finish, inverse_length = _finish(distance), _inverse_length(number)
+
     @inlined()
-    def many(x: Any, y: Any, z: Any, m: int, n: int, d: int, panel: Any, begin: int, end: int) -> None:
+    def many(rows: RowPairs, extents: RowExtents, panel: Any, part: Range) -> None:
+        x, y, z, m, n, d = rows.x, rows.y, rows.z, extents.m, extents.n, extents.d
         inverses = offset(panel, lengths)
-        for j in range(begin, end, width):
-            columns_of_panel = min(width, end - j)
+        for j in range(part.begin, part.end, width):
+            columns = min(width, part.end - j)
             if is_cosine:
-                for c in range(columns_of_panel):
+                for c in range(columns):
                     inverses[c] = inverse_length(offset(y, (j + c) * d), d)
             for p in range(0, max(d, 1), depth):
                 deep, first = min(depth, d - p), 1 if p == 0 else 0
-                turn(y, j * d + p, d, panel, 0, columns_of_panel, deep)
+                transpose(y, j * d + p, d, panel, 0, columns, deep)
                 for top in range(0, m, BAND):
                     bottom = min(top + BAND, m)
-                    for i in range(top, bottom, rows):
-                        if columns_of_panel == width and bottom - i >= rows:
-                            whole(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, rows, width)
+                    for i in range(top, bottom, height):
+                        if columns == width and bottom - i >= height:
+                            whole(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, height, width)
                         else:
-                            edge(
-                                x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, bottom - i, columns_of_panel
-                            )
-                    if (is_cosine or is_root) and p + deep == d:
+                            edge(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, bottom - i, columns)
+                    if has_end and p + deep == d:
                         for i in range(top, bottom):
-                            finish(offset(z, i * n + j), inverses, offset(x, i * d), d, columns_of_panel)
+                            finish(offset(z, i * n + j), inverses, offset(x, i * d), d, columns)
+
+    return many
+
+
+def _few_of_y(distance: _Distance) -> Any:
+    """Make the function for few rows of y: dot products without a transpose."""
+    number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
+    has_end = distance.metric in ("cosine", "euclidean")
+    down, one_along = distance.along(TOGETHER, 1), distance.along(1, 1)
+    finish, inverse_length = _finish(distance), _inverse_length(number)
 
     @inlined()
-    def narrow(x: Any, y: Any, z: Any, m: int, n: int, d: int, inverses: Any, begin: int, end: int) -> None:
+    def narrow(rows: RowPairs, extents: RowExtents, inverses: Any, part: Range) -> None:
+        x, y, z, m, n, d = rows.x, rows.y, rows.z, extents.m, extents.n, extents.d
         if is_cosine:
-            for j in range(begin, end):
-                inverses[j - begin] = inverse_length(offset(y, j * d), d)
+            for j in range(part.begin, part.end):
+                inverses[j - part.begin] = inverse_length(offset(y, j * d), d)
         for i in range(0, m, TOGETHER):
             rows_of_tile = TOGETHER if m - i >= TOGETHER else 1
-            for j in range(begin, end):
+            for j in range(part.begin, part.end):
                 if rows_of_tile > 1:
                     down(x, i * d, d, y, j * d, d, z, i * n + j, n, d, 1, rows_of_tile, 1)
                 else:
                     for r in range(i, m):
                         one_along(x, r * d, d, y, j * d, d, z, r * n + j, n, d, 1, 1, 1)
-            if is_cosine or is_root:
+            if has_end:
                 for r in range(i, min(i + TOGETHER, m)):
-                    finish(offset(z, r * n + begin), inverses, offset(x, r * d), d, end - begin)
+                    finish(offset(z, r * n + part.begin), inverses, offset(x, r * d), d, part.end - part.begin)
 
-    def body(x: Any, y: Any, z: Any, m: int, n: int, d: int, workspace: Any, begin: int, end: int) -> None:
-        if m == 0:
-            return
-        if n <= width // NARROW and 2 * n <= d:  # horizontal sums cost more than short rows save
-            narrow(x, y, z, m, n, d, workspace, begin, end)
-        elif m <= FEW:
-            few(x, y, z, m, n, d, workspace, begin, end)
-        else:
-            many(x, y, z, m, n, d, workspace, begin, end)
-
-    signature = attr.signature()
-    return LoopNest(
-        f"cdist_{attr.metric}_{dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("n"),
-        block=panels.share * width,
-        parallel=parallel,
-        workspace=(lengths + width) * size,
-        workspace_dtype=dtype,
-        vector_bytes=lanes * size,
-        flags=("contract",),
-    )
-
-
-def _tile(dtype: str, lanes: int, panels: Panels, squares: bool, is_edge: bool) -> Any:
-    """Make the tile of rows of x, read in place, and a panel; an `edge` tile masks missing rows and columns."""
-    symbol = f"cdist_{'edge' if is_edge else 'whole'}"
-    tile = Tile(
-        symbol, dtype, lanes, panels.rows, panels.vectors, 0.0, a_by_column=False,
-        b_stride=panels.vectors * lanes, mask_c=is_edge, guard_rows=is_edge, clamp_rows=is_edge, prefetch=not is_edge,
-        squares=squares,
-    )  # fmt: skip
-    return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
-
-
-def _along(dtype: str, lanes: int, rows: int, columns: int, squares: bool) -> Any:
-    """Make the dot-product tile of `rows` rows of x and `columns` rows of y."""
-    symbol = f"cdist_along_{rows}x{columns}"
-    tile = DotTile(symbol, dtype, lanes, rows, columns, 0.0, streams_a=False, squares=squares)
-    return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile))
+    return narrow
 
 
 def _inverse_length(number: Any) -> Any:
@@ -184,8 +253,10 @@ def _inverse_length(number: Any) -> Any:
     return inverse_length
 
 
-def _finish(number: Any, *, is_cosine: bool, is_root: bool) -> Any:
+def _finish(distance: _Distance) -> Any:
     """Make the epilogue that turns the sums in a part of a row of z into distances."""
+    number: Any = np.dtype(distance.dtype).type
+    is_cosine, is_root = distance.metric == "cosine", distance.metric == "euclidean"
     zero, one = number(0), number(1)
     inverse_length = _inverse_length(number)
 

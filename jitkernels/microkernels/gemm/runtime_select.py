@@ -2,13 +2,13 @@
 
 A compiled function calls it with extents known only at run time, and a size class serves some skinny products. The
 algorithms are objects of their own, so that a direct user of one shares it, and a compiled function loads only those
-that its calls need. The thresholds were measured on AVX-512 (Zen 4).
+that its calls need.
 """
 
 import functools
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.codegen.range_kernel import LoopNest
@@ -17,28 +17,45 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
 from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_nest
-from jitkernels.microkernels.gemm.gemm_heuristics import PARALLEL_WORK, blocking
+from jitkernels.microkernels.gemm.gemm_arguments import NAMES, Consumer, GemmExtents, Operands, matmul_arguments
+from jitkernels.microkernels.gemm.gemm_heuristics import blocking, few_columns_of, is_small
 from jitkernels.microkernels.gemm.microkernel import element_size
-from jitkernels.microkernels.gemm.packed_panels import LONG, is_same, matmul_arguments, packed_nest
-from jitkernels.microkernels.gemm.row_bands import LOW, banded_nest
+from jitkernels.microkernels.gemm.packed_panels import PackedGemm, is_same_address, packed_nest
+from jitkernels.microkernels.gemm.row_bands import banded_nest
 from jitkernels.microkernels.gemm.skinny import skinny_nest
+from jitkernels.microkernels.gemm.thresholds import (
+    MIRROR_DEPTH,
+    PACKED_ROWS,
+    ROW_BYTES,
+    ROW_MATRIX_BYTES,
+    RUNTIME_PARALLEL_WORK,
+    SYMMETRIC_ROWS,
+)
 from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
-from jitkernels.microkernels.gemv.gemv_t_streaming import four_across
+from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import lazy_link, loader
 
-IN_CACHE = 65536
-"""Elements of B up to which packing does not pay."""
 ROW_BLOCK = 64
 """Half of the least number of columns per thread."""
-TALL = 128
-"""From so many rows on, half of a symmetric product by panels takes less time than all of it in place."""
-SHARED_WORK = 96**3
-"""Least multiply-adds of parallel execution: waking the threads of our pool takes a microsecond or two."""
-MATRIX_BYTES, ROW_BYTES = 1 << 20, 1 << 10
-"""Least bytes of a matrix that a single row is multiplied by, and of its rows, for which rows are read whole."""
-ALONG = 24
-"""From so many steps along k on, the horizontal sums of dot products cost little."""
+
+
+class _Part(NamedTuple):
+    """One algorithm: its function ``(operands, extents)``, and the function that returns whether it is missing."""
+
+    call: Any
+    missing: Any
+
+
+class _Selected(NamedTuple):
+    """The algorithms to select from; the functions of `packed` and `bands` take the consumer as well."""
+
+    packed: _Part
+    bands: _Part
+    small: _Part
+    few_columns: _Part
+    few_rows: _Part
+    large_row: _Part
 
 
 def runtime_select_nest(
@@ -56,29 +73,51 @@ def runtime_select_nest(
     the rest. A nest that is `in_parts` has a check, which returns whether the part that the call needs is built
     (`jitkernels.runtime.loading.lazy_link`), and requests it otherwise.
     """
-    dtype, lanes, trans_a, trans_b = attr.dtype, target.lanes(attr.dtype), attr.trans_a, attr.trans_b
     parts = _Parts(in_parts)
-    packed, no_packed = parts.called(
-        packed_nest(
-            dtype, lanes, blocking(dtype, target), trans_a=trans_a, trans_b=trans_b, beta=attr.beta,
-            split="rows", parallel=parallel, followed=followed,
-        ),
-        followed,
-    )  # fmt: skip
-    compact, no_compact = parts.called(direct_dynamic_nest(attr, target, parallel=parallel))
-    of_few_columns, no_few_columns = parts.called(skinny_nest(attr, target, columns=True, parallel=parallel))
-    # Few rows whose right operand is contiguous along n are read in place anyway.
-    of_few_rows, no_few_rows = of_few_columns, no_few_columns
-    if trans_b:
-        of_few_rows, no_few_rows = parts.called(skinny_nest(attr, target, columns=False, parallel=parallel))
-    mirrors = trans_a != trans_b and attr.beta == 0
-    row_of_large, no_row_of_large = parts.called(large_row_nest(attr, parallel=parallel))
-    banded, no_banded = packed, no_packed  # a transposed A can be split by columns only
-    if not trans_a:
-        banded, no_banded = parts.called(banded_nest(attr, target, parallel=parallel, followed=followed), followed)
-    has_few_columns, has_few = few_columns_of(trans_a, trans_b), few_columns_of(not trans_b, not trans_a)
+    selected = _select(attr, target, parts, parallel=parallel, followed=followed)
+    conditions = _conditions(attr, single_rows=single_rows)
+    return LoopNest(
+        name="matmul_any_size_followed" if followed else "matmul_any_size",
+        arguments=matmul_arguments(attr.dtype, followed=followed),
+        body=_body(attr, selected, conditions),
+        extent=3,
+        vector_bytes=target.lanes(attr.dtype) * element_size(attr.dtype),
+        check=_check_parts(attr, selected, conditions) if in_parts else None,
+        straight=True,
+        calls=tuple(parts.links),
+        names=NAMES,
+    )
 
-    least, long = (bytes_ // element_size(dtype) for bytes_ in (MATRIX_BYTES, ROW_BYTES))
+
+def _select(attr: MatMulAttr, target: Target, parts: "_Parts", *, parallel: bool, followed: bool) -> _Selected:
+    """Make the algorithms of an attr: few rows whose right operand is contiguous along n are read in place anyway."""
+    lanes, blocks = target.lanes(attr.dtype), blocking(attr.dtype, target)
+    gemm = PackedGemm(attr.dtype, lanes, blocks, attr.trans_a, attr.trans_b, attr.beta, split="rows")
+    packed = parts.called(packed_nest(gemm, parallel=parallel, followed=followed), consumed=True)
+    small = parts.called(direct_dynamic_nest(attr, target, parallel=parallel))
+    few_columns = parts.called(skinny_nest(attr, target, columns=True, parallel=parallel))
+    few_rows = few_columns
+    if attr.trans_b:
+        few_rows = parts.called(skinny_nest(attr, target, columns=False, parallel=parallel))
+    large_row = parts.called(large_row_nest(attr, parallel=parallel))
+    bands = packed  # a transposed A can be split by columns only
+    if not attr.trans_a:
+        bands = parts.called(banded_nest(attr, target, parallel=parallel, followed=followed), consumed=True)
+    return _Selected(packed, bands, small, few_columns, few_rows, large_row)
+
+
+class _Conditions(NamedTuple):
+    """Predicates of (m, n, k), in the order in which they are evaluated."""
+
+    is_large_row: Any
+    has_few_columns: Any
+    has_few_rows: Any
+
+
+def _conditions(attr: MatMulAttr, *, single_rows: bool) -> _Conditions:
+    trans_a, trans_b = attr.trans_a, attr.trans_b
+    least, long = (bytes_ // element_size(attr.dtype) for bytes_ in (ROW_MATRIX_BYTES, ROW_BYTES))
+    has_few = few_columns_of(not trans_b, not trans_a)
 
     @inlined()
     def is_large_row(m: int, n: int, k: int) -> bool:
@@ -88,77 +127,64 @@ def runtime_select_nest(
     def has_few_rows(m: int, n: int, k: int) -> bool:
         return trans_b and has_few(n, m, k)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> Any:
-        if is_large_row(m, n, k):
-            return row_of_large(a, b, c, m, n, k)
-        if has_few_columns(m, n, k):
-            return of_few_columns(a, b, c, m, n, k)
-        if has_few_rows(m, n, k):
-            return of_few_rows(a, b, c, m, n, k)
-        if is_small(m, n, k) and not (mirrors and m == n and m >= TALL and k >= LONG and is_same(a, b) != 0):
-            return compact(a, b, c, m, n, k) if trans_a or m < LOW else banded(a, b, c, m, n, k)
-        return packed(a, b, c, m, n, k)
+    return _Conditions(is_large_row, few_columns_of(trans_a, trans_b), has_few_rows)
 
-    def with_row_callback(
-        a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int, begin: int, end: int
-    ) -> Any:
-        status = 0
-        if is_large_row(m, n, k):
-            status = row_of_large(a, b, c, m, n, k)
-        elif has_few_columns(m, n, k):
-            status = of_few_columns(a, b, c, m, n, k)
-        elif has_few_rows(m, n, k):
-            status = of_few_rows(a, b, c, m, n, k)
-        elif is_small(m, n, k):
-            if not trans_a and m >= LOW:
-                return banded(a, b, c, m, n, k, after, context)
-            status = compact(a, b, c, m, n, k)
+
+def _body(attr: MatMulAttr, selected: _Selected, conditions: _Conditions) -> Any:
+    trans_a, mirrors = attr.trans_a, attr.trans_a != attr.trans_b and attr.beta == 0
+
+    def body(operands: Operands, extents: GemmExtents, consumer: Consumer) -> Any:
+        m, n, k, status = extents.m, extents.n, extents.k, 0
+        if conditions.is_large_row(m, n, k):
+            status = selected.large_row.call(operands, extents)
+        elif conditions.has_few_columns(m, n, k):
+            status = selected.few_columns.call(operands, extents)
+        elif conditions.has_few_rows(m, n, k):
+            status = selected.few_rows.call(operands, extents)
+        elif is_small(m, n, k) and not (
+            consumer.after is None and mirrors and m == n and m >= SYMMETRIC_ROWS and k >= MIRROR_DEPTH
+            and is_same_address(operands.a, operands.b) != 0
+        ):  # fmt: skip
+            if not trans_a and m >= PACKED_ROWS:
+                return selected.bands.call(operands, extents, consumer)
+            status = selected.small.call(operands, extents)
         else:
-            return packed(a, b, c, m, n, k, after, context)
-        call_consumer(after, context, 0, m)
+            return selected.packed.call(operands, extents, consumer)
+        if consumer.after is not None:
+            call_consumer(consumer.after, consumer.context, 0, m)
         return status
 
-    @inlined()
-    def lacking(m: int, n: int, k: int) -> Any:
-        """Return what the body would return, if each part returned whether it is missing."""
-        if is_large_row(m, n, k):
-            return no_row_of_large()
-        if has_few_columns(m, n, k):
-            return no_few_columns()
-        if has_few_rows(m, n, k):
-            return no_few_rows()
+    return body
+
+
+def _check_parts(attr: MatMulAttr, selected: _Selected, conditions: _Conditions) -> Any:
+    """Make the check: what the body would return, if each part returned whether it is missing."""
+    trans_a, mirrors = attr.trans_a, attr.trans_a != attr.trans_b and attr.beta == 0
+
+    def check(m: int, n: int, k: int) -> Any:
+        if conditions.is_large_row(m, n, k):
+            return selected.large_row.missing()
+        if conditions.has_few_columns(m, n, k):
+            return selected.few_columns.missing()
+        if conditions.has_few_rows(m, n, k):
+            return selected.few_rows.missing()
         if is_small(m, n, k):
-            if mirrors and m == n and m >= TALL and k >= LONG:  # whether the arrays are the same is unknown here
-                return no_packed() | no_compact() | no_banded()
-            return no_compact() if trans_a or m < LOW else no_banded()
-        return no_packed()
+            if mirrors and m == n and m >= SYMMETRIC_ROWS and k >= MIRROR_DEPTH:
+                # Whether the arrays are the same is unknown here.
+                return selected.packed.missing() | selected.small.missing() | selected.bands.missing()
+            return selected.small.missing() if trans_a or m < PACKED_ROWS else selected.bands.missing()
+        return selected.packed.missing()
 
-    def check(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:
-        return lacking(m, n, k)
-
-    def check_followed(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> Any:
-        return lacking(m, n, k)
-
-    checks = check_followed if followed else check
-    return LoopNest(
-        name="matmul_any_size_followed" if followed else "matmul_any_size",
-        arguments=matmul_arguments(dtype, followed=followed),
-        body=with_row_callback if followed else body,
-        extent=3,
-        vector_bytes=lanes * element_size(dtype),
-        check=checks if in_parts else None,
-        straight=True,
-        calls=tuple(parts.links),
-    )
+    return check
 
 
 def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
     """Make the loop nest ``(a, b, c, m, n, k)`` for a C of one row; threads split its columns."""
-    across = inlined()(four_across(attr.dtype, attr.beta))
+    across = inlined()(gemv_t_body(attr.dtype, attr.beta))
     nest = autovectorized_nest(replace(attr, m=1, n=2, k=2))
     in_cache, max_elements = loader.range_of(nest, nest.arguments), STREAMED // element_size(attr.dtype)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+    def body(a: Any, b: Any, c: Any, n: int, k: int, begin: int, end: int) -> None:
         if n * k < max_elements:
             in_cache(a, b, c, 1, n, k, begin, end)
         else:
@@ -171,6 +197,7 @@ def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
         extent=4,
         block=ROW_BLOCK,
         parallel=parallel,
+        names=NAMES,
     )
 
 
@@ -200,69 +227,47 @@ def _check(entry: External) -> int:
 
 
 class _Parts:
-    """The nests to select from, built with the caller or, if they `are_later`, lazily by `links`."""
+    """The nests to select from, built with the caller or, if they `is_lazy`, lazily by `links`."""
 
-    def __init__(self, are_later: bool) -> None:
-        self.are_later, self.links = are_later, list[External]()
+    def __init__(self, is_lazy: bool) -> None:
+        self.is_lazy, self.links = is_lazy, list[External]()
 
-    def called(self, nest: LoopNest, followed: bool = False) -> tuple[Any, Any]:
-        """Return the function that calls a part, and the function that returns whether it is missing."""
-        if not self.are_later:
-            return _called(nest, loader.entry_of(nest, nest.arguments), followed), _nothing_missing
+    def called(self, nest: LoopNest, *, consumed: bool = False) -> _Part:
+        """Return a part, whose results something may consume."""
+        if not self.is_lazy:
+            entry, part = loader.entry_of(nest, nest.arguments), loader.range_of(nest, nest.arguments)
+            return _Part(_called(nest, entry, part, consumed=consumed), _none_missing)
         link = lazy_link.later(nest)
         self.links.append(link.link)
-        return _called(nest, link.entry, followed, link.part), link.missing
+        return _Part(_called(nest, link.entry, link.part, consumed=consumed), link.missing)
 
 
 @inlined()
-def _nothing_missing() -> int:
+def _none_missing() -> int:
     return 0
 
 
-def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
-    """Return the predicate (m, n, k) -> bool: C is best computed by the nest for few columns.
-
-    For few rows, apply it to ``op(B).T @ op(A).T``.
-    """
+def _called(nest: LoopNest, entry: Any, part: Any, *, consumed: bool) -> Any:
+    """Wrap a nest as a function of records that loop nests call: single-threaded where there is little work."""
+    splits, of_rows = nest.parallel, nest.extent == 3
 
     @inlined()
-    def fits(m: int, n: int, k: int) -> bool:
-        if trans_a:
-            # Vectors run along m; the few columns are read element by element.
-            return n <= 8 and n < m and m >= 16 and k >= 32
-        if trans_b:
-            # Both operands are contiguous along k: nothing has to be transposed, where panels would have to be.
-            return n <= m and k >= 12 and (n <= 8 or (n <= 24 and m <= 64 and k >= ALONG))
-        # The few columns are transposed to be contiguous along k.
-        return k >= ALONG and (n <= 4 and (m >= 8 or k >= 64) or n <= 6 and m >= 32)
-
-    return fits
-
-
-@inlined()
-def is_small(m: int, n: int, k: int) -> bool:
-    """Return whether packing costs more than it saves. Products of few rows are split by their columns."""
-    if m <= LOW:
-        return True
-    return m * n * k < PARALLEL_WORK and (n <= LOW or k <= LOW or n * k <= IN_CACHE)
-
-
-def _called(nest: LoopNest, entry: Any, followed: bool, part: Any = None) -> Any:
-    """Wrap a nest as a function that loop nests call: single-threaded where there is little work."""
-    if not nest.parallel:
-        return entry
-    part, of_rows = part or loader.range_of(nest, nest.arguments), nest.extent == 3
+    def alone(operands: Operands, extents: GemmExtents) -> Any:
+        a, b, c, m, n, k = operands.a, operands.b, operands.c, extents.m, extents.n, extents.k
+        if splits and m * n * k < RUNTIME_PARALLEL_WORK:
+            return part(a, b, c, m, n, k, 0, m if of_rows else n)
+        return entry(a, b, c, m, n, k)
 
     @inlined()
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int) -> Any:
-        if m * n * k >= SHARED_WORK:
-            return entry(a, b, c, m, n, k)
-        return part(a, b, c, m, n, k, 0, m if of_rows else n)
+    def with_consumer(operands: Operands, extents: GemmExtents, consumer: Consumer) -> Any:
+        a, b, c, m, n, k = operands.a, operands.b, operands.c, extents.m, extents.n, extents.k
+        status = 0
+        if consumer.after is None:
+            status = alone(operands, extents)
+        elif splits and m * n * k < RUNTIME_PARALLEL_WORK:
+            status = part(a, b, c, m, n, k, consumer.after, consumer.context, 0, m if of_rows else n)
+        else:
+            status = entry(a, b, c, m, n, k, consumer.after, consumer.context)
+        return status
 
-    @inlined()
-    def with_row_callback(a: Any, b: Any, c: Any, m: int, n: int, k: int, after: int, context: int) -> Any:
-        if m * n * k >= SHARED_WORK:
-            return entry(a, b, c, m, n, k, after, context)
-        return part(a, b, c, m, n, k, after, context, 0, m if of_rows else n)
-
-    return with_row_callback if followed else plain
+    return with_consumer if consumed else alone

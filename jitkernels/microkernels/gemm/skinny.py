@@ -10,17 +10,24 @@ from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
+from jitkernels.microkernels.gemm.gemm_arguments import (
+    NAMES,
+    GemmExtents,
+    MatrixPart,
+    Operands,
+    ir_function,
+    matmul_arguments,
+    moved,
+)
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
-from jitkernels.microkernels.gemm.packed_panels import ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.packing import TRANSPOSE_ARGUMENTS, transpose_columns
 from jitkernels.microkernels.gemm.skinny_direct import rows_across
+from jitkernels.microkernels.gemm.thresholds import TRANSPOSED_OPERAND_BYTES
 
-TURNED_BYTES = 16384
-"""Bytes of the short operand that is transposed to be contiguous along k: half of a first-level cache."""
 TOGETHER = 32
 """Rows of it per pass."""
 BLOCK = 64
@@ -37,7 +44,7 @@ def skinny_nest(
     size = element_size(attr.dtype)
     body, workspace = (_dots if trans_b else _across)(attr, target, trans_a, columns)
     return LoopNest(
-        name="matmul_thin",
+        name="matmul_skinny",
         arguments=matmul_arguments(attr.dtype),
         body=body,
         extent=3 if columns else 4,
@@ -47,120 +54,130 @@ def skinny_nest(
         workspace_dtype=attr.dtype,
         vector_bytes=target.lanes(attr.dtype) * size,
         straight=True,
+        names=NAMES,
     )
+
+
+def _tiles(attr: MatMulAttr, target: Target, columns: int, *, transposed_c: bool) -> Any:
+    """Make ``(a, b, c, k, first, high)``: dot products of at most as many rows as a tile has with some `columns`."""
+    most = max_rows(target)
+
+    def tile(rows: int) -> Any:
+        symbol, lanes = f"matmul_dot{rows}_{columns}", target.lanes(attr.dtype)
+        text = DotTile(symbol, attr.dtype, lanes, rows, columns, attr.beta, streams_a=False, transposed_c=transposed_c)
+        return ir_function(symbol, attr.dtype, TILE_ARGUMENTS, written_by(DotTile.text, text))
+
+    tiles = [tile(rows) for rows in range(1, most + 1)]
+    of_one, of_two, of_three, of_most = tiles[0], tiles[1], tiles[-2], tiles[-1]
+
+    @inlined()
+    def of_rows(a: MatrixPart, b: MatrixPart, c: MatrixPart, k: int, first: int, high: int) -> None:
+        if high >= most:
+            of_most(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, 0, 0)
+        elif high == 3:
+            of_three(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, 0, 0)
+        elif high == 2:
+            of_two(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, 0, 0)
+        else:
+            of_one(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, 0, 0)
+
+    return of_rows
+
+
+def max_rows(target: Target) -> int:
+    """Return the rows of a dot-product tile of four columns."""
+    return 4 if target.registers == 32 else 2
+
+
+def _block(attr: MatMulAttr, target: Target, *, transposed_c: bool) -> Any:
+    """Make ``(a, b, c, rows, deep, first, part)``: some rows of c, of which a begins with the first, in part."""
+    of_four, of_one = (_tiles(attr, target, columns, transposed_c=transposed_c) for columns in (4, 1))
+    most = max_rows(target)
+
+    @inlined()
+    def block(a: MatrixPart, b: MatrixPart, c: MatrixPart, rows: Range, deep: int, first: int, part: Range) -> None:
+        j = part.begin
+        while j < part.end:
+            wide = 4 if part.end - j >= 4 else 1
+            for r in range(rows.begin, rows.end, most):
+                to = MatrixPart(c.data, j * c.stride + r if transposed_c else r * c.stride + j, c.stride)
+                row, column = moved(a, (r - rows.begin) * a.stride), MatrixPart(b.data, j * b.stride + b.at, b.stride)
+                if wide == 4:
+                    of_four(row, column, to, deep, first, rows.end - r)
+                else:
+                    of_one(row, column, to, deep, first, rows.end - r)
+            j += wide
+
+    return block
 
 
 def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tuple[Callable[..., None], int]:
     """Make the body for a long operand that is contiguous along k, as the short one is once it is transposed."""
-    dtype, lanes = attr.dtype, target.lanes(attr.dtype)
-    max_rows, swapped = (4 if target.registers == 32 else 2), columns
-    together = TOGETHER
-    scratch_elements = TURNED_BYTES // element_size(dtype) if trans_a else 0
+    lanes, swapped, together = target.lanes(attr.dtype), columns, TOGETHER
+    scratch_elements = TRANSPOSED_OPERAND_BYTES // element_size(attr.dtype) if trans_a else 0
+    block, transpose = _block(attr, target, transposed_c=swapped), transpose_few_columns(attr.dtype, lanes)
 
-    def tile(rows: int, columns: int) -> Any:
-        symbol = f"matmul_dot{rows}_{columns}"
-        tile_text = DotTile(symbol, dtype, lanes, rows, columns, attr.beta, streams_a=False, transposed_c=swapped)
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile_text))
+    def in_place(operands: Operands, extents: GemmExtents, part: Range) -> None:
+        few, long = (extents.n, extents.m) if swapped else (extents.m, extents.n)
+        left, right = (operands.b, operands.a) if swapped else (operands.a, operands.b)
+        k, c = extents.k, MatrixPart(operands.c, 0, few if swapped else long)
+        block(MatrixPart(left, 0, k), MatrixPart(right, 0, k), c, Range(0, few), k, 1, part)
 
-    four = [tile(rows, 4) for rows in range(1, max_rows + 1)]
-    single = [tile(rows, 1) for rows in range(1, max_rows + 1)]
-
-    def chosen(tiles: list[Any]) -> Any:
-        one, two, three, whole = tiles[0], tiles[1], tiles[-2], tiles[-1]
-
-        @inlined()
-        def of_rows(
-            a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int,
-            c: Any, at: int, c_stride: int, k: int, first: int, high: int,
-        ) -> None:  # fmt: skip
-            if high >= max_rows:
-                whole(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, 0, 0)
-            elif high == 3:
-                three(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, 0, 0)
-            elif high == 2:
-                two(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, 0, 0)
-            else:
-                one(a, from_a, a_stride, b, from_b, b_stride, c, at, c_stride, k, first, 0, 0)
-
-        return of_rows
-
-    of_four, of_one, turn = chosen(four), chosen(single), transpose_few_columns(dtype, lanes)
-
-    @inlined()
-    def block(
-        a: Any, a_stride: int, b: Any, p: int, c: Any, c_stride: int,
-        top: int, bottom: int, k: int, deep: int, first: int, begin: int, end: int,
-    ) -> None:  # fmt: skip
-        """Compute rows `top` to `bottom` of the rows in C; A begins with the first of them."""
-        j = begin
-        while j < end:
-            wide = 4 if end - j >= 4 else 1
-            for r in range(top, bottom, max_rows):
-                at = j * c_stride + r if swapped else r * c_stride + j
-                row = (r - top) * a_stride
-                if wide == 4:
-                    of_four(a, row, a_stride, b, j * k + p, k, c, at, c_stride, deep, first, bottom - r)
-                else:
-                    of_one(a, row, a_stride, b, j * k + p, k, c, at, c_stride, deep, first, bottom - r)
-            j += wide
-
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
-        few, long = (n, m) if swapped else (m, n)
-        left, right = (b, a) if swapped else (a, b)
-        block(left, k, right, 0, c, few if swapped else long, 0, few, k, k, 1, begin, end)
-
-    def turning(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
-        few, long = (n, m) if swapped else (m, n)
-        left, right = (b, a) if swapped else (a, b)
+    def transposing(operands: Operands, extents: GemmExtents, workspace: Any, part: Range) -> None:
+        few, long = (extents.n, extents.m) if swapped else (extents.m, extents.n)
+        left, right = (operands.b, operands.a) if swapped else (operands.a, operands.b)
+        k, c = extents.k, MatrixPart(operands.c, 0, few if swapped else long)
         for top in range(0, few, together):
             rows = min(together, few - top)
             depth = scratch_elements // rows // lanes * lanes
             for p in range(0, max(k, 1), depth):
                 deep = min(depth, k - p)
-                turn(left, p * few + top, few, workspace, depth, rows, deep)
+                transpose(MatrixPart(left, p * few + top, few), workspace, depth, rows, deep)
                 first = 1 if p == 0 else 0
                 block(
-                    workspace, depth, right, p, c, few if swapped else long, top, top + rows,
-                    k, deep, first, begin, end,
-                )  # fmt: skip
+                    MatrixPart(workspace, 0, depth),
+                    MatrixPart(right, p, k),
+                    c,
+                    Range(top, top + rows),
+                    deep,
+                    first,
+                    part,
+                )
 
-    return (turning if trans_a else plain), scratch_elements
+    return (transposing if trans_a else in_place), scratch_elements
 
 
 def transpose_few_columns(dtype: str, lanes: int) -> Any:
     """Make the function that writes the few columns of some rows of an operand as rows, that is transposed."""
 
-    def apart(few: int) -> Any:
-        return ir_function(
-            f"matmul_apart{few}",
-            dtype,
-            TRANSPOSE_ARGUMENTS,
-            written_by(transpose_columns, f"matmul_apart{few}", dtype, lanes, few),
-        )
+    def transpose_of(few: int) -> Any:
+        symbol = f"matmul_transpose{few}"
+        text = written_by(transpose_columns, symbol, dtype, lanes, few)
+        return ir_function(symbol, dtype, TRANSPOSE_ARGUMENTS, text)
 
-    of_two, of_three, of_four = apart(2), apart(3), apart(4)
+    of_two, of_three, of_four = transpose_of(2), transpose_of(3), transpose_of(4)
 
     @inlined()
-    def turn(source: Any, start: int, stride: int, target: Any, depth: int, few: int, count: int) -> None:
-        """``target[r * depth + q] = source[start + q * stride + r]`` for r < few, q < count."""
+    def transpose(source: MatrixPart, target: Any, depth: int, few: int, count: int) -> None:
+        """``target[r * depth + q] = source[q, r]`` for r < few, q < count."""
         q = 0
-        if few == stride:
+        if few == source.stride:
             whole = count // lanes
             if few == 2:
-                of_two(source, start, target, depth, whole)
+                of_two(source.data, source.at, target, depth, whole)
                 q = whole * lanes
             elif few == 3:
-                of_three(source, start, target, depth, whole)
+                of_three(source.data, source.at, target, depth, whole)
                 q = whole * lanes
             elif few == 4:
-                of_four(source, start, target, depth, whole)
+                of_four(source.data, source.at, target, depth, whole)
                 q = whole * lanes
         while q < count:
             for r in range(few):
-                target[r * depth + q] = source[start + q * stride + r]
+                target[r * depth + q] = source.data[source.at + q * source.stride + r]
             q += 1
 
-    return turn
+    return transpose
 
 
 def _across(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tuple[Callable[..., None], int]:
@@ -171,20 +188,23 @@ def _across(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> t
     keeps, scale = beta != 0, number(beta)
     panel = 4 * BLOCK
 
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
-        across(a, 0, m if trans_a else k, b, 0, n, c, 0, n, m, k, 1, begin, end)
+    def in_place(operands: Operands, extents: GemmExtents, part: Range) -> None:
+        m, n, k = extents.m, extents.n, extents.k
+        a = MatrixPart(operands.a, 0, m if trans_a else k)
+        across(a, MatrixPart(operands.b, 0, n), MatrixPart(operands.c, 0, n), m, k, 1, part)
 
-    def turning(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
-        for i in range(begin, end, panel):
-            wide = min(panel, end - i)
+    def transposing(operands: Operands, extents: GemmExtents, workspace: Any, part: Range) -> None:
+        m, n, k, c = extents.m, extents.n, extents.k, operands.c
+        for i in range(part.begin, part.end, panel):
+            wide = min(panel, part.end - i)
             for r in range(0, n, 4):
                 high = min(4, n - r)
-                row = r if trans_a else r * k
-                across(b, row, n if trans_a else k, a, i, m, workspace, 0, panel, high, k, 1, 0, wide)
+                row = MatrixPart(operands.b, r if trans_a else r * k, n if trans_a else k)
+                across(row, MatrixPart(operands.a, i, m), MatrixPart(workspace, 0, panel), high, k, 1, Range(0, wide))
                 for s in range(wide):
                     for q in range(high):
                         at = (i + s) * n + r + q
                         value = workspace[q * panel + s]
                         c[at] = value + scale * c[at] if keeps else value
 
-    return (turning, 4 * panel) if columns else (plain, 0)
+    return (transposing, 4 * panel) if columns else (in_place, 0)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from jitkernels.codegen.source_protocol import inlined, written_by
+from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.gemm_arguments import MatrixPart, ir_function, moved
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
-from jitkernels.microkernels.gemm.packed_panels import ir_function
 
 
 def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> Any:
-    """Make the function for some columns of a C of few rows, with vectors of B, read in place, along them.
+    """Make ``(a, b, c, few, k, first, part)``: a part of few rows of c, with vectors of b, read in place, along them.
 
     Tiles are wide and low, two or four rows high, so that each row of B is read in long runs.
     """
@@ -33,38 +33,41 @@ def rows_across(dtype: str, target: Target, beta: float, *, by_column: bool) -> 
         width, pair = vectors * lanes, 2 * lanes
 
         @inlined()
-        def computed(
-            a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int, c: Any, at: int, c_stride: int,
-            k: int, first: int, high: int, begin: int, end: int,
-        ) -> None:  # fmt: skip
-            j = begin
+        def compute(a: MatrixPart, b: MatrixPart, c: MatrixPart, k: int, first: int, high: int, part: Range) -> None:
+            j, end = part.begin, part.end
             while end - j >= width:
-                wide(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, width)
+                wide(
+                    a.data, a.at, a.stride, b.data, b.at + j, b.stride, c.data, c.at + j, c.stride, k, first, high,
+                    width,
+                )  # fmt: skip
                 j += width
             while end - j >= pair:
-                double(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, pair)
+                double(
+                    a.data, a.at, a.stride, b.data, b.at + j, b.stride, c.data, c.at + j, c.stride, k, first, high,
+                    pair,
+                )  # fmt: skip
                 j += pair
             while j < end:
-                edge(a, from_a, a_stride, b, from_b + j, b_stride, c, at + j, c_stride, k, first, high, end - j)
+                edge(
+                    a.data, a.at, a.stride, b.data, b.at + j, b.stride, c.data, c.at + j, c.stride, k, first, high,
+                    end - j,
+                )  # fmt: skip
                 j += lanes
 
-        return computed
+        return compute
 
     of_four, of_two = strip(*many), strip(*twice)
 
     @inlined()
-    def across(
-        a: Any, from_a: int, a_stride: int, b: Any, from_b: int, b_stride: int, c: Any, at: int, c_stride: int,
-        few: int, k: int, first: int, begin: int, end: int,
-    ) -> None:  # fmt: skip
+    def across(a: MatrixPart, b: MatrixPart, c: MatrixPart, few: int, k: int, first: int, part: Range) -> None:
         r = 0
         while r < few:
-            high, row, to = few - r, from_a + (r if by_column else r * a_stride), at + r * c_stride
+            high, row, to = few - r, moved(a, r if by_column else r * a.stride), moved(c, r * c.stride)
             if high > 2:
-                of_four(a, row, a_stride, b, from_b, b_stride, c, to, c_stride, k, first, high, begin, end)
+                of_four(row, b, to, k, first, high, part)
                 r += 4
             else:
-                of_two(a, row, a_stride, b, from_b, b_stride, c, to, c_stride, k, first, high, begin, end)
+                of_two(row, b, to, k, first, high, part)
                 r += 2
 
     return across

@@ -13,8 +13,8 @@ import numpy as np
 
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.microkernels.gemm.direct_static import SmallShape, tile_columns
+from jitkernels.microkernels.gemm.gemm_arguments import NAMES, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import element_size
-from jitkernels.microkernels.gemm.packed_panels import matmul_arguments
 
 
 def transposed_result_nest(shape: SmallShape) -> LoopNest:
@@ -26,7 +26,7 @@ def transposed_result_nest(shape: SmallShape) -> LoopNest:
     has_tail, last, by_rows_of_c = whole < long, max(steps, 1), shape.split != ""
     overwrites, beta = shape.beta == 0.0, np.dtype(shape.dtype).type(shape.beta)
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
+    def body(a: Any, b: Any, c: Any, workspace: Any, begin: int, end: int) -> None:
         left, right = (begin, end) if by_rows_of_c else (0, long)
         for p in range(0, last, depth):
             deep = min(depth, steps - p)
@@ -43,7 +43,7 @@ def transposed_result_nest(shape: SmallShape) -> LoopNest:
     size = element_size(shape.dtype)
     return LoopNest(
         exact=True,
-        name="matmul_turned",
+        name="matmul_transposed_result",
         arguments=matmul_arguments(shape.dtype),
         body=body,
         extent=3,
@@ -52,4 +52,5 @@ def transposed_result_nest(shape: SmallShape) -> LoopNest:
         workspace=narrow * long * size,
         workspace_dtype=shape.dtype,
         vector_bytes=shape.lanes * size,
+        names=NAMES,
     )

@@ -7,18 +7,20 @@ of B.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels.attrs.schema.signature import Signature
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
+from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.gemm.vnni_microkernel import C_ARGUMENTS, LANES, VnniTile
-from jitkernels.microkernels.narrow_int import column_byte_sums, word_at
+from jitkernels.microkernels.narrow_int import column_byte_sums, load_word
 
 ROWS, VECTORS = 12, 2
 WIDTH = LANES * VECTORS
@@ -50,6 +52,11 @@ class Narrow:
         return 2 if self.a == "bfloat16" else 4
 
     @property
+    def mask(self) -> int:
+        """The bits of one number in a word."""
+        return (1 << 32 // self.group) - 1
+
+    @property
     def dots(self) -> str:
         return "vdpbf16ps" if self.a == "bfloat16" else "vpdpbusd"
 
@@ -69,28 +76,34 @@ def fits(product: Narrow, k: int) -> bool:
     return k <= MOST_WORDS * product.group
 
 
-def vnni_nest(
-    name: str, arguments: tuple[str, ...], product: Narrow, *, by_columns: bool, parallel: bool, extent: int
-) -> LoopNest:
+class Scales(NamedTuple):
+    """The scales of the rows of A and of the columns of B; they may be absent."""
+
+    a_scale: Any
+    b_scale: Any
+
+
+def vnni_nest(name: str, signature: Signature, product: Narrow, *, by_columns: bool, parallel: bool) -> LoopNest:
     """Make the loop nest ``(a, b, [a_scale, b_scale,] c, m, n, k)``; threads split columns or rows of C."""
-    slack = packing_slack(LANES, WIDTH)
+    slack, names = packing_slack(LANES, WIDTH), signature.names
     return LoopNest(
         name=name,
-        arguments=arguments,
+        arguments=signature.c_arguments,
         body=_body(product, by_columns),
-        extent=extent,
+        extent=signature.index("n" if by_columns else "m"),
         block=WIDTH if by_columns else ROWS,
         parallel=parallel,
         workspace=4 * (PANEL_WORDS + ROW_WORDS + MOST_COLUMNS + slack),
         workspace_dtype="int32",
         vector_bytes=64,
+        names=(*names, *(field for field in Scales._fields if field not in names)),
     )
 
 
 def _tiles(product: Narrow) -> tuple[Any, Any]:
     functions = []
     for edge in (False, True):
-        symbol = "grouped_edge" if edge else "grouped_tile"
+        symbol = "vnni_edge" if edge else "vnni_tile"
         tile = VnniTile(
             symbol, product.dots, ROWS, VECTORS, dtypes.named(product.c).llvm,
             starts=product.needs_starts, scaled=product.scaled, edge=edge,
@@ -100,80 +113,79 @@ def _tiles(product: Narrow) -> tuple[Any, Any]:
     return functions[0], functions[1]
 
 
-def _packing(product: Narrow) -> tuple[Any, Any]:
-    """Make the functions that pack a panel of A and one of B, padded with zeros."""
-    group, is_bytes, flips = product.group, product.group == 4, product.needs_starts
-    arguments = tuple("void*" if kind == "ptr" else "int64" for kind, _ in PACK_ARGUMENTS)
-    text = transpose_panel("grouped_turn_a", "float32", LANES, ROWS)
-    turn_a = IRFunction("grouped_turn_a", "void", arguments, text)
-    text = transpose_panel("grouped_turn_b", "float32", LANES, WIDTH)
-    turn_b = IRFunction("grouped_turn_b", "void", arguments, text)
-    bits, mask = (8, 255) if is_bytes else (16, 65535)
+def _pack_along(product: Narrow, symbol: str, width: int) -> Any:
+    """Make the function that packs a panel, padded with zeros, of an operand that is contiguous along k."""
+    group, bits, mask = product.group, 32 // product.group, product.mask
     number = np.int32
-
-    def along(turn: Any, width: int) -> Any:
-        """Make the packing function for an operand that is contiguous along k."""
-
-        @inlined()
-        def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
-            whole = k // group
-            words = (k + group - 1) // group
-            done = 0
-            if stride % group == 0 and first % group == 0:
-                turn(source, first // group, stride // group, to, 0, live, whole)
-                done = whole
-            for q in range(done, words):
-                live_steps = min(group, k - q * group)
-                for r in range(width):
-                    to[q * width + r] = 0
-                for r in range(min(live, width)):
-                    at = first + r * stride + q * group
-                    if live_steps == group:
-                        to[q * width + r] = word_at(source, at * bits // 8)
-                    else:
-                        word = 0
-                        for p in range(live_steps):
-                            word = word | (int(source[at + p]) & mask) << bits * p
-                        to[q * width + r] = word_of(word)
-
-        return pack
-
-    def across(width: int) -> Any:
-        """Make the packing function for an operand whose rows (columns) are contiguous."""
-
-        @inlined()
-        def words_of(source: Any, at: int, stride: int, j: int, live_steps: int) -> Any:
-            word = number(source[at + j]) & mask
-            if live_steps > 1:
-                word = word | (number(source[at + stride + j]) & mask) << bits
-            if is_bytes and live_steps > 2:
-                word = word | (number(source[at + 2 * stride + j]) & mask) << 16
-            if is_bytes and live_steps > 3:
-                word = word | (number(source[at + 3 * stride + j]) & mask) << 24
-            return word
-
-        @inlined()
-        def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
-            for q in range((k + group - 1) // group):
-                at, live_steps = first + q * group * stride, min(group, k - q * group)
-                if live >= width and live_steps == group:
-                    for j in range(width):
-                        to[q * width + j] = words_of(source, at, stride, j, group)
-                else:
-                    for j in range(width):
-                        to[q * width + j] = 0
-                    for j in range(min(live, width)):
-                        to[q * width + j] = words_of(source, at, stride, j, live_steps)
-
-        return pack
+    arguments = tuple("void*" if kind == "ptr" else "int64" for kind, _ in PACK_ARGUMENTS)
+    transpose = IRFunction(symbol, "void", arguments, transpose_panel(symbol, "float32", LANES, width))
 
     @inlined()
     def word_of(word: int) -> Any:
         return number(word)
 
-    pack_rows = across(ROWS) if product.trans_a else along(turn_a, ROWS)
-    pack_columns = along(turn_b, WIDTH) if product.trans_b else across(WIDTH)
-    sign = np.int32(-2139062144)  # 0x80 in each byte
+    @inlined()
+    def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
+        whole = k // group
+        words = (k + group - 1) // group
+        done = 0
+        if stride % group == 0 and first % group == 0:
+            transpose(source, first // group, stride // group, to, 0, live, whole)
+            done = whole
+        for q in range(done, words):
+            live_steps = min(group, k - q * group)
+            for r in range(width):
+                to[q * width + r] = 0
+            for r in range(min(live, width)):
+                at = first + r * stride + q * group
+                if live_steps == group:
+                    to[q * width + r] = load_word(source, at * bits // 8)
+                else:
+                    word = 0
+                    for p in range(live_steps):
+                        word = word | (int(source[at + p]) & mask) << bits * p
+                    to[q * width + r] = word_of(word)
+
+    return pack
+
+
+def _pack_across(product: Narrow, width: int) -> Any:
+    """Make the function that packs a panel, padded with zeros, of an operand whose rows (columns) are contiguous."""
+    group, bits, mask = product.group, 32 // product.group, product.mask
+    is_bytes, number = group == 4, np.int32
+
+    @inlined()
+    def words_of(source: Any, at: int, stride: int, j: int, live_steps: int) -> Any:
+        word = number(source[at + j]) & mask
+        if live_steps > 1:
+            word = word | (number(source[at + stride + j]) & mask) << bits
+        if is_bytes and live_steps > 2:
+            word = word | (number(source[at + 2 * stride + j]) & mask) << 16
+        if is_bytes and live_steps > 3:
+            word = word | (number(source[at + 3 * stride + j]) & mask) << 24
+        return word
+
+    @inlined()
+    def pack(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
+        for q in range((k + group - 1) // group):
+            at, live_steps = first + q * group * stride, min(group, k - q * group)
+            if live >= width and live_steps == group:
+                for j in range(width):
+                    to[q * width + j] = words_of(source, at, stride, j, group)
+            else:
+                for j in range(width):
+                    to[q * width + j] = 0
+                for j in range(min(live, width)):
+                    to[q * width + j] = words_of(source, at, stride, j, live_steps)
+
+    return pack
+
+
+def _packing(product: Narrow) -> tuple[Any, Any]:
+    """Make the functions that pack a panel of A and one of B."""
+    group, flips, sign = product.group, product.needs_starts, np.int32(-2139062144)  # 0x80 in each byte
+    pack_rows = _pack_across(product, ROWS) if product.trans_a else _pack_along(product, "vnni_transpose_a", ROWS)
+    pack_columns = _pack_along(product, "vnni_transpose_b", WIDTH) if product.trans_b else _pack_across(product, WIDTH)
 
     @inlined()
     def pack_a(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
@@ -190,15 +202,11 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
     pack_a, pack_b = _packing(product)
     group, starts, trans_a, trans_b = product.group, product.needs_starts, product.trans_a, product.trans_b
     panels_of_b, first_starts = ROW_WORDS, ROW_WORDS + PANEL_WORDS
-    scaled = product.scaled
 
-    @inlined()
-    def computed(
-        a: Any, b: Any, row_scale: Any, column_scale: Any, c: Any, m: int, n: int, k: int, workspace: Any,
-        begin: int, end: int,
-    ) -> None:  # fmt: skip
-        top, bottom = (0, m) if by_columns else (begin, end)
-        left, right = (begin, end) if by_columns else (0, n)
+    def body(operands: Operands, extents: GemmExtents, scales: Scales, workspace: Any, part: Range) -> None:
+        m, n, k = extents.m, extents.n, extents.k
+        top, bottom = (0, m) if by_columns else (part.begin, part.end)
+        left, right = (part.begin, part.end) if by_columns else (0, n)
         a_stride, b_stride = m if trans_a else k, k if trans_b else n
         words = (k + group - 1) // group
         wide = min(max(PANEL_WORDS // max(words, 1) // WIDTH * WIDTH, WIDTH), MOST_COLUMNS)
@@ -208,37 +216,24 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
             for j in range(0, columns, WIDTH):
                 first = (jc + j) * b_stride if trans_b else jc + j
                 panel = offset(workspace, panels_of_b + j * words)
-                pack_b(b, first, b_stride, panel, columns - j, k)
+                pack_b(operands.b, first, b_stride, panel, columns - j, k)
                 if starts:
                     column_byte_sums(panel, offset(workspace, first_starts + j), words)
             for ic in range(top, bottom, high):
                 rows = min(high, bottom - ic)
                 for i in range(0, rows, ROWS):
                     first = ic + i if trans_a else (ic + i) * a_stride
-                    pack_a(a, first, a_stride, offset(workspace, i * words), rows - i, k)
+                    pack_a(operands.a, first, a_stride, offset(workspace, i * words), rows - i, k)
                 for j in range(0, columns, WIDTH):
                     panel, start = (offset(workspace, panels_of_b + j * words), offset(workspace, first_starts + j))
-                    factors = offset(column_scale, jc + j) if scaled else column_scale
+                    factors = workspace if scales.b_scale is None else offset(scales.b_scale, jc + j)
                     for i in range(0, rows, ROWS):
-                        scales = offset(row_scale, ic + i) if scaled else row_scale
-                        to = offset(c, (ic + i) * n + jc + j)
+                        row, live = offset(workspace, i * words), rows - i
+                        factor = workspace if scales.a_scale is None else offset(scales.a_scale, ic + i)
+                        to = offset(operands.c, (ic + i) * n + jc + j)
                         if columns - j >= WIDTH:
-                            tile(
-                                offset(workspace, i * words), panel, start, scales, factors, to, n, words, rows - i,
-                                WIDTH,
-                            )  # fmt: skip
+                            tile(row, panel, start, factor, factors, to, n, words, live, WIDTH)
                         else:
-                            edge(
-                                offset(workspace, i * words), panel, start, scales, factors, to, n, words, rows - i,
-                                columns - j,
-                            )  # fmt: skip
+                            edge(row, panel, start, factor, factors, to, n, words, live, columns - j)
 
-    def plain(a: Any, b: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
-        computed(a, b, workspace, workspace, c, m, n, k, workspace, begin, end)
-
-    def with_scales(
-        a: Any, b: Any, a_scale: Any, b_scale: Any, c: Any, m: int, n: int, k: int, workspace: Any, begin: int, end: int
-    ) -> None:  # fmt: skip
-        computed(a, b, a_scale, b_scale, c, m, n, k, workspace, begin, end)
-
-    return with_scales if scaled else plain
+    return body

@@ -8,7 +8,7 @@ from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.vnni_packed import has_instruction
 from jitkernels.microkernels.gemv.bf16_dot import dot
-from jitkernels.microkernels.narrow_int import widened
+from jitkernels.microkernels.narrow_int import widen_bfloat16
 
 PART = 512
 """Products per float32 sum before it is added in double."""
@@ -35,7 +35,7 @@ def widened_dot(x: Any, y: Any, n: int) -> Any:
     for first in range(0, n, PART):
         part = np.float32(0)
         for i in range(first, min(first + PART, n)):
-            part += widened(x[i]) * widened(y[i])
+            part += widen_bfloat16(x[i]) * widen_bfloat16(y[i])
         total += np.float64(part)
     return np.float32(total)
 
@@ -47,15 +47,20 @@ def add_rows(a: Any, stride: int, x: Any, n: int, sums: Any, count: int) -> None
         sums[j] = np.float32(0)
     p = 0
     while p + 4 <= n:
-        one, two, three, four = widened(x[p]), widened(x[p + 1]), widened(x[p + 2]), widened(x[p + 3])
+        one, two, three, four = (
+            widen_bfloat16(x[p]),
+            widen_bfloat16(x[p + 1]),
+            widen_bfloat16(x[p + 2]),
+            widen_bfloat16(x[p + 3]),
+        )
         first, second = offset(a, p * stride), offset(a, (p + 1) * stride)
         third, fourth = offset(a, (p + 2) * stride), offset(a, (p + 3) * stride)
         for j in range(count):
-            left = one * widened(first[j]) + two * widened(second[j])
-            sums[j] += left + (three * widened(third[j]) + four * widened(fourth[j]))
+            left = one * widen_bfloat16(first[j]) + two * widen_bfloat16(second[j])
+            sums[j] += left + (three * widen_bfloat16(third[j]) + four * widen_bfloat16(fourth[j]))
         p += 4
     while p < n:
-        factor, row = widened(x[p]), offset(a, p * stride)
+        factor, row = widen_bfloat16(x[p]), offset(a, p * stride)
         for j in range(count):
-            sums[j] += factor * widened(row[j])
+            sums[j] += factor * widen_bfloat16(row[j])
         p += 1

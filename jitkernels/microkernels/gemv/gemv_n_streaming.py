@@ -21,7 +21,7 @@ AHEAD = 4096
 LINE = 64
 
 
-def four_rows(dtype: str, scale: float, target: Target) -> Callable[..., None]:
+def gemv_n_body(dtype: str, scale: float, target: Target) -> Callable[..., None]:
     """Make the body ``y = a @ x + scale * y`` with a workspace of ROWS numbers; a scale of 0 does not read y."""
     number: Any = dtypes.named(dtype).numpy.type
     keeps, beta = scale != 0, number(scale)
@@ -35,14 +35,14 @@ def four_rows(dtype: str, scale: float, target: Target) -> Callable[..., None]:
             total += a[i] * x[i]
         return total
 
-    def body(a: Any, x: Any, y: Any, m: int, n: int, row_sums: Any, begin: int, end: int) -> None:
+    def body(a: Any, x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> None:
         whole = n - n % step
         last = end - (end - begin) % ROWS
         for first in range(begin, last, ROWS):
-            sums(offset(a, first * n), x, row_sums, n, whole)
+            sums(offset(a, first * n), x, workspace, n, whole)
             for r in range(ROWS):
                 row = first + r
-                total = row_sums[r] + product(offset(a, row * n), x, whole, n)
+                total = workspace[r] + product(offset(a, row * n), x, whole, n)
                 y[row] = total + beta * y[row] if keeps else total
         for row in range(last, end):
             total = product(offset(a, row * n), x, 0, n)

@@ -18,12 +18,12 @@ STEP_BYTES = 4 * LINE
 """Bytes of a row between two prefetches."""
 
 
-def four_across(dtype: str, scale: float) -> Callable[..., None]:
+def gemv_t_body(dtype: str, scale: float) -> Callable[..., None]:
     """Make the body ``y = a.T @ x + scale * y``; a scale of 0 does not read y."""
     element = dtypes.named(dtype)
     number: Any = element.numpy.type
     keeps, beta = scale != 0, number(scale)
-    columns, add_rows = SUM_BYTES // element.size, add_scaled_rows(element.size, as_it_is)
+    columns, add_rows = SUM_BYTES // element.size, add_scaled_rows(element.size, identity)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
         for left in range(begin, end, columns):
@@ -36,7 +36,7 @@ def four_across(dtype: str, scale: float) -> Callable[..., None]:
 
 
 @inlined()
-def as_it_is(value: Any) -> Any:
+def identity(value: Any) -> Any:
     """Return `value`, which needs no conversion."""
     return value
 

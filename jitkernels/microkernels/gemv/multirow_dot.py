@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
-from jitkernels.microkernels.gemm.packed_panels import ir_function
 
 DOT_ARGUMENTS = (
     ("ptr", "a"), ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("ptr", "c"), ("i64", "c_offset"),

@@ -7,7 +7,7 @@ two-sum; Neumaier, ZAMM 1974). The error is that of one block, however many ther
     lost += two_sum_error(total, part)
     total = plus(total, part)
     ...
-    total = settled(total, lost)
+    total = compensated(total, lost)
 """
 
 from typing import TypeVar
@@ -62,7 +62,7 @@ def two_sum_error(a: Number, b: Number) -> Number:
 
 
 @inlined()
-def settled(total: Number, lost: Number) -> Number:
+def compensated(total: Number, lost: Number) -> Number:
     """The compensated sum; the total alone where nothing was lost, so that -0.0 stays, or where NaN was.
 
     The rounding error of an infinite total is NaN.

@@ -7,8 +7,8 @@ import numpy as np
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset
-from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
-from jitkernels.microkernels.narrow_int import narrowed, widened
+from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
+from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
 
 COLUMNS = 1024
 """Columns per block of float32 sums."""
@@ -17,22 +17,47 @@ PART = 64
 ZERO = np.float32(0)
 
 
+class BagExtents(NamedTuple):
+    """Columns of the table, and the extents of the ids."""
+
+    table_w: int
+    idx_h: int
+    idx_w: int
+
+
+class SelectedRows(NamedTuple):
+    """The rows of a table, of a width, that ids a step apart select."""
+
+    table: Any
+    width: int
+    ids: Any
+    step: int
+
+
+@inlined()
+def row_of(rows: SelectedRows, i: int) -> Any:
+    """Return the row that an id selects."""
+    return offset(rows.table, rows.ids[i * rows.step] * rows.width)
+
+
 @inlined("reassoc", "contract")
-def add_up(table: Any, width: int, ids: Any, step: int, first: int, last: int, sums: Any, count: int) -> None:
+def add_up(rows: SelectedRows, first: int, last: int, sums: Any, count: int) -> None:
     """Set ``sums[j]`` to the sum of the rows that ids `first` to `last` select."""
     for j in range(count):
         sums[j] = ZERO
     h = first
     while h + 4 <= last:
-        row0, row1 = offset(table, ids[h * step] * width), offset(table, ids[(h + 1) * step] * width)
-        three, four = offset(table, ids[(h + 2) * step] * width), offset(table, ids[(h + 3) * step] * width)
+        row0, row1 = row_of(rows, h), row_of(rows, h + 1)
+        row2, row3 = row_of(rows, h + 2), row_of(rows, h + 3)
         for j in range(count):
-            sums[j] += (widened(row0[j]) + widened(row1[j])) + (widened(three[j]) + widened(four[j]))
+            sums[j] += (widen_bfloat16(row0[j]) + widen_bfloat16(row1[j])) + (
+                widen_bfloat16(row2[j]) + widen_bfloat16(row3[j])
+            )
         h += 4
     while h < last:
-        row = offset(table, ids[h * step] * width)
+        row = row_of(rows, h)
         for j in range(count):
-            sums[j] += widened(row[j])
+            sums[j] += widen_bfloat16(row[j])
         h += 1
 
 
@@ -51,34 +76,29 @@ def larger(a: Any, b: Any) -> Any:
 
 
 @inlined()
-def pool_largest(table: Any, width: int, ids: Any, step: int, h: int, y: Any, largest: Any, count: int) -> None:
+def pool_largest(rows: SelectedRows, h: int, y: Any, largest: Any, count: int) -> None:
     """Compute the elementwise maximum of the rows; NaN where there is one."""
-    row = offset(table, ids[0] * width)
+    row = row_of(rows, 0)
     for j in range(count):
-        largest[j] = widened(row[j])
+        largest[j] = widen_bfloat16(row[j])
     i = 1
     while i + 4 <= h:
-        row0, row1 = offset(table, ids[i * step] * width), offset(table, ids[(i + 1) * step] * width)
-        three, four = offset(table, ids[(i + 2) * step] * width), offset(table, ids[(i + 3) * step] * width)
+        row0, row1 = row_of(rows, i), row_of(rows, i + 1)
+        row2, row3 = row_of(rows, i + 2), row_of(rows, i + 3)
         for j in range(count):
-            left, right = (larger(widened(row0[j]), widened(row1[j])), larger(widened(three[j]), widened(four[j])))
+            left, right = (
+                larger(widen_bfloat16(row0[j]), widen_bfloat16(row1[j])),
+                larger(widen_bfloat16(row2[j]), widen_bfloat16(row3[j])),
+            )
             largest[j] = larger(largest[j], larger(left, right))
         i += 4
     while i < h:
-        row = offset(table, ids[i * step] * width)
+        row = row_of(rows, i)
         for j in range(count):
-            largest[j] = larger(largest[j], widened(row[j]))
+            largest[j] = larger(largest[j], widen_bfloat16(row[j]))
         i += 1
     for j in range(count):
-        y[j] = narrowed(largest[j])
-
-
-class BagSizes(NamedTuple):
-    """The extents but for the rows of the table."""
-
-    table_w: int
-    idx_h: int
-    idx_w: int
+        y[j] = round_to_bfloat16(largest[j])
 
 
 def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> LoopNest:
@@ -86,27 +106,27 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
     is_mean, is_max = attr.pool == "mean", attr.pool == "max"
 
     @inlined()
-    def pool_added(table: Any, width: int, ids: Any, step: int, h: int, y: Any, sums: Any, count: int) -> None:
+    def pool_added(rows: SelectedRows, h: int, y: Any, sums: Any, count: int) -> None:
         factor = np.float32(1) / np.float32(h) if is_mean else np.float32(1)
         if h <= PART:
-            add_up(table, width, ids, step, 0, h, sums, count)
+            add_up(rows, 0, h, sums, count)
         else:
             totals, losses = offset(sums, COLUMNS), offset(sums, 2 * COLUMNS)
             for j in range(count):
                 totals[j] = ZERO
                 losses[j] = ZERO
             for first in range(0, h, PART):
-                add_up(table, width, ids, step, first, min(first + PART, h), sums, count)
+                add_up(rows, first, min(first + PART, h), sums, count)
                 join(sums, totals, losses, count)
             for j in range(count):
-                sums[j] = settled(totals[j], losses[j])
+                sums[j] = compensated(totals[j], losses[j])
         for j in range(count):
-            y[j] = narrowed(sums[j] * factor)
+            y[j] = round_to_bfloat16(sums[j] * factor)
 
     pool = pool_largest if is_max else pool_added
 
-    def body(table: Any, ids: Any, out: Any, sizes: BagSizes, workspace: Any, part: Range) -> None:
-        table_w, idx_h, idx_w = sizes.table_w, sizes.idx_h, sizes.idx_w
+    def body(table: Any, ids: Any, out: Any, extents: BagExtents, workspace: Any, part: Range) -> None:
+        table_w, idx_h = extents.table_w, extents.idx_h
         if idx_h == 0:
             for j in range(part.begin * table_w, part.end * table_w):
                 out[j] = 0
@@ -115,7 +135,8 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
             y, column = offset(out, sequence * table_w), offset(ids, sequence)
             for left in range(0, table_w, COLUMNS):
                 count = min(COLUMNS, table_w - left)
-                pool(offset(table, left), table_w, column, idx_w, idx_h, offset(y, left), workspace, count)
+                rows = SelectedRows(offset(table, left), table_w, column, extents.idx_w)
+                pool(rows, idx_h, offset(y, left), workspace, count)
 
     signature = attr.signature()
     return LoopNest(

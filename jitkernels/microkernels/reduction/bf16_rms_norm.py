@@ -1,17 +1,25 @@
 """RMS_NORM of bfloat16, in float32: row by row, or blocks of columns where inner dimensions follow the axis."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.normalization import RmsNormAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemv.bf16_sums import row_product
-from jitkernels.microkernels.narrow_int import narrowed, widened
+from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
 
 COLUMNS = 1024
 """Columns per block of sums."""
+
+
+class RmsNormArrays(NamedTuple):
+    """The arrays; scale may be absent."""
+
+    x: Any
+    scale: Any
+    y: Any
 
 
 def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool) -> LoopNest:
@@ -23,8 +31,8 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
     def whole(x: Any, scale: Any, y: Any, n: int, eps: Any) -> None:
         factor = one / np.sqrt(of_row(x, x, n) / np.float32(n) + eps)
         for j in range(n):
-            value = widened(x[j]) * factor
-            y[j] = narrowed(value * widened(scale[j]) if is_affine else value)
+            value = widen_bfloat16(x[j]) * factor
+            y[j] = round_to_bfloat16(value * widen_bfloat16(scale[j]) if is_affine else value)
 
     @inlined("contract")
     def columns(x: Any, scale: Any, y: Any, n: int, remain: int, eps: Any, sums: Any) -> None:
@@ -35,37 +43,29 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
             for j in range(n):
                 row = offset(x, j * remain + left)
                 for k in range(count):
-                    sums[k] += np.float64(widened(row[k])) * np.float64(widened(row[k]))
+                    sums[k] += np.float64(widen_bfloat16(row[k])) * np.float64(widen_bfloat16(row[k]))
             for k in range(count):
                 sums[k] = np.float64(one / np.sqrt(np.float32(sums[k]) / np.float32(n) + eps))
             for j in range(n):
                 row, to = offset(x, j * remain + left), offset(y, j * remain + left)
-                weight = widened(scale[j]) if is_affine else one
+                weight = widen_bfloat16(scale[j]) if is_affine else one
                 for k in range(count):
-                    to[k] = narrowed(widened(row[k]) * np.float32(sums[k]) * weight)
+                    to[k] = round_to_bfloat16(widen_bfloat16(row[k]) * np.float32(sums[k]) * weight)
 
-    @inlined()
-    def each(x: Any, scale: Any, y: Any, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int) -> None:
-        for row in range(begin, end):
+    def body(arrays: RmsNormArrays, n: int, remain: int, eps: Any, workspace: Any, part: Range) -> None:
+        least, scale = np.float32(eps[0]), arrays.x if arrays.scale is None else arrays.scale
+        for row in range(part.begin, part.end):
             at = row * n * remain
             if remain == 1:
-                whole(offset(x, at), scale, offset(y, at), n, eps)
+                whole(offset(arrays.x, at), scale, offset(arrays.y, at), n, least)
             else:
-                columns(offset(x, at), scale, offset(y, at), n, remain, eps, sums)
-
-    def affine(
-        x: Any, scale: Any, y: Any, rows: int, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int
-    ) -> None:
-        each(x, scale, y, n, remain, np.float32(eps[0]), sums, begin, end)
-
-    def plain(x: Any, y: Any, rows: int, n: int, remain: int, eps: Any, sums: Any, begin: int, end: int) -> None:
-        each(x, x, y, n, remain, np.float32(eps[0]), sums, begin, end)
+                columns(offset(arrays.x, at), scale, offset(arrays.y, at), n, remain, least, workspace)
 
     signature = attr.signature()
     return LoopNest(
         f"rms_norm_bfloat16_{algorithm}",
         signature.c_arguments,
-        affine if is_affine else plain,
+        body,
         extent=signature.index("rows"),
         block=block if parallel else 1,
         parallel=parallel,
@@ -73,4 +73,5 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
         workspace_dtype="float64",
         flags=(),
         reads_first=True,
+        names=signature.names,
     )

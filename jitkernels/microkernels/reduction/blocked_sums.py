@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.maths.blocked_summation import ADDS
-from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, times, two_sum_error
+from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, times, two_sum_error
 
 ROWS = 8 * ADDS
 """Rows of a block: each eight of them form a tree of additions."""
@@ -41,7 +41,7 @@ def block_settling(dtype: str) -> Any:
     @inlined()
     def settle_blocks(y: Any, count: int, sums: Any, factor: Any) -> None:
         for j in range(count):
-            y[j] = times(settled(sums[j], sums[columns + j]), factor)
+            y[j] = times(compensated(sums[j], sums[columns + j]), factor)
 
     return settle_blocks
 

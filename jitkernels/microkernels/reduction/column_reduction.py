@@ -26,7 +26,7 @@ def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: b
             further = value > most if largest else value < most
             y[k] = value if further | (value != value) else most
 
-    def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, remain: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             for first in range(0, remain, STRIP):
                 own, to = offset(x, row * n * remain + first), offset(y, row * remain + first)
@@ -57,7 +57,7 @@ def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool)
             lost[k] += error
             y[k] = whole
 
-    def body(x: Any, y: Any, rows: int, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
         size = number(n)
         part, lost = workspace, offset(workspace, STRIP)
         for row in range(begin, end):
@@ -91,5 +91,6 @@ def _nest(attr: ReductionAttr, body: Any, block: int, parallel: bool, **more: An
         block=block,
         flags=(),
         parallel=parallel,
+        names=signature.names,
         **more,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from jitkernels.codegen.source_protocol import apart, inlined
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import part_length
-from jitkernels.microkernels.maths.strict_arithmetic import distance, plus, settled, times, two_sum_error
+from jitkernels.microkernels.maths.strict_arithmetic import compensated, distance, plus, times, two_sum_error
 from jitkernels.microkernels.reduction.simd_row_sum import LONGEST, row_squares, row_sum
 
 SPREAD = 16.0
@@ -47,7 +47,7 @@ def sums_about(dtype: str) -> Any:
             total = plus(total, part)
             squares_lost += two_sum_error(squares, part_squares)
             squares = plus(squares, part_squares)
-        return settled(total, total_lost), settled(squares, squares_lost)
+        return compensated(total, total_lost), compensated(squares, squares_lost)
 
     return sums
 

@@ -77,11 +77,11 @@ end:
     return IRFunction(symbol, dtype, (f"{dtype}*", "int64"), text)
 
 
-def first_place(dtype: str, vector_bytes: int) -> IRFunction:
+def first_index(dtype: str, vector_bytes: int) -> IRFunction:
     """``(x, n, value)``: the index of the first occurrence of a value that is among n elements, a vector or more."""
     element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
     number, vector = element.llvm, f"<{lanes} x {element.llvm}>"
-    symbol = f"first_place_{dtype}_{lanes}"
+    symbol = f"first_index_{dtype}_{lanes}"
     text = f"""declare i{lanes} @llvm.cttz.i{lanes}(i{lanes}, i1)
 define i64 @{symbol}(ptr %x, i64 %n, {number} %value) alwaysinline nounwind {{
 start:
@@ -105,14 +105,14 @@ step:
 end:
   %lane = call i{lanes} @llvm.cttz.i{lanes}(i{lanes} %word, i1 false)
   %wide = zext i{lanes} %lane to i64
-  %place = add nsw i64 %at, %wide
-  ret i64 %place
+  %index = add nsw i64 %at, %wide
+  ret i64 %index
 }}
 """
     return IRFunction(symbol, "int64", (f"{dtype}*", "int64", dtype), text)
 
 
-def among_few(dtype: str, vector_bytes: int) -> IRFunction:
+def strided_argmax(dtype: str, vector_bytes: int) -> IRFunction:
     """``(x, steps, apart, result)``: for each lane the maximum over steps, and the first step that has it.
 
     Each step reads a whole vector, and steps are `apart` elements from one another. The result holds the
@@ -121,7 +121,7 @@ def among_few(dtype: str, vector_bytes: int) -> IRFunction:
     element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
     number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
     integer = f"i{8 * element.size}"
-    indices, symbol = f"<{lanes} x {integer}>", f"among_few_{dtype}_{lanes}"
+    indices, symbol = f"<{lanes} x {integer}>", f"strided_argmax_{dtype}_{lanes}"
     phis, lines = [], []
     for v in range(TOGETHER):
         phis += [

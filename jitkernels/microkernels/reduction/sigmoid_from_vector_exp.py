@@ -6,11 +6,11 @@ import numpy as np
 
 from jitkernels.attrs.vector import VSigmoidAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.chunking import BLOCK, PIECE, ignore, nothing
+from jitkernels.microkernels.chunking import BLOCK, PIECE, no_setup, no_teardown
 
 
 def sigmoid_nest(
-    attr: VSigmoidAttr, exp: Any, enter: Any = nothing, leave: Any = ignore, parallel: bool = False
+    attr: VSigmoidAttr, exp: Any, enter: Any = no_setup, leave: Any = no_teardown, parallel: bool = False
 ) -> LoopNest:
     """y = 1 / (1 + e) for x >= 0 and e / (1 + e) for x < 0, with e = exp(-|x|), which cannot overflow.
 

@@ -14,7 +14,7 @@ from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import ADDS
-from jitkernels.microkernels.maths.strict_arithmetic import plus, settled, two_sum_error
+from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 
 TOGETHER = 4
 """Vectors per iteration of the first loop, each with an accumulator of its own."""
@@ -40,7 +40,7 @@ def long_row_sum(dtype: str) -> Any:
             part = sum_of(offset(x, begin), min(LONGEST, n - begin))
             lost += two_sum_error(total, part)
             total = plus(total, part)
-        return settled(total, lost)
+        return compensated(total, lost)
 
     return sum_of_all
 

@@ -8,7 +8,7 @@ from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.softmax import SoftmaxAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.chunking import PIECE, ignore, nothing, rows_at_once, rows_of_piece, threads
+from jitkernels.microkernels.chunking import PIECE, chunk_rows, no_setup, no_teardown, rows_per_chunk, threads
 from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.microkernels.reduction.simd_row_sum import long_row_sum
 
@@ -20,11 +20,11 @@ def of_rows(attr: SoftmaxAttr) -> bool | str:
 
 def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
     """List the variants of SOFTMAX."""
-    return threads(attr.rows // (2 * rows_at_once(attr.n, PIECE)))
+    return threads(attr.rows // (2 * rows_per_chunk(attr.n, PIECE)))
 
 
 def softmax_nest(
-    attr: SoftmaxAttr, exp: Any, enter: Any = nothing, leave: Any = ignore, parallel: bool = False
+    attr: SoftmaxAttr, exp: Any, enter: Any = no_setup, leave: Any = no_teardown, parallel: bool = False
 ) -> LoopNest:
     """Subtract the maximum for a few rows, call `exp` once over all of them, then divide each row by its sum.
 
@@ -36,7 +36,7 @@ def softmax_nest(
 
     def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> int:
         status = 0
-        together = rows_of_piece(end - begin, n, PIECE)
+        together = chunk_rows(end - begin, n, PIECE)
         token = enter()
         for top in range(begin, end, together):
             bottom = min(top + together, end)
@@ -60,7 +60,7 @@ def softmax_nest(
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=2 * rows_at_once(attr.n, PIECE),
+        block=2 * rows_per_chunk(attr.n, PIECE),
         parallel=parallel,
         reads_first=True,
     )

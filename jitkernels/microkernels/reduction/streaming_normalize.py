@@ -46,11 +46,11 @@ def streaming_results(dtype: str, vector_bytes: int, affine: str = "") -> IRFunc
     return _Results(dtype, vector_bytes, affine).function()
 
 
-visible = IRFunction(
-    "what_streams_is_visible",
+store_fence = IRFunction(
+    "streaming_store_fence",
     "void",
     (),
-    """define void @what_streams_is_visible() alwaysinline nounwind {
+    """define void @streaming_store_fence() alwaysinline nounwind {
   fence seq_cst
   ret void
 }
@@ -72,10 +72,10 @@ define void @prefetch_line(ptr %line) alwaysinline nounwind {
 """Prefetch for writing the line in which a row ends, which is written in part: all stores would wait for it."""
 
 
-def lines_before(dtype: str) -> IRFunction:
+def elements_before_line(dtype: str) -> IRFunction:
     """``(to, step)``: elements before the first cache line boundary, if it is the same for all rows; else -1."""
     element = dtypes.named(dtype)
-    symbol = f"lines_before_{dtype}"
+    symbol = f"elements_before_line_{dtype}"
     return IRFunction(
         symbol,
         "int64",
@@ -88,8 +88,8 @@ def lines_before(dtype: str) -> IRFunction:
   %bytes = mul i64 %step, {element.size}
   %over = and i64 %bytes, {LINE - 1}
   %is.same = icmp eq i64 %over, 0
-  %found = select i1 %is.same, i64 %before, i64 -1
-  ret i64 %found
+  %same = select i1 %is.same, i64 %before, i64 -1
+  ret i64 %same
 }}
 """,
     )

@@ -14,8 +14,8 @@ from jitkernels.codegen.source_protocol import inlined, vectors, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
-from jitkernels.microkernels.gemm.packed_panels import ir_function
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
 from jitkernels.microkernels.gemv.multirow_dot import dot_rows
 from jitkernels.microkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
-from jitkernels.microkernels.gemm.packed_panels import ir_function
 
 STEP_ARGUMENTS = (
     ("ptr", "before"), ("ptr", "w"), ("ptr", "x"), ("ptr", "alpha"), ("ptr", "track"), ("i64", "tag"), ("i64", "live"),

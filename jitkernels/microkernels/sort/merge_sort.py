@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import apart, inlined, offset
-from jitkernels.microkernels.sort.sorting_network import against, merge, network
+from jitkernels.microkernels.sort.sorting_network import compare_exchange, merge, network
 
 TOGETHER = 128
 """Largest number of elements that a network sorts in registers."""
@@ -14,13 +14,13 @@ SHORT = 8192
 """Up to so many elements merging is faster than a radix sort."""
 
 
-def in_order(bits: int, lanes: int) -> Callable[..., Any]:
+def small_sort(bits: int, lanes: int) -> Callable[..., Any]:
     """``(keys, n)``: sort n integers of `bits` bits in place, `SHORT` at most, in a buffer with room for `SHORT`."""
     largest = {32: np.int32, 64: np.int64}[bits](np.iinfo(f"int{bits}").max)
     sort_16, sort_32, sort_64 = (network(bits, count, min(lanes, count)) for count in (16, 32, 64))
     sort_part = network(bits, TOGETHER, lanes)
     merge_part = merge(bits, TOGETHER, lanes)
-    turn, compare = against(bits, lanes, reverses=True), against(bits, lanes, reverses=False)
+    turn, compare = compare_exchange(bits, lanes, reverses=True), compare_exchange(bits, lanes, reverses=False)
 
     @inlined()
     def sort_part_of(keys: Any, n: int) -> None:

@@ -106,7 +106,7 @@ def merge(bits: int, count: int, lanes: int) -> IRFunction:
     return registers.function(f"merged_{count}_of_{bits}")
 
 
-def against(bits: int, lanes: int, *, reverses: bool) -> IRFunction:
+def compare_exchange(bits: int, lanes: int, *, reverses: bool) -> IRFunction:
     """``(p, n)``: compare-exchange of n elements with the n behind them; `reverses` reverses the second half."""
     symbol, kind, vector = (f"{'reversed' if reverses else 'compared'}_{bits}", f"i{bits}", f"<{lanes} x i{bits}>")
     both = f"{vector} %a, {vector} %c"

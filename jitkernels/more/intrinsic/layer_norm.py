@@ -1,6 +1,6 @@
 """LAYER_NORM in C with intrinsics."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
@@ -9,6 +9,15 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.intrinsic.source import external, source, usable
+
+
+class AffineArrays(NamedTuple):
+    """The arrays; scale and bias may be absent."""
+
+    x: Any
+    scale: Any
+    bias: Any
+    y: Any
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -26,19 +35,22 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNes
     built = source("layer_norm", function, attr.dtype, signature.c_arguments)
     if not parallel:
         return built
-    normalise = external(built)
+    normalize = external(built)
 
-    def affine(x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
-        return normalise(offset(x, begin * n), scale, bias, offset(y, begin * n), end - begin, n, eps)
-
-    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
-        return normalise(offset(x, begin * n), offset(y, begin * n), end - begin, n, eps)
+    def body(arrays: AffineArrays, n: int, eps: Any, begin: int, end: int) -> Any:
+        x, y = offset(arrays.x, begin * n), offset(arrays.y, begin * n)
+        if arrays.scale is None:
+            status = normalize(x, y, end - begin, n, eps)
+        else:
+            status = normalize(x, arrays.scale, arrays.bias, y, end - begin, n, eps)
+        return status
 
     return LoopNest(
         built.name,
         signature.c_arguments,
-        affine if attr.affine else plain,
+        body,
         extent=signature.index("rows"),
         block=grain(attr.n),
         parallel=True,
+        names=signature.names,
     )

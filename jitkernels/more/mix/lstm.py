@@ -1,6 +1,6 @@
 """LSTM_CTHT from the kernels VMUL, VSIGMOID and VEXP, in chunks of the vectors."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,67 +21,63 @@ def variants(attr: LSTMCtHtAttr) -> list[Variant]:
     return threads(attr.d // PIECE)
 
 
+class LstmArrays(NamedTuple):
+    """The arrays; the weights of the peepholes may be absent. ct may alias ct_1."""
+
+    gates: Any
+    ct_1: Any
+    wp: Any
+    ct: Any
+    ht: Any
+
+
 @implements(LSTMCtHtAttr, variants=variants)
 def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
     gate, candidate, cell = (activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell))
     multiply = component(VMulAttr(n=PIECE, dtype=attr.dtype))
 
     @inlined()
-    def add_product(gate_input: Any, weight: Any, state: Any, result: Any, n: int) -> Any:
-        status = multiply(weight, state, result, n)
-        for i in range(n):
-            result[i] = result[i] + gate_input[i]
+    def open_gate(gate_input: Any, weight: Any, state: Any, total: Any, result: Any, n: int) -> Any:
+        """``result = gate(gate_input + weight * state)``, where weights may be absent."""
+        status = 0
+        if weight is None:
+            status = gate(gate_input, result, n)
+        else:
+            status = multiply(weight, state, total, n)
+            for i in range(n):
+                total[i] = total[i] + gate_input[i]
+            status = min(status, gate(total, result, n))
         return status
 
     # ct may alias ct_1: each chunk of ct is written after the last read of that chunk of ct_1.
-    def plain(gates: Any, ct_1: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> int:
-        entered, forgotten = workspace, offset(workspace, PIECE)
-        status = 0
+    def body(arrays: LstmArrays, d: int, workspace: Any, begin: int, end: int) -> int:
+        entered, opened, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
+        gates, wp, status = arrays.gates, arrays.wp, 0
         for at in range(begin, end, PIECE):
             n = min(PIECE, end - at)
-            new, result = offset(ct, at), offset(ht, at)
+            old, new, result = offset(arrays.ct_1, at), offset(arrays.ct, at), offset(arrays.ht, at)
             status = min(status, candidate(offset(gates, at), entered, n))
-            status = min(status, gate(offset(gates, d + at), forgotten, n))
-            status = min(status, multiply(entered, forgotten, entered, n))
-            status = min(status, gate(offset(gates, 2 * d + at), forgotten, n))
-            status = min(status, multiply(offset(ct_1, at), forgotten, forgotten, n))
+            status = min(status, open_gate(offset(gates, d + at), offset(wp, at), old, total, opened, n))
+            status = min(status, multiply(entered, opened, entered, n))
+            status = min(status, open_gate(offset(gates, 2 * d + at), offset(wp, d + at), old, total, opened, n))
+            status = min(status, multiply(old, opened, opened, n))
             for i in range(n):
-                new[i] = entered[i] + forgotten[i]
+                new[i] = entered[i] + opened[i]
             status = min(status, cell(new, entered, n))
-            status = min(status, gate(offset(gates, 3 * d + at), forgotten, n))
-            status = min(status, multiply(entered, forgotten, result, n))
-        return status
-
-    def peephole(gates: Any, ct_1: Any, wp: Any, ct: Any, ht: Any, d: int, workspace: Any, begin: int, end: int) -> int:
-        entered, forgotten, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
-        status = 0
-        for at in range(begin, end, PIECE):
-            n = min(PIECE, end - at)
-            old, new, result = offset(ct_1, at), offset(ct, at), offset(ht, at)
-            status = min(status, candidate(offset(gates, at), entered, n))
-            status = min(status, add_product(offset(gates, d + at), offset(wp, at), old, total, n))
-            status = min(status, gate(total, forgotten, n))
-            status = min(status, multiply(entered, forgotten, entered, n))
-            status = min(status, add_product(offset(gates, 2 * d + at), offset(wp, d + at), old, total, n))
-            status = min(status, gate(total, forgotten, n))
-            status = min(status, multiply(old, forgotten, forgotten, n))
-            for i in range(n):
-                new[i] = entered[i] + forgotten[i]
-            status = min(status, cell(new, entered, n))
-            status = min(status, add_product(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, n))
-            status = min(status, gate(total, forgotten, n))
-            status = min(status, multiply(entered, forgotten, result, n))
+            status = min(status, open_gate(offset(gates, 3 * d + at), offset(wp, 2 * d + at), new, total, opened, n))
+            status = min(status, multiply(entered, opened, result, n))
         return status
 
     signature = attr.signature()
     return LoopNest(
         f"lstm_ctht_{attr.dtype}",
         signature.c_arguments,
-        peephole if attr.use_peephole else plain,
+        body,
         extent=signature.index("d"),
         block=PIECE,
         parallel=parallel,
         workspace=3 * PIECE * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,
+        names=signature.names,
     )

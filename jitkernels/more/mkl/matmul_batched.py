@@ -1,7 +1,5 @@
 """MATMUL_BATCHED by MKL's ``cblas_?gemm_batch_strided``."""
 
-from typing import Any
-
 import numpy as np
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
@@ -9,6 +7,7 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.microkernels.gemm.gemm_arguments import Operands
 from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
 
 
@@ -21,7 +20,8 @@ def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
     trans_a, trans_b = attr.trans_a, attr.trans_b
     turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
 
-    def body(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, begin: int, end: int) -> None:
+    def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> None:
+        a, b, c = operands.a, operands.b, operands.c
         if m == 0 or n == 0 or end <= begin:
             return
         if k == 0:
@@ -37,4 +37,5 @@ def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
         set_threads(token)
 
     signature = attr.signature()
-    return LoopNest(f"matmul_batched_{gemm.symbol}", signature.c_arguments, body, extent=signature.index("batch"))
+    name, arguments = f"matmul_batched_{gemm.symbol}", signature.c_arguments
+    return LoopNest(name, arguments, body, extent=signature.index("batch"), names=signature.names)

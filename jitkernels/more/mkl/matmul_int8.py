@@ -10,7 +10,8 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED, variants
-from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, refused
+from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, reason_against
+from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart
 from jitkernels.more.mkl.library import demanded, external, one_thread, set_threads, usable
 
 NAME = "cblas_gemm_s8u8s32_64"
@@ -36,7 +37,7 @@ def _exact() -> bool:
 
 def usable_for(attr: MatMulInt8Attr) -> bool | str:
     """`can_be_used`: integers, where MKL's sums are exact."""
-    why = refused(attr)
+    why = reason_against(attr)
     if why:
         return why
     support = usable(attr)
@@ -53,12 +54,10 @@ def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> LoopNest:
     one, nothing = np.float32(1), np.float32(0)
 
     @inlined()
-    def call(
-        rows: int, columns: int, depth: int, a: Any, b: Any, b_stride: int, c: Any, c_stride: int, zero: Any
-    ) -> Any:  # fmt: skip
+    def call(extents: GemmExtents, a: Any, b: MatrixPart, c: MatrixPart, zero: Any) -> Any:
         gemm(
-            ROW_MAJOR, PLAIN, turn_b, ONE_OFFSET, rows, columns, depth, one, a, depth, less, b, b_stride, np.int32(0),
-            nothing, c, c_stride, zero,
+            ROW_MAJOR, PLAIN, turn_b, ONE_OFFSET, extents.m, extents.n, extents.k, one, a, extents.k, less, b.data,
+            b.stride, np.int32(0), nothing, c.data, c.stride, zero,
         )  # fmt: skip
         return np.int64(0)
 

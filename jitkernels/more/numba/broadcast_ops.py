@@ -10,7 +10,7 @@ from jitkernels.more.numba.python_nest import python_nest, usable
 
 @implements(StrideScalAttr, can_be_used=usable)
 def stride_scal(attr: StrideScalAttr) -> LoopNest:
-    def body(a: Any, x: Any, y: Any, n: int, stride: int, begin: int, end: int) -> None:
+    def body(a: Any, x: Any, y: Any, stride: int, begin: int, end: int) -> None:
         factor = a[0]
         if stride == 1:
             for i in range(begin, end):

@@ -12,7 +12,7 @@ from jitkernels.more.numba.python_nest import add, maximum, python_nest, real, s
 def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
     is_dot, is_root = attr.metric == "dot", attr.metric == "euclidean"
 
-    def products(x: Any, y: Any, z: Any, m: int, n: int, d: int, begin: int, end: int) -> None:
+    def products(x: Any, y: Any, z: Any, n: int, d: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             own = real(0)
             for k in range(d):
@@ -27,7 +27,7 @@ def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
                 else:
                     z[i * n + j] = maximum(real(1) - total / sqrt(own) / sqrt(other), real(0))
 
-    def distances(x: Any, y: Any, z: Any, m: int, n: int, d: int, begin: int, end: int) -> None:
+    def distances(x: Any, y: Any, z: Any, n: int, d: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             for j in range(n):
                 total = real(0)

@@ -10,7 +10,7 @@ from jitkernels.more.numba.python_nest import python_nest, usable
 
 @implements(CRFDecodingAttr, can_be_used=usable)
 def crf_decoding(attr: CRFDecodingAttr) -> LoopNest:
-    def body(x: Any, w: Any, alpha: Any, track: Any, seq_len: int, tag: int, begin: int, end: int) -> None:
+    def body(x: Any, w: Any, alpha: Any, track: Any, tag: int, begin: int, end: int) -> None:
         for step in range(begin, end):
             for j in range(tag):
                 if step == 0:

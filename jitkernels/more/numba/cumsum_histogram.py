@@ -10,7 +10,7 @@ from jitkernels.more.numba.python_nest import python_nest, real, threads_along, 
 
 @implements(CumsumAttr, can_be_used=usable, variants=threads_along("rows"))
 def cumsum(attr: CumsumAttr, parallel: bool = False) -> LoopNest:
-    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             total, lost = real(0), real(0)
             for i in range(row * n, (row + 1) * n):

@@ -6,7 +6,7 @@ from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.emb_seq_pool import check
-from jitkernels.more.numba.python_nest import larger, python_nest, real, threads_along, usable
+from jitkernels.more.numba.python_nest import RowArguments, larger, python_nest, real, threads_along, usable
 
 ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
@@ -20,21 +20,19 @@ def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
 def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
     is_max, is_mean = attr.pool == "max", attr.pool == "mean"
 
-    def body(
-        table: Any, ids: Any, out: Any, table_h: int, table_w: int, idx_h: int, idx_w: int, begin: int, end: int
-    ) -> None:
+    def body(table: Any, ids: Any, out: Any, sizes: RowArguments, begin: int, end: int) -> None:
         for s in range(begin, end):
-            for j in range(table_w):
+            for j in range(sizes.table_w):
                 total, lost = real(0), real(0)
                 if is_max:
-                    total = table[ids[s] * table_w + j]
-                    for i in range(1, idx_h):
-                        total = larger(total, table[ids[i * idx_w + s] * table_w + j])
+                    total = table[ids[s] * sizes.table_w + j]
+                    for i in range(1, sizes.idx_h):
+                        total = larger(total, table[ids[i * sizes.idx_w + s] * sizes.table_w + j])
                 else:
-                    for first in range(0, idx_h, ROWS):
+                    for first in range(0, sizes.idx_h, ROWS):
                         part = real(0)
-                        for i in range(first, min(first + ROWS, idx_h)):
-                            part += table[ids[i * idx_w + s] * table_w + j]
+                        for i in range(first, min(first + ROWS, sizes.idx_h)):
+                            part += table[ids[i * sizes.idx_w + s] * sizes.table_w + j]
                         whole = total + part
                         added = whole - total
                         lost += total - (whole - added) + (part - added)
@@ -42,7 +40,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                     if lost == lost:
                         total += lost
                     if is_mean:
-                        total = total / real(idx_h)
-                out[s * table_w + j] = total
+                        total = total / real(sizes.idx_h)
+                out[s * sizes.table_w + j] = total
 
     return python_nest(attr, body, "idx_w", check=check, parallel=parallel)

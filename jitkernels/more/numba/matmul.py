@@ -5,24 +5,24 @@ from typing import Any
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
+from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, threads_along, usable
 
 
 @implements(MatMulAttr, can_be_used=usable, variants=threads_along("m"))
 def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
     trans_a, trans_b, beta, adds = attr.trans_a, attr.trans_b, float(attr.beta), attr.beta != 0
 
-    def body(a: Any, b: Any, c: Any, m: int, n: int, k: int, begin: int, end: int) -> None:
+    def body(a: Any, b: Any, c: Any, sizes: RowArguments, begin: int, end: int) -> None:
         for i in range(begin, end):
-            for j in range(n):
-                c[i * n + j] = real(beta) * c[i * n + j] if adds else real(0)
-            for p in range(k):
-                factor = a[p * m + i] if trans_a else a[i * k + p]
+            for j in range(sizes.n):
+                c[i * sizes.n + j] = real(beta) * c[i * sizes.n + j] if adds else real(0)
+            for p in range(sizes.k):
+                factor = a[p * sizes.m + i] if trans_a else a[i * sizes.k + p]
                 if trans_b:
-                    for j in range(n):
-                        c[i * n + j] += factor * b[j * k + p]
+                    for j in range(sizes.n):
+                        c[i * sizes.n + j] += factor * b[j * sizes.k + p]
                 else:
-                    for j in range(n):
-                        c[i * n + j] += factor * b[p * n + j]
+                    for j in range(sizes.n):
+                        c[i * sizes.n + j] += factor * b[p * sizes.n + j]
 
     return python_nest(attr, body, "m", parallel=parallel)

@@ -5,41 +5,28 @@ from typing import Any
 from jitkernels.attrs.normalization import BatchNormAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, sqrt, threads_along, usable
+from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, sqrt, threads_along, usable
 
 
 @implements(BatchNormAttr, can_be_used=usable, variants=threads_along("rows"))
 def batch_norm(attr: BatchNormAttr, parallel: bool = False) -> LoopNest:
-    def plain(
-        x: Any, mean: Any, var: Any, y: Any, rows: int, channels: int, inner: int, eps: Any, begin: int, end: int
-    ) -> None:
-        least = real(eps[0])
+    def plain(x: Any, mean: Any, var: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
+        least = real(sizes.eps[0])
         for row in range(begin, end):
-            for c in range(channels):
+            for c in range(sizes.channels):
                 middle, factor = mean[c], real(1) / sqrt(var[c] + least)
-                for i in range((row * channels + c) * inner, (row * channels + c + 1) * inner):
+                first = (row * sizes.channels + c) * sizes.inner
+                for i in range(first, first + sizes.inner):
                     y[i] = (x[i] - middle) * factor
 
-    def affine(
-        x: Any,
-        mean: Any,
-        var: Any,
-        scale: Any,
-        bias: Any,
-        y: Any,
-        rows: int,
-        channels: int,
-        inner: int,
-        eps: Any,
-        begin: int,
-        end: int,
-    ) -> None:
-        least = real(eps[0])
+    def affine(x: Any, mean: Any, var: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
+        least = real(sizes.eps[0])
         for row in range(begin, end):
-            for c in range(channels):
-                middle, shift = mean[c], bias[c]
-                factor = real(1) / sqrt(var[c] + least) * scale[c]
-                for i in range((row * channels + c) * inner, (row * channels + c + 1) * inner):
+            for c in range(sizes.channels):
+                middle, shift = mean[c], sizes.bias[c]
+                factor = real(1) / sqrt(var[c] + least) * sizes.scale[c]
+                first = (row * sizes.channels + c) * sizes.inner
+                for i in range(first, first + sizes.inner):
                     y[i] = (x[i] - middle) * factor + shift
 
     return python_nest(attr, affine if attr.affine else plain, "rows", parallel=parallel, in_place=True)

@@ -5,7 +5,8 @@ the row's floating-point type, and scalar functions such as `exp` are those of t
 """
 
 import ast
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,10 +46,10 @@ class ScalarFunction:
 
         names = [f"a{i}" for i in range(self.count)]
         if self.reduces:
-            found = PrintedReduction(self.name, dtype, "").combined(spelling, *names)
+            call = PrintedReduction(self.name, dtype, "").combined(spelling, *names)
         else:
-            found = spelling.elementwise(self.name, names, [dtype] * self.count, dtype)
-        return found.partition("(")[0]
+            call = spelling.elementwise(self.name, names, [dtype] * self.count, dtype)
+        return call.partition("(")[0]
 
 
 exp, log, sqrt, rint = map(ScalarFunction, ("exp", "log", "sqrt", "rint"))
@@ -74,14 +75,15 @@ def python_nest(
     parallel: bool = False,
     in_place: bool = False,
 ) -> LoopNest:
-    """The loop nest of a Python function of the row's C arguments, `begin` and `end`: a part of the extent `along`.
+    """The loop nest of a Python function over `begin` to `end`, a part of the extent `along`.
 
+    The function takes arguments of the row by name; those of a parameter marked `RowArguments` are its attributes.
     `check` is as of `LoopNest`, by name. `in_place`: results may lie over what is read.
     """
     from jitkernels.compiler.api.traced_kernel import compiler
 
     signature = attr.signature()
-    function = _function(attr, body, signature.c_arguments, in_place=in_place)
+    function = _function(attr, body, in_place=in_place)
     key = f"{function.text}\n; by numba {numba_version()} and the compiler {compiler()}"
     return LoopNest(
         f"{attr.name}_{attr.fields()['dtype']}_numba",
@@ -108,28 +110,50 @@ def _block(attr: KernelAttr, along: str) -> int:
     return grain(attr.operations() / max(attr.fields()[along], 1), BLOCK)
 
 
-def _function(
-    attr: KernelAttr, body: Callable[..., None], arguments: Sequence[str], *, in_place: bool
-) -> PythonFunction:
+class RowArguments:
+    """Marks a parameter whose attributes are arguments of the row: sizes, and what a kernel reads once."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise BuildError(f"{name} exists in compiled loop nests only")
+
+
+class _Inlined(ast.NodeTransformer):
+    """Replaces the attributes of some parameters by the arguments that they name."""
+
+    def __init__(self, parameters: set[str]) -> None:
+        self.parameters = parameters
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # a name of the `ast` module
+        if isinstance(node.value, ast.Name) and node.value.id in self.parameters:
+            return ast.Name(node.attr, node.ctx)
+        return node
+
+
+def _function(attr: KernelAttr, body: Callable[..., None], *, in_place: bool) -> PythonFunction:
     from jitkernels.codegen.function_ast import parsed
     from jitkernels.codegen.python.simd_library import Library
     from jitkernels.compiler.codegen.core import module_text
     from jitkernels.compiler.codegen.numba.spelling import Spelling
 
-    dtype = attr.fields()["dtype"]
+    dtype, signature = attr.fields()["dtype"], attr.signature()
+    names = (*signature.names[: len(signature.c_arguments)], "begin", "end")
     tree, _ = parsed(body.__code__)
+    sizes = {name for name, kind in inspect.get_annotations(body).items() if kind is RowArguments}
+    unknown = {argument.arg for argument in tree.args.args} - sizes - {*names}
+    if unknown:
+        raise BuildError(f"{body.__qualname__} takes {', '.join(sorted(unknown))}: expected some of {', '.join(names)}")
     tree.decorator_list, tree.returns = [], None
-    names = [argument.arg for argument in tree.args.args]
-    for argument in tree.args.args:
-        argument.annotation = None
-    spelling, given = Spelling(Library(alone={})), []
+    tree.args.args = [ast.arg(name) for name in names]
+    _Inlined(sizes).visit(tree)
+    spelling, constants = Spelling(Library(alone={})), []
     for name, value in references(body).items():
-        given.append(f"{name} = {_value(value, spelling, dtype)}")
-    text = "\n".join([*given, ast.unparse(tree)])
-    kinds = [_kind(one) for one in (*arguments, "int64", "int64")]
-    if len(kinds) != len(names):
-        raise BuildError(f"{body.__qualname__}: expected {len(kinds)} parameters, got {', '.join(names)}")
-    alone = frozenset(name for name, one in zip(names, arguments, strict=False) if "restrict" in one and not in_place)
+        if value is not RowArguments:
+            constants.append(f"{name} = {_value(value, spelling, dtype)}")
+    text = "\n".join([*constants, ast.unparse(tree)])
+    kinds = [_kind(kind) for kind in (*signature.c_arguments, "int64", "int64")]
+    alone = frozenset(
+        name for name, kind in zip(names, signature.c_arguments, strict=False) if "restrict" in kind and not in_place
+    )
     definitions = module_text.unit_text(spelling.library, [*spelling.texts.values()])
     return PythonFunction(
         "body.python", text, tuple(zip(names, kinds, strict=True)), alone, spelling.functions, definitions
@@ -156,8 +180,8 @@ def _value(value: Any, spelling: "Spelling", dtype: str) -> str:
 
 def _glue(function: PythonFunction) -> str:
     """LLVM IR of the body, which calls what numba makes of the function."""
-    taken = [("ptr" if kind.endswith("*") else "i64", f"%a{i}") for i, (_, kind) in enumerate(function.arguments)]
-    listed = ", ".join(f"{kind} {name}" for kind, name in taken)
+    arguments = [("ptr" if kind.endswith("*") else "i64", f"%a{i}") for i, (_, kind) in enumerate(function.arguments)]
+    listed = ", ".join(f"{kind} {name}" for kind, name in arguments)
     return "\n".join(
         [
             f"define i64 @body({listed}) alwaysinline {{",

@@ -15,14 +15,14 @@ def quantize(attr: QuantizeAttr, parallel: bool = False) -> LoopNest:
     low, high = (0, 255) if attr.q_dtype == "uint8" else (-128, 127)
     small: Any = np.uint8 if attr.q_dtype == "uint8" else np.int8
 
-    def plain(x: Any, scale: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
+    def plain(x: Any, scale: Any, q: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             for i in range(row * n, (row + 1) * n):
                 whole = rint(x[i] / scale[row])
                 whole = whole if whole == whole else real(0)
                 q[i] = small(minimum(maximum(whole, real(low)), real(high)))
 
-    def shifted(x: Any, scale: Any, zero: Any, q: Any, rows: int, n: int, begin: int, end: int) -> None:
+    def shifted(x: Any, scale: Any, zero: Any, q: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             shift = real(zero[row])
             for i in range(row * n, (row + 1) * n):

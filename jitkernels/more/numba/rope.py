@@ -5,22 +5,22 @@ from typing import Any
 from jitkernels.attrs.rope import RopeAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, threads_along, usable
+from jitkernels.more.numba.python_nest import RowArguments, python_nest, threads_along, usable
 
 
 @implements(RopeAttr, can_be_used=usable, variants=threads_along("rows"))
 def rope(attr: RopeAttr, parallel: bool = False) -> LoopNest:
     interleaved = attr.interleaved
 
-    def body(x: Any, cos: Any, sin: Any, y: Any, rows: int, positions: int, half: int, begin: int, end: int) -> None:
+    def body(x: Any, cos: Any, sin: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
         step = 2 if interleaved else 1
-        apart = 1 if interleaved else half
+        apart = 1 if interleaved else sizes.half
         for row in range(begin, end):
-            for p in range(positions):
-                base = (row * positions + p) * 2 * half
-                for j in range(half):
+            for p in range(sizes.positions):
+                base = (row * sizes.positions + p) * 2 * sizes.half
+                for j in range(sizes.half):
                     one, other = x[base + j * step], x[base + j * step + apart]
-                    c, s = cos[p * half + j], sin[p * half + j]
+                    c, s = cos[p * sizes.half + j], sin[p * sizes.half + j]
                     y[base + j * step] = one * c - other * s
                     y[base + j * step + apart] = other * c + one * s
 

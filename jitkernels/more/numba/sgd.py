@@ -6,21 +6,19 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.sgd import SgdAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.sgd import check
-from jitkernels.more.numba.python_nest import python_nest, real, usable
+from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, usable
 
 
 @implements(SgdAttr, can_be_used=usable)
 def sgd(attr: SgdAttr) -> LoopNest:
-    def body(
-        param: Any, grad: Any, rows: Any, out: Any, height: int, width: int, count: int, lr: Any, begin: int, end: int
-    ) -> None:
-        factor = real(lr[0])
-        for i in range(height):
+    def body(param: Any, grad: Any, rows: Any, out: Any, sizes: RowArguments, begin: int, end: int) -> None:
+        factor = real(sizes.lr[0])
+        for i in range(sizes.param_height):
             for j in range(begin, end):
-                out[i * width + j] = param[i * width + j]
-        for s in range(count):
+                out[i * sizes.param_width + j] = param[i * sizes.param_width + j]
+        for s in range(sizes.selected_rows_size):
             row = rows[s]
             for j in range(begin, end):
-                out[row * width + j] -= factor * grad[s * width + j]
+                out[row * sizes.param_width + j] -= factor * grad[s * sizes.param_width + j]
 
     return python_nest(attr, body, "param_width", check=check, in_place=True)

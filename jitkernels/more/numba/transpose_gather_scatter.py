@@ -6,7 +6,7 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.gen.transpose_gather_scatter import check_ids
-from jitkernels.more.numba.python_nest import python_nest, threads_along, usable
+from jitkernels.more.numba.python_nest import RowArguments, python_nest, threads_along, usable
 
 TILE = 16
 """Rows and columns that are moved together: a cache line of each is used while it is there."""
@@ -14,7 +14,7 @@ TILE = 16
 
 @implements(TransposeAttr, can_be_used=usable, variants=threads_along("batch"))
 def transpose(attr: TransposeAttr, parallel: bool = False) -> LoopNest:
-    def body(x: Any, y: Any, batch: int, rows: int, n: int, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, rows: int, n: int, begin: int, end: int) -> None:
         for b in range(begin, end):
             base = b * rows * n
             for top in range(0, rows, TILE):
@@ -28,7 +28,7 @@ def transpose(attr: TransposeAttr, parallel: bool = False) -> LoopNest:
 
 @implements(GatherAttr, can_be_used=usable, variants=threads_along("count"))
 def gather(attr: GatherAttr, parallel: bool = False) -> LoopNest:
-    def body(table: Any, ids: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
+    def body(table: Any, ids: Any, y: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             row = ids[i]
             for j in range(n):
@@ -39,13 +39,13 @@ def gather(attr: GatherAttr, parallel: bool = False) -> LoopNest:
 
 @implements(ScatterAddAttr, can_be_used=usable)
 def scatter_add(attr: ScatterAddAttr) -> LoopNest:
-    def body(table: Any, ids: Any, x: Any, y: Any, table_rows: int, n: int, count: int, begin: int, end: int) -> None:
-        for i in range(table_rows):
+    def body(table: Any, ids: Any, x: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
+        for i in range(sizes.table_rows):
             for j in range(begin, end):
-                y[i * n + j] = table[i * n + j]
-        for s in range(count):
+                y[i * sizes.n + j] = table[i * sizes.n + j]
+        for s in range(sizes.count):
             row = ids[s]
             for j in range(begin, end):
-                y[row * n + j] += x[s * n + j]
+                y[row * sizes.n + j] += x[s * sizes.n + j]
 
     return python_nest(attr, body, "n", check=check_ids, in_place=True)

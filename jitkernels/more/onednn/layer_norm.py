@@ -1,6 +1,6 @@
 """LAYER_NORM by primitives of oneDNN."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
@@ -8,6 +8,15 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.onednn.primitives import LAYER_NORM, LAYER_NORM_PLAIN, primitives, usable
+
+
+class LayerNormTensors(NamedTuple):
+    """The arrays; scale and bias may be absent."""
+
+    x: Any
+    scale: Any
+    bias: Any
+    y: Any
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
@@ -20,20 +29,20 @@ def can_be_used(attr: LayerNormAttr) -> bool | str:
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
 def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
-    def affine(x: Any, scale: Any, bias: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
-        first, result = offset(x, begin * n), offset(y, begin * n)
-        return primitives(LAYER_NORM, first, scale, bias, result, end - begin, n, eps[0])
+    kind = LAYER_NORM if attr.affine else LAYER_NORM_PLAIN
 
-    def plain(x: Any, y: Any, rows: int, n: int, eps: Any, begin: int, end: int) -> Any:
-        first, result = offset(x, begin * n), offset(y, begin * n)
-        return primitives(LAYER_NORM_PLAIN, first, first, first, result, end - begin, n, eps[0])
+    def body(arrays: LayerNormTensors, n: int, eps: Any, begin: int, end: int) -> Any:
+        first, result = offset(arrays.x, begin * n), offset(arrays.y, begin * n)
+        scale, bias = (first, first) if arrays.scale is None else (arrays.scale, arrays.bias)
+        return primitives(kind, first, scale, bias, result, end - begin, n, eps[0])
 
     signature = attr.signature()
     return LoopNest(
         "layer_norm_onednn",
         signature.c_arguments,
-        affine if attr.affine else plain,
+        body,
         extent=signature.index("rows"),
         block=grain(attr.n) if parallel else 1,
         parallel=parallel,
+        names=signature.names,
     )

@@ -10,7 +10,8 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.gemm.blas_gemm import variants
-from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, refused
+from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, reason_against
+from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart
 from jitkernels.more.onednn.library import demanded, external, failed, library, one_thread, set_threads
 from jitkernels.more.onednn.matmul import PLAIN_LETTER, TRANSPOSED_LETTER
 
@@ -36,7 +37,7 @@ def _exact() -> bool:
 
 def usable_for(attr: MatMulInt8Attr) -> bool | str:
     """`can_be_used`: integers, where oneDNN's sums are exact."""
-    why = refused(attr)
+    why = reason_against(attr)
     if why:
         return why
     handle, reason = library()
@@ -53,12 +54,10 @@ def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> LoopNest:
     one, nothing = np.float32(1), np.float32(0)
 
     @inlined()
-    def call(
-        rows: int, columns: int, depth: int, a: Any, b: Any, b_stride: int, c: Any, c_stride: int, zero: Any
-    ) -> Any:  # fmt: skip
+    def call(extents: GemmExtents, a: Any, b: MatrixPart, c: MatrixPart, zero: Any) -> Any:
         status = gemm(
-            letter_a, letter_b, np.int32(ONE_OFFSET), rows, columns, depth, one, a, depth, no_offset, b, b_stride,
-            no_offset, nothing, c, c_stride, zero,
+            letter_a, letter_b, np.int32(ONE_OFFSET), extents.m, extents.n, extents.k, one, a, extents.k, no_offset,
+            b.data, b.stride, no_offset, nothing, c.data, c.stride, zero,
         )  # fmt: skip
         return failed(status)
 

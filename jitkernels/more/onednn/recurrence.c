@@ -4,11 +4,11 @@
 
 // Fields of a shape: steps, rows of the batch, inputs, hidden units, and whether there is an initial state.
 enum { STEPS, BATCH, INPUTS, HIDDEN, INITIAL };
-enum { WORKING, MOVED_WEIGHTS, MOVED_WEIGHTS_OF_STATE, BIASES, TURNED, TURNED_OF_STATE };  // areas
+enum { WORKING, REORDERED_WEIGHTS, REORDERED_WEIGHTS_OF_STATE, BIASES, SWAPPED, SWAPPED_OF_STATE };  // areas
 enum { BIAS_GATES = 4 };
 
 // Descriptors of a primitive; the caller destroys all of them.
-typedef struct { object attributes, x, y, state, bias, given[2], asked[2], described; } parts;
+typedef struct { object attributes, x, y, state, bias, given[2], preferred[2], described; } parts;
 
 static int plain(object *made, int count, const int64_t *sizes) {
   int64_t strides[4] = {1, 1, 1, 1};
@@ -29,13 +29,13 @@ static int describe(const shape *of, parts *p) {
     int64_t n = i ? s[HIDDEN] : s[INPUTS], all = gates * s[HIDDEN] * n;
     int64_t sizes[] = {1, 1, n, gates, s[HIDDEN]}, strides[] = {all, all, 1, s[HIDDEN] * n, n};
     if ((status = dnnl.memory_desc_create_with_strides(&p->given[i], 5, sizes, FLOAT32, strides))) return status;
-    if ((status = dnnl.memory_desc_create_with_tag(&p->asked[i], 5, sizes, FLOAT32, ANY))) return status;
+    if ((status = dnnl.memory_desc_create_with_tag(&p->preferred[i], 5, sizes, FLOAT32, ANY))) return status;
   }
   object before = s[INITIAL] ? p->state : NULL;
   if (of->kind == LSTM)
-    return dnnl.lstm_desc_create(&p->described, engine, INFERENCE, LEFT_TO_RIGHT, p->x, before, before, p->asked[0],
-                                 p->asked[1], NULL, NULL, p->bias, p->y, p->state, p->state, 0, p->attributes);
-  return dnnl.gru_desc_create(&p->described, engine, INFERENCE, LEFT_TO_RIGHT, p->x, before, p->asked[0], p->asked[1],
+    return dnnl.lstm_desc_create(&p->described, engine, INFERENCE, LEFT_TO_RIGHT, p->x, before, before, p->preferred[0],
+                                 p->preferred[1], NULL, NULL, p->bias, p->y, p->state, p->state, 0, p->attributes);
+  return dnnl.gru_desc_create(&p->described, engine, INFERENCE, LEFT_TO_RIGHT, p->x, before, p->preferred[0], p->preferred[1],
                               p->bias, p->y, p->state, 0, p->attributes);
 }
 
@@ -43,7 +43,7 @@ static int describe(const shape *of, parts *p) {
 static int add_weights(slot *new, const parts *p, int i) {
   int status, place = i ? WEIGHTS_OF_STATE : WEIGHTS;
   object wanted = dnnl.desc_query(p->described, DESCRIPTION_OF, place), described = NULL;
-  void **to = &new->areas[MOVED_WEIGHTS + i];
+  void **to = &new->areas[REORDERED_WEIGHTS + i];
   if ((status = area(to, dnnl.memory_desc_get_size(wanted)))) return status;
   if ((status = add_argument(new, place, wanted, *to))) return status;
   object memory = new->arguments[new->count - 1].memory;
@@ -71,7 +71,7 @@ static int make_of(slot *new, const parts *p) {
   if ((status = add_argument(new, BIAS, p->bias, new->areas[BIASES]))) return status;
   for (int i = 0; i < 2; i++) {
     if ((status = add_weights(new, p, i))) return status;
-    if (!is_lstm && (status = area(&new->areas[TURNED + i], 3 * s[HIDDEN] * s[INPUTS + i * (HIDDEN - INPUTS)] * sizeof(float))))
+    if (!is_lstm && (status = area(&new->areas[SWAPPED + i], 3 * s[HIDDEN] * s[INPUTS + i * (HIDDEN - INPUTS)] * sizeof(float))))
       return status;
   }
   return add_scratchpad(new, p->described);
@@ -81,7 +81,7 @@ static int fill(slot *new, const shape *of) {
   parts p = {0};
   int status = describe(of, &p);
   if (!status) status = make_of(new, &p);
-  object descriptions[] = {p.x, p.y, p.state, p.bias, p.given[0], p.given[1], p.asked[0], p.asked[1]};
+  object descriptions[] = {p.x, p.y, p.state, p.bias, p.given[0], p.given[1], p.preferred[0], p.preferred[1]};
   for (int i = 0; i < 8; i++)
     if (descriptions[i]) dnnl.memory_desc_destroy(descriptions[i]);
   if (p.described) dnnl.desc_destroy(p.described);
@@ -113,11 +113,11 @@ static int layer(const shape *of, const arrays_of *a) {
     int64_t gate = hidden * (i ? hidden : of->sizes[INPUTS]);
     weights[i] = (void *)a->weights[i];
     if (is_lstm) continue;
-    float *turned = own->areas[TURNED + i];
-    memcpy(turned, a->weights[i] + gate, gate * sizeof(float));
-    memcpy(turned + gate, a->weights[i], gate * sizeof(float));
-    memcpy(turned + 2 * gate, a->weights[i] + 2 * gate, gate * sizeof(float));
-    weights[i] = turned;
+    float *swapped = own->areas[SWAPPED + i];
+    memcpy(swapped, a->weights[i] + gate, gate * sizeof(float));
+    memcpy(swapped + gate, a->weights[i], gate * sizeof(float));
+    memcpy(swapped + 2 * gate, a->weights[i] + 2 * gate, gate * sizeof(float));
+    weights[i] = swapped;
   }
   arrays[given++] = (void *)a->x;
   arrays[given++] = a->y;
@@ -170,16 +170,18 @@ static int first_apart(shape *of, arrays_of *a) {
 static int rows_of(shape *of, arrays_of *a, int64_t begin, int64_t end) {
   int64_t steps = of->sizes[STEPS], batch = of->sizes[BATCH], inputs = of->sizes[INPUTS], hidden = of->sizes[HIDDEN];
   int64_t rows = end - begin, gates = of->kind == LSTM ? 4 : 3;
-  float *taken = NULL, *y = a->y;
+  float *gathered = NULL, *y = a->y;
   if (rows < batch) {
-    taken = malloc((steps * rows * (inputs + hidden)) * sizeof(float));
-    if (!taken) return OUT_OF_MEMORY;
+    gathered = malloc((steps * rows * (inputs + hidden)) * sizeof(float));
+    if (!gathered) return OUT_OF_MEMORY;
     for (int64_t t = 0; t < steps; t++)
-      memcpy(taken + t * rows * inputs, a->x + (t * batch + begin) * inputs, rows * inputs * sizeof(float));
-    a->x = taken;
-    a->y = taken + steps * rows * inputs;
-    a->h0 += begin * hidden;
-    a->c0 += begin * hidden;
+      memcpy(gathered + t * rows * inputs, a->x + (t * batch + begin) * inputs, rows * inputs * sizeof(float));
+    a->x = gathered;
+    a->y = gathered + steps * rows * inputs;
+    if (of->sizes[INITIAL]) {
+      a->h0 += begin * hidden;
+      a->c0 += begin * hidden;
+    }
     a->h_n += begin * hidden;
     a->c_n += begin * hidden;
     of->sizes[BATCH] = rows;
@@ -187,9 +189,9 @@ static int rows_of(shape *of, arrays_of *a, int64_t begin, int64_t end) {
   int sure = of->sizes[INITIAL] || all_finite(a->weights[1], gates * hidden * hidden);
   float *results = a->y;
   int status = sure ? layer(of, a) : first_apart(of, a);
-  for (int64_t t = 0; t < steps && taken; t++)
+  for (int64_t t = 0; t < steps && gathered; t++)
     memcpy(y + (t * batch + begin) * hidden, results + t * rows * hidden, rows * hidden * sizeof(float));
-  free(taken);
+  free(gathered);
   return status;
 }
 

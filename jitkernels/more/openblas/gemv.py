@@ -3,7 +3,7 @@
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.chunking import ignore
+from jitkernels.microkernels.chunking import no_teardown
 from jitkernels.microkernels.gemv.blas_gemv import gemv_nest, variants
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
@@ -15,4 +15,4 @@ def can_be_used(attr: GEMVAttr) -> bool | str:
 @implements(GEMVAttr, can_be_used=can_be_used, variants=variants)
 def gemv(attr: GEMVAttr, parallel: bool = False) -> LoopNest:
     product = external("cblas_sgemv" if attr.dtype == "float32" else "cblas_dgemv")
-    return gemv_nest(attr, product, one_thread, ignore, parallel)
+    return gemv_nest(attr, product, one_thread, no_teardown, parallel)

@@ -1,0 +1,50 @@
+"""Thresholds of GEMM: every number by which an algorithm or a block size is chosen, with its unit and its origin.
+
+They were measured on AVX-512: those of static shapes on Zen 5, those of runtime selection on Zen 4. Both have caches of
+the sizes below, from which block sizes follow. Guesses affect speed alone: the tuner may measure what they decide.
+"""
+
+L1_BYTES, L2_BYTES = 32 << 10, 1 << 20
+"""Data caches of one core of these machines."""
+CONFLICT_BYTES = 4096
+"""Rows whose stride is a multiple of so many bytes map to the same few sets of the L1 cache: a panel evicts itself."""
+
+# Block sizes.
+ROW_BLOCK_BYTES = L2_BYTES // 2
+"""Rows of A and of C in one row block of a static shape."""
+TRANSPOSED_OPERAND_BYTES = L1_BYTES // 2
+"""The short operand of a skinny product, once it is transposed to be contiguous along k."""
+PACKED_BAND_BYTES, SMALL_BAND_BYTES = L2_BYTES // 8, L1_BYTES // 2
+"""C in a band that a packed, or a small, product hands to its consumer."""
+
+# Threads.
+PARALLEL_WORK = 160**3
+"""Multiply-adds of a product of static shape that ends before a second thread has helped."""
+RUNTIME_PARALLEL_WORK = 96**3
+"""Least multiply-adds of parallel execution at run time: waking the threads of our pool takes a microsecond or two."""
+
+# Static shapes.
+IN_PLACE_BYTES = 4 * L2_BYTES
+"""Operands of up to so many bytes are read in place: their panels live in the L2 cache anyway."""
+TRANSPOSED_BYTES = L2_BYTES // 4
+"""The same limit for a transposed B, which has to be packed whole."""
+SKINNY = 32
+"""A C with at most so many rows or columns has too little arithmetic per element of B or A to pay for packing it."""
+COMPACT = 128
+"""Up to this extent nothing has to be packed, so that one object can serve all sizes without packing."""
+NARROW = 8
+"""Fewer columns than this fill so little of a vector that computing the transposed result is cheaper."""
+
+# Runtime selection.
+UNPACKED_ELEMENTS = 65536
+"""Elements of B up to which packing does not pay."""
+PACKED_ROWS = 64
+"""Least rows of a packed product, and of a band for a consumer: fewer do not pay for packing."""
+SYMMETRIC_ROWS = 128
+"""From so many rows on, half of a symmetric product by panels takes less time than all of it in place."""
+MIRROR_DEPTH = 32
+"""From so many steps along k on, computing a tile takes longer than mirroring it across the diagonal."""
+DOT_DEPTH = 24
+"""From so many steps along k on, the horizontal sums of dot products cost little."""
+ROW_MATRIX_BYTES, ROW_BYTES = 1 << 20, 1 << 10
+"""Least bytes of a matrix that a single row is multiplied by, and of its rows, for which rows are read whole."""
