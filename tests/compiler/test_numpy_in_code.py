@@ -165,14 +165,14 @@ def test_each_thread_is_told_of_its_own_errors() -> None:
     heard: list[int] = []
 
     def other() -> None:
-        python_callback._hear("overflow", 2)
-        heard.extend((python_callback._take(), python_callback._take()))
+        python_callback._record("overflow", 2)
+        heard.extend((python_callback._take_flags(), python_callback._take_flags()))
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
     assert heard[0] > 0 == heard[1]
-    assert python_callback._take() == 0
+    assert python_callback._take_flags() == 0
 
 
 def test_threads() -> None:

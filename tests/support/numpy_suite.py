@@ -25,10 +25,10 @@ import numpy._core.umath
 import pytest
 from borrowed import Borrower
 
+from jitkernels.compiler.api import cold_call
 from jitkernels.compiler.api.jit import JitFunction, jit
 from jitkernels.compiler.capture.numpy.ufuncs import COMPOSED
 from jitkernels.compiler.capture.override_registry import METHODS, TABLE
-from jitkernels.compiler.dispatch import specialization
 from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, DTYPES
 from jitkernels.compiler.lowering import compiled_program, profile_counters
 
@@ -87,15 +87,15 @@ def _count_ways() -> None:
         taken.calls += 1
 
     profile_counters.Profile.done = done  # type: ignore[method-assign]
-    record_specialization = specialization.made
+    specialize = cold_call.specialize
 
     def explained(*args: Any) -> Any:
-        result = record_specialization(*args)
+        result = specialize(*args)
         if result.graph is None:
             reasons[result.reason] += 1
         return result
 
-    specialization.made = explained  # type: ignore[assignment]
+    cold_call.specialize = explained
 
 
 def is_known(value: Any) -> bool:

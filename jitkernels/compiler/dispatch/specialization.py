@@ -59,7 +59,8 @@ class Specialization:
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.failures = tuple(tracer.failures.found)
-        self.graph, self.plan, self.reason, self.has_raised = graph, trace.plan, trace.reason, trace.has_raised
+        self.graph, self.reason, self.has_raised = graph, trace.reason, trace.has_raised
+        self.plan: Any = trace.plan
         self.program: Any = None
         self.written = () if graph is None else tuple(target.options["index"] for target, _ in graph.writes)
         self.seconds = 0.0
