@@ -44,10 +44,7 @@ SETTINGS = {
     setting.name: setting
     for setting in (
         Setting(
-            "JITKERNELS_USE",
-            "implementations to pin",
-            "vmul=mkl,softmax=gen, or refer for every kernel",
-            "no pins",
+            "JITKERNELS_USE", "implementations to pin", "vmul=mkl,softmax=gen, or refer for every kernel", "no pins"
         ),
         _of_words(
             "JITKERNELS_TUNE",
