@@ -1,7 +1,7 @@
 """The two floating-point formats of the functions of this folder, and the functions that one formula makes for both."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,9 +34,10 @@ FORMATS = {
     "float64": FloatFormat(np.float64, np.int64, np.uint64, 52, 1023),
 }
 Factory = Callable[..., Any]
+Number = TypeVar("Number", np.float32, np.float64)
 
 
-def coefficients(number: Any, *values: float) -> tuple[Any, ...]:
+def coefficients(number: type[Number], *values: float) -> tuple[Number, ...]:
     """Round coefficients, lowest power first, to a type; functions read them as ``C[2]``, a constant."""
     return tuple(map(number, values))
 

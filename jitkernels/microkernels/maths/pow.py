@@ -118,7 +118,8 @@ def unusual_pow_float32(x: np.float32, y: np.float32) -> np.float32:
     k, f = parts_float32(size * UP_32 if is_small else size)
     log = logarithm_float32(k - UP_STEPS_32 if is_small else k, f)
     wide = np.float64(y) * extended_float64(np.float64(size), log)
-    return signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
+    result: np.float32 = signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
+    return result
 
 
 @inlined("contract")
@@ -201,7 +202,8 @@ def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
     count = shifted - MAGIC_64
     r = times_plus_float64(y, high, -count) + y * low if abs(plain) < -LOWEST_64 else t - count
     p = fraction_float64(r)
-    return signed_float64(x, y, times_power_float64(p, shifted))
+    result: np.float64 = signed_float64(x, y, times_power_float64(p, shifted))
+    return result
 
 
 @inlined("contract")
