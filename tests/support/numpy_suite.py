@@ -87,7 +87,7 @@ def _count_ways() -> None:
         taken.calls += 1
 
     profile_counters.Profile.done = done  # type: ignore[method-assign]
-    specialize = cold_call.specialize
+    specialize = vars(cold_call)["specialize"]
 
     def explained(*args: Any) -> Any:
         result = specialize(*args)
@@ -95,7 +95,7 @@ def _count_ways() -> None:
             reasons[result.reason] += 1
         return result
 
-    cold_call.specialize = explained
+    vars(cold_call)["specialize"] = explained
 
 
 def is_known(value: Any) -> bool:

@@ -197,8 +197,9 @@ def index_tuples(
 
 
 def _ndindex(*shape: Any) -> Any:
-    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-    if any(type(size) is Whole and size < 0 for size in sizes):
+    sizes: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    symbolic: list[Any] = [size for size in sizes if type(size) is Whole]
+    if any(size < 0 for size in symbolic):
         return np.ndindex(*shape)  # raises
     return index_tuples(sizes, lambda index: index) or np.ndindex(*shape)
 

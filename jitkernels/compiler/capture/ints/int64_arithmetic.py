@@ -28,7 +28,7 @@ BITWISE = {np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwis
 EXACT, MAX_POWER = 2**53, 16
 
 
-class Operand(NamedTuple):
+class BoundedInt(NamedTuple):
     """An int64 operand with its bounds, if known."""
 
     node: Node
@@ -57,7 +57,7 @@ def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         return _power(tracer, left, right)
     if ufunc is np.left_shift and type(right) is int and 0 <= right < 63:
         return of_ints(tracer, np.multiply, left, 1 << right)
-    first, second = (Operand(as_int(tracer, value), intervals.interval(tracer, value)) for value in (left, right))
+    first, second = (BoundedInt(as_int(tracer, value), intervals.interval(tracer, value)) for value in (left, right))
     if ufunc in SUMS or ufunc is np.multiply:
         name, sign = SUMS.get(ufunc, ("multiply", 0))
         result = elementwise(name, first.node, second.node)
@@ -87,7 +87,7 @@ def _is_bool(value: Any) -> bool:
     return type(value) is bool or (type(value) is Traced and value.python is bool)
 
 
-def _is_natural(operand: Operand) -> bool:
+def _is_natural(operand: BoundedInt) -> bool:
     return intervals.is_natural(operand.bounds)
 
 
@@ -107,14 +107,14 @@ def _overflows(tracer: Tracer, name: str, left: Node, right: Node) -> Node:
     return elementwise("less", elementwise("bitwise_and", *changed), 0)
 
 
-def _guard_nonzero(tracer: Tracer, divisor: Operand) -> None:
+def _guard_nonzero(tracer: Tracer, divisor: BoundedInt) -> None:
     """Guard that a divisor is not zero."""
     bounds = divisor.bounds
     if bounds is None or not (intervals.is_at_least(bounds[0], 1) or intervals.is_at_least(-bounds[1], 1)):
         tracer.checks.append(elementwise("equal", divisor.node, 0))
 
 
-def _divide(tracer: Tracer, ufunc: Any, dividend: Operand, divisor: Operand) -> tuple[Node, Any]:
+def _divide(tracer: Tracer, ufunc: Any, dividend: BoundedInt, divisor: BoundedInt) -> tuple[Node, Any]:
     """The quotient or remainder of two ints, and its bounds."""
     _guard_nonzero(tracer, divisor)
     is_positive = divisor.bounds is not None and intervals.is_at_least(divisor.bounds[0], 1)
@@ -163,7 +163,7 @@ def _true_divide(tracer: Tracer, left: Any, right: Any) -> Any:
     for value in (left, right):
         node, bounds = as_int(tracer, value), intervals.interval(tracer, value)
         if value is right:
-            _guard_nonzero(tracer, Operand(node, bounds))
+            _guard_nonzero(tracer, BoundedInt(node, bounds))
         if bounds is None or max(-intervals.lower_limit(bounds[0]), intervals.upper_limit(bounds[1])) > EXACT:
             beside = elementwise("add", node, EXACT)
             tracer.checks.append(elementwise("not_equal", elementwise("right_shift", beside, 54), 0))
