@@ -90,12 +90,12 @@ def smoothed(u):
 
 u = np.ones(12_000_000)
 smoothed(u)
-before, kept = resident(), arenas.held()
+before, kept = resident(), arenas.pooled_bytes()
 smoothed.release()
 after = resident()
 beyond = np.ones(arenas.MOST // 8 + 1000)
 smoothed(beyond)
-print(json.dumps([before - after, kept, arenas.held()]))
+print(json.dumps([before - after, kept, arenas.pooled_bytes()]))
 """
 
 
@@ -126,17 +126,17 @@ def used():
 
 small, u, v = np.ones(100), np.ones(12_000_000), np.ones(9_000_000)
 more(small), smoothed(u), smoothed(v), more(v)
-kept = arenas.held()
+kept = arenas.pooled_bytes()
 resource.setrlimit(resource.RLIMIT_AS, (used() + 40_000_000, -1))
 found = more(v)  # 72 MB, which there are not beside what is kept
-nothing = arenas.held()
+nothing = arenas.pooled_bytes()
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 del found
 smoothed(v)
 u[:] = np.arange(len(u)) % 7
 resource.setrlimit(resource.RLIMIT_AS, (used() + 40_000_000, -1))
 smoothed(u)  # 96 MB, which there are not beside 72
-again = arenas.held()
+again = arenas.pooled_bytes()
 resource.setrlimit(resource.RLIMIT_AS, (used() - 60_000_000, -1))
 arenas.release()
 try:
@@ -187,7 +187,7 @@ codes = []
 for _ in range(4):
     child = os.fork()
     if child == 0:
-        bad = not np.isclose(compiled(u.copy()), expected) or arenas.held() > 3_000_000
+        bad = not np.isclose(compiled(u.copy()), expected) or arenas.pooled_bytes() > 3_000_000
         grown = jk.jit(lambda u: u.__setitem__(slice(1, -1), u[:-2] + u[2:]))
         v = np.arange(50_000.0)
         grown(v)
