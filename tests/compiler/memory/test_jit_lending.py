@@ -93,7 +93,7 @@ smoothed(u)
 before, kept = resident(), arenas.pooled_bytes()
 smoothed.release()
 after = resident()
-beyond = np.ones(arenas.MOST // 8 + 1000)
+beyond = np.ones(arenas.MAX_POOLED_BYTES // 8 + 1000)
 smoothed(beyond)
 print(json.dumps([before - after, kept, arenas.pooled_bytes()]))
 """
