@@ -13,6 +13,7 @@ import numpy as np
 
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime.loading.loader import address_of
 from jitkernels.tuning.timer import measure
 
@@ -22,7 +23,7 @@ TRIAD_ELEMENTS = 1 << 24
 """Elements of each of three arrays, larger than every cache."""
 ARRAYS = 3
 PAGE = 4096
-LINE, CHAINS_OF_SUM = 64, 4
+CHAINS_OF_SUM = 4
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
 
 def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
     """Return a call that sums the words of an array, and the bytes that it reads: whole cache lines."""
-    first = -array.ctypes.data % LINE
-    lines = max(array.nbytes - first, 0) // LINE // CHAINS_OF_SUM * CHAINS_OF_SUM
+    first = -array.ctypes.data % CACHE_LINE_BYTES
+    lines = max(array.nbytes - first, 0) // CACHE_LINE_BYTES // CHAINS_OF_SUM * CHAINS_OF_SUM
     nest = LoopNest(
         "reading",
         ("int32*", "int32*", "int64"),
@@ -105,7 +106,7 @@ def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
     )
     sums = np.zeros(lines + 1, np.int32)
     call = functools.partial(_function(nest), array.ctypes.data + first, sums.ctypes.data, lines)
-    return _holding(call, array, sums), lines * LINE
+    return _holding(call, array, sums), lines * CACHE_LINE_BYTES
 
 
 def _aligned(elements: int) -> Any:
@@ -195,7 +196,7 @@ def _sums() -> str:
     loads = "\n".join(
         f"""  %i{c} = add i64 %i, {c}
   %p{c} = getelementptr {vector}, ptr %from, i64 %i{c}
-  %x{c} = load {vector}, ptr %p{c}, align {LINE}
+  %x{c} = load {vector}, ptr %p{c}, align {CACHE_LINE_BYTES}
   %t{c} = add {vector} %s{c}, %x{c}"""
         for c in steps
     )

@@ -10,6 +10,10 @@ from jitkernels.core import cpuid, dtypes, settings, versions
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import UnknownNameError
 
+CACHE_LINE_BYTES = 64
+"""Bytes of a cache line, of all x86-64 processors and most 64-bit Arm ones: the unit of alignment, of prefetches, of
+non-temporal stores and of memory that threads do not share. Code stays correct where lines are longer."""
+
 
 @functools.cache
 def _host() -> tuple[str, dict[str, bool]]:

@@ -9,6 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
@@ -17,7 +18,6 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
     FIRST,
     LAST,
-    LINE,
     NUMBERS,
     store_fence,
     streaming_results,
@@ -144,7 +144,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
         block=_block(attr) if variant.get("parallel") else 1,
         check=check,
         flags=(),
-        workspace=LINE,
+        workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
         names=signature.names,

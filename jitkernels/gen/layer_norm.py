@@ -12,6 +12,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
@@ -20,7 +21,6 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
     FIRST,
     LAST,
-    LINE,
     store_fence,
     streaming_results,
     streams,
@@ -112,7 +112,7 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         body,
         extent=signature.index("rows"),
         block=grain(attr.n, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
-        workspace=LINE,
+        workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
         names=signature.names,

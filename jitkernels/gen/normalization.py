@@ -12,6 +12,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus
@@ -20,7 +21,6 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
     CHANNELS,
     FIRST,
     LAST,
-    LINE,
     NUMBERS,
     PLAIN_CHANNELS,
     elements_before_line,
@@ -90,7 +90,7 @@ def factors_of(dtype: str) -> Any:
 def strips_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for rows of channels, strip by strip."""
     size, both = np.dtype(dtype).itemsize, FIRST + LAST
-    together, line = (STRIP_PAST if stream else STRIP) // size, LINE // size
+    together, line = (STRIP_PAST if stream else STRIP) // size, CACHE_LINE_BYTES // size
     lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
     channels_past, plain_channels_past = (

@@ -9,6 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same_address
 from jitkernels.microkernels.reduction.streaming_normalize import (
@@ -25,9 +26,7 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
 """Least number of elements per thread."""
-LINE = 64
-"""Bytes of a cache line, the unit of non-temporal stores."""
-LONG = 16 * LINE
+LONG = 16 * CACHE_LINE_BYTES
 """Least bytes of rows that are mostly whole cache lines."""
 SQUARE = 8
 """Rows and columns transposed in registers: a part has at least so many."""
@@ -44,7 +43,7 @@ def _along(attr: TransposeAttr) -> tuple[str, int]:
     """Return what threads split, and the least of it per thread: matrices, or columns of one."""
     if attr.batch > 1:
         return "batch", grain(attr.rows * attr.n, WORK)
-    return "n", max(LINE, grain(attr.rows, WORK))
+    return "n", max(CACHE_LINE_BYTES, grain(attr.rows, WORK))
 
 
 def _thin(count: int) -> Callable[..., None]:
@@ -100,7 +99,7 @@ class Matrices(NamedTuple):
 
 def turning_of(dtype: str) -> Any:
     """Return the function that transposes some columns of a matrix, of some rows."""
-    side, tiles = LINE // np.dtype(dtype).itemsize, transpose_tiles(dtype)
+    side, tiles = CACHE_LINE_BYTES // np.dtype(dtype).itemsize, transpose_tiles(dtype)
 
     @inlined()
     def turn_thin(matrix: Matrices, columns: Range) -> bool:
@@ -129,7 +128,7 @@ def turning_of(dtype: str) -> Any:
                 for i in range(top, bottom):
                     y[j * rows + i] = x[i * n + j]
             return
-        band = max(NEAR // (rows * LINE), 1) * side
+        band = max(NEAR // (rows * CACHE_LINE_BYTES), 1) * side
         first_column = begin
         while first_column < end:
             last = first_column + band if end - first_column >= band + SQUARE else end
@@ -149,7 +148,7 @@ def turning_of(dtype: str) -> Any:
 
 def streaming_turn(dtype: str, turn: Any) -> Any:
     """Return the function that transposes with non-temporal stores of whole lines, where rows share their alignment."""
-    side = LINE // np.dtype(dtype).itemsize
+    side = CACHE_LINE_BYTES // np.dtype(dtype).itemsize
     before_line, transposed_lines = elements_before_line(dtype), transpose_cache_lines(dtype)
 
     @inlined()
@@ -253,7 +252,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("count"),
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
-        workspace=LINE,
+        workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
         check=check_ids,

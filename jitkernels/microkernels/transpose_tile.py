@@ -2,10 +2,9 @@
 
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import dtypes
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime import copy_transpose
 
-LINE = 64
-"""Bytes of a cache line."""
 PARAMETERS = "ptr %to, i64 %to.step, ptr %from, i64 %from.step, i64 %rows, i64 %columns"
 
 
@@ -38,8 +37,8 @@ def transpose_cache_lines(dtype: str) -> IRFunction:
     Each step interleaves every vector of the first half with one of the second.
     """
     element = dtypes.named(dtype)
-    lanes, bits = LINE // element.size, 8 * element.size
-    symbol, vector = f"transpose_lines_{dtype}", f"<{LINE // element.size} x i{8 * element.size}>"
+    lanes, bits = CACHE_LINE_BYTES // element.size, 8 * element.size
+    symbol, vector = f"transpose_lines_{dtype}", f"<{CACHE_LINE_BYTES // element.size} x i{8 * element.size}>"
     lines = []
     for i in range(lanes):
         lines += [
@@ -61,7 +60,7 @@ def transpose_cache_lines(dtype: str) -> IRFunction:
         lines += [
             f"  %to.{i} = mul i64 %to.step, {i}",
             f"  %to.{i}.at = getelementptr i{bits}, ptr %to, i64 %to.{i}",
-            f"  store {vector} %r{stages}.{i}, ptr %to.{i}.at, align {LINE}, !nontemporal !0",
+            f"  store {vector} %r{stages}.{i}, ptr %to.{i}.at, align {CACHE_LINE_BYTES}, !nontemporal !0",
         ]
     body = "\n".join(lines)
     return IRFunction(

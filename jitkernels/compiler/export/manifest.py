@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import BundleError, shown
 
 FORMAT, LAST_FORMAT = 3, 2
 """The format that is written, and that of the previous version, whose manifests have no checksum."""
-LINE = 64
 CHECKED = (".o", ".weights")
 """Suffixes of the files whose checksums are verified before use."""
 DESCRIPTION = ".json"
@@ -132,7 +132,7 @@ def laid_out(arrays: Sequence[tuple[str, "np.ndarray[Any, Any]"]]) -> tuple[tupl
     tensors: list[Tensor] = []
     content = bytearray()
     for name, array in arrays:
-        content += bytes(-len(content) % LINE)
+        content += bytes(-len(content) % CACHE_LINE_BYTES)
         tensors.append(Tensor(name, array.dtype.name, array.shape, len(content)))
         content += array.tobytes()
     return tuple(tensors), bytes(content)

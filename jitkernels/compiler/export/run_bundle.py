@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.export.manifest import CHECKED, LINE, Tensor, checksum, described
+from jitkernels.compiler.export.manifest import CHECKED, Tensor, checksum, described
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
 from jitkernels.runtime.loading.elf_loader import place
@@ -91,8 +92,8 @@ def _checked(argument: Any, expected: Tensor) -> Any:
 
 def _aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     """Memory aligned to a cache line."""
-    buffer = np.zeros(size + LINE, np.uint8)
-    begin = -buffer.ctypes.data % LINE
+    buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
+    begin = -buffer.ctypes.data % CACHE_LINE_BYTES
     return buffer[begin : begin + size]
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from jitkernels.compiler.export.manifest import LINE, Description, Tensor, in_c
+from jitkernels.compiler.export.manifest import Description, Tensor, in_c
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t",
@@ -29,10 +30,11 @@ def header(of: Description) -> str:
         for kind, arrays in (("INPUT", of.inputs), ("OUTPUT", of.outputs))
         for name, tensor in zip(in_c(array.name for array in arrays), arrays, strict=True)
     )
+    line = CACHE_LINE_BYTES
     return f"""/* {of.name}: one compiled function.
  *
  * Arguments: an array of pointers to the inputs, one of pointers to the outputs, the content of {of.name}.weights,
- * and an arena of scratch memory. Arrays are contiguous in C order. Weights and the arena are aligned to {LINE} bytes.
+ * and an arena of scratch memory. Arrays are contiguous in C order. Weights and the arena are aligned to {line} bytes.
  * Outputs overlap no other array. The function runs on the calling thread and is reentrant: threads may call it
  * concurrently, each with an arena of its own.
  *
@@ -91,6 +93,7 @@ def c_example(of: Description) -> str:
     upper = of.name.upper()
     inputs = ", ".join(str(operand.nbytes) for operand in of.inputs) or "0"
     outputs = ", ".join(str(node.nbytes) for node in of.outputs) or "0"
+    line = CACHE_LINE_BYTES
     return f"""/* Reads the weights and each input from a file of raw numbers, writes the outputs to standard output.
  *
  *   cc -O2 example.c {of.name}.o -o example && ./example {of.name}.weights INPUT...
@@ -103,7 +106,7 @@ def c_example(of: Description) -> str:
 static const size_t input_bytes[] = {{{inputs}}}, output_bytes[] = {{{outputs}}};
 
 static void *memory(size_t bytes) {{
-  void *made = aligned_alloc({LINE}, (bytes + {2 * LINE - 1}) / {LINE} * {LINE});
+  void *made = aligned_alloc({line}, (bytes + {2 * line - 1}) / {line} * {line});
   if (!made) {{ fputs("no memory\\n", stderr); exit(1); }}
   return made;
 }}
@@ -161,9 +164,9 @@ LIBRARY = FFI.dlopen(str(HERE / "lib{of.name}.so"))
 
 
 def aligned(size):
-    """Memory aligned to {LINE} bytes."""
-    whole = np.zeros(size + {LINE}, np.uint8)
-    begin = -whole.ctypes.data % {LINE}
+    """Memory aligned to {CACHE_LINE_BYTES} bytes."""
+    whole = np.zeros(size + {CACHE_LINE_BYTES}, np.uint8)
+    begin = -whole.ctypes.data % {CACHE_LINE_BYTES}
     return whole[begin : begin + size]
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from jitkernels.compiler.export import templates
 from jitkernels.compiler.export.c_entry import entry_source
 from jitkernels.compiler.export.link_object import object_of
-from jitkernels.compiler.export.manifest import CHECKED, LINE, Description, Tensor, checksum, laid_out
+from jitkernels.compiler.export.manifest import CHECKED, Description, Tensor, checksum, laid_out
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import ArgumentError, BundleError, shown
 
 
@@ -77,7 +78,7 @@ def write(
         outputs=tuple(tensor for _, tensor in outputs),
         weights=tensors,
         written=tuple(label for node, label in zip(program.graph.inputs, labels, strict=True) if id(node) in changed),
-        arena_bytes=-(-arena_bytes // LINE) * LINE,
+        arena_bytes=-(-arena_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES,
         target=host.name,
         features=tuple(sorted(host.features)),
         checksums={end: checksum(files[end]) for end in CHECKED},

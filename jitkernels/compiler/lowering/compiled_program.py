@@ -23,12 +23,10 @@ from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import WorkspaceError
 from jitkernels.runtime import errstate, vectorcall, workspace_allocator
 from jitkernels.runtime.loading import lazy_link, loader
-
-LINE = 64
-"""Bytes of a cache line."""
 
 
 class CapacityExceededError(Exception):
@@ -253,6 +251,6 @@ def empty_segment() -> Segment:
 
 def aligned_memory(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     """`size` bytes of memory aligned to a cache line."""
-    memory = np.empty(size + LINE, np.uint8)
-    first = -memory.ctypes.data % LINE
+    memory = np.empty(size + CACHE_LINE_BYTES, np.uint8)
+    first = -memory.ctypes.data % CACHE_LINE_BYTES
     return memory[first : first + size]

@@ -22,15 +22,15 @@ from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-LINE = 64
 Unit = tuple[Step, ...]
 
 
 def bytes_of(node: Node) -> Number:
     """The bytes of an array in whole cache lines plus one, so that arrays of round sizes map to different sets."""
     size = np.dtype(node.dtype).itemsize
-    return (symbolic_dims.product(node.shape) * size + 2 * LINE - 1) // LINE * LINE
+    return (symbolic_dims.product(node.shape) * size + 2 * CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
 
 
 def units_of(steps: Sequence[Step]) -> list[Unit]:

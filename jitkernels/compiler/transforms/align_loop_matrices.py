@@ -15,8 +15,8 @@ from jitkernels.compiler.ir.region_memory import is_control_flow, updated_operan
 from jitkernels.compiler.ir.regions import regions_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.transforms.trip_count import trip_count_of
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-LINE = 64
 LEAST_BYTES, MOST_BYTES = 1 << 10, 1 << 19
 LEAST_TRIP_COUNT = 32
 
@@ -66,7 +66,7 @@ def _pays_off(node: Node) -> bool:
     size = NUMBERS[node.dtype].size
     nbytes = symbolic_dims.product(node.shape) * size
     row_bytes: Number = node.shape[-1] * size
-    conditions = ((nbytes - LEAST_BYTES, ">="), (MOST_BYTES - nbytes, ">="), (row_bytes % LINE, "=="))
+    conditions = ((nbytes - LEAST_BYTES, ">="), (MOST_BYTES - nbytes, ">="), (row_bytes % CACHE_LINE_BYTES, "=="))
     return all(_holds(extent, sign) for extent, sign in conditions)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
 from jitkernels.core import dtypes
-from jitkernels.core.cpu_target import Target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES, Target
 
 ABREAST = "abreast"
 """Name of the algorithm."""
@@ -18,7 +18,6 @@ ROWS, CHAINS = 4, 2
 """Rows per pass, and accumulators per row."""
 AHEAD = 4096
 """Prefetch distance in bytes beyond the next rows: about what memory delivers in one latency."""
-LINE = 64
 
 
 def gemv_n_body(dtype: str, scale: float, target: Target) -> Callable[..., None]:
@@ -67,7 +66,7 @@ def _sums(dtype: str, lanes: int) -> Any:
     prefetches = "".join(
         f"  %line{at} = getelementptr i8, ptr %next, i64 {at}\n"
         f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
-        for at in range(0, ROWS * step * size, LINE)
+        for at in range(0, ROWS * step * size, CACHE_LINE_BYTES)
     )
     factors = "".join(
         f"  %x{c}.at = getelementptr {number}, ptr %x, i64 %i{c}\n  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"

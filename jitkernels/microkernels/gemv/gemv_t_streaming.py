@@ -10,11 +10,12 @@ from typing import Any
 
 from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
 from jitkernels.core import dtypes
-from jitkernels.microkernels.gemv.gemv_n_streaming import AHEAD, LINE, ROWS
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
+from jitkernels.microkernels.gemv.gemv_n_streaming import AHEAD, ROWS
 
 SUM_BYTES = 1 << 16
 """Bytes of sums per block, in the second-level cache; threads take blocks of their own."""
-STEP_BYTES = 4 * LINE
+STEP_BYTES = 4 * CACHE_LINE_BYTES
 """Bytes of a row between two prefetches."""
 
 
@@ -92,7 +93,7 @@ def _prefetch_bytes(count: int) -> Any:
     prefetches = "".join(
         f"  %line{at} = getelementptr i8, ptr %begin, i64 {at}\n"
         f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
-        for at in range(0, count, LINE)
+        for at in range(0, count, CACHE_LINE_BYTES)
     )
     text = f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 define void @{symbol}(ptr %begin) alwaysinline nounwind {{

@@ -10,10 +10,9 @@ from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.schema.signature import Array
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.tuning_space import STREAM_BYTES
 
-LINE = 64
-"""Bytes of a cache line."""
 AHEAD = 1 << 16
 """Rows of up to so many bytes: the next row is prefetched into the second-level cache while results are written."""
 FIRST, LAST = 1, 2
@@ -83,10 +82,10 @@ def elements_before_line(dtype: str) -> IRFunction:
         f"""define i64 @{symbol}(ptr %to, i64 %step) alwaysinline nounwind {{
   %address = ptrtoint ptr %to to i64
   %back = sub i64 0, %address
-  %left = and i64 %back, {LINE - 1}
+  %left = and i64 %back, {CACHE_LINE_BYTES - 1}
   %before = udiv i64 %left, {element.size}
   %bytes = mul i64 %step, {element.size}
-  %over = and i64 %bytes, {LINE - 1}
+  %over = and i64 %bytes, {CACHE_LINE_BYTES - 1}
   %is.same = icmp eq i64 %over, 0
   %same = select i1 %is.same, i64 %before, i64 -1
   ret i64 %same
@@ -147,21 +146,21 @@ define void @{symbol}(ptr %x, {parameters}ptr %y, i64 %n, ptr %line, i64 %sides{
 start:
 {everywhere}  %address = ptrtoint ptr %y to i64
   %back = sub i64 0, %address
-  %left = and i64 %back, {LINE - 1}
+  %left = and i64 %back, {CACHE_LINE_BYTES - 1}
   %before = udiv i64 %left, {size}
   %is.in = icmp slt i64 %before, %n
   %first = select i1 %is.in, i64 %before, i64 %n
   %rest = sub nsw i64 %n, %first
-  %most = and i64 %rest, {-LINE // size}
+  %most = and i64 %rest, {-CACHE_LINE_BYTES // size}
   %end = add nsw i64 %first, %most
-  %is.long = icmp sge i64 %n, {2 * LINE // size}
+  %is.long = icmp sge i64 %n, {2 * CACHE_LINE_BYTES // size}
   %is.first = trunc i64 %sides to i1
   %takes.on = xor i1 %is.first, true
   %continues = and i1 %is.long, %takes.on
   %is.last = icmp sge i64 %sides, {LAST}
   %goes.on = xor i1 %is.last, true
   %leaves = and i1 %is.long, %goes.on
-  %missing = sub nsw i64 {LINE // size}, %first
+  %missing = sub nsw i64 {CACHE_LINE_BYTES // size}, %first
   %has.some = icmp sgt i64 %first, 0
   %back.to = select i1 %has.some, i64 %missing, i64 0
   %begin = sub nsw i64 0, %back.to
@@ -177,7 +176,7 @@ joined:
   %i.kept.at = getelementptr {number}, ptr %line, i64 %i.place
   %i.kept = load {vector}, ptr %i.kept.at, align {size}
   %i.both = select <{lanes} x i1> %i.on, {vector} {self.value("i")}, {vector} %i.kept
-  store {vector} %i.both, ptr %i.y.at, align {min(lanes * size, LINE)}, !nontemporal !5
+  store {vector} %i.both, ptr %i.y.at, align {min(lanes * size, CACHE_LINE_BYTES)}, !nontemporal !5
   br label %written
 alone:
 {self.masked("i", vector, kind, size, lanes)}  br label %written
@@ -263,10 +262,8 @@ done:
             lines += f"  {self.value(at)} = call {vector} @llvm.fma.{kind}({operands})\n"
         if end:
             return lines
-        return (
-            lines
-            + f"  store {vector} {self.value(at)}, ptr %{at}.y.at, align {min(lanes * size, LINE)}, !nontemporal !5\n"
-        )
+        align = min(lanes * size, CACHE_LINE_BYTES)
+        return lines + f"  store {vector} {self.value(at)}, ptr %{at}.y.at, align {align}, !nontemporal !5\n"
 
     def value(self, at: str) -> str:
         """Append the results at an index."""

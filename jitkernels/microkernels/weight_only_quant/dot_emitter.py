@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.gemm.microkernel import Text
 
 LANES, STEPS = 16, 8
@@ -26,7 +27,6 @@ STREAMED = 8 << 20
 """Least bytes of weights that are assumed to come from memory, not from a cache."""
 AHEAD, GROUPS_AHEAD = 4096, 256
 """Prefetch distance in bytes of weights and scales behind these columns: what memory delivers in one latency."""
-LINE = 64
 
 
 def all_of(kind: str, number: object) -> str:
@@ -202,7 +202,7 @@ class DotWriter(ABC):
         """Append prefetches of `count` bytes, at least one; the hardware prefetches a single column by itself."""
         if len(self.columns) == 1:
             return
-        for line in range(0, max(count, 1), LINE):
+        for line in range(0, max(count, 1), CACHE_LINE_BYTES):
             address = self.out.element("i8", f"%{name}", self.out.value(f"add nsw i64 {at}, {line}"))
             self.out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime.loading.code_memory import Pages
 from jitkernels.runtime.loading.elf_relocations import AARCH64, JUMPS, KINDS, REACH, SLOT_BYTES, X86_64, Kind
 
@@ -22,7 +23,6 @@ OUTSIDE, RESERVED, ABSOLUTE, WEAK = 0, 0xFF00, 0xFFF1, 2
 """ELF constants: section types, section flags, special section indices, and symbol binding."""
 UNWINDING = b".eh_frame"
 """Not loaded, as no exception unwinds through compiled code."""
-LINE = 64
 
 
 class _Section(NamedTuple):
@@ -120,8 +120,8 @@ class _Placing:
         if is_near:
             data_at = pages.data_address
         else:
-            words = ctypes.create_string_buffer(data_size + LINE)
-            memory, data_at = (pages, words), -(-ctypes.addressof(words) // LINE) * LINE
+            words = ctypes.create_string_buffer(data_size + CACHE_LINE_BYTES)
+            memory, data_at = (pages, words), -(-ctypes.addressof(words) // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
         starts = {i: pages.address + position for i, position in code.items()} | {
             i: data_at + position for i, position in data.items()
         }

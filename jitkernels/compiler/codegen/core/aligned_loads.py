@@ -10,10 +10,9 @@ from itertools import pairwise
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, LaneMask, memory_type
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
 
-LINE = 64
-"""Bytes of a cache line."""
 PICKED = {"float": "ps", "double": "pd", "i32": "d", "i64": "q"}
 """By LLVM type, the suffix of AVX-512's two-source permute `vpermi2var`."""
 
@@ -42,9 +41,9 @@ class RotatingVector:
 
 def misalignment_of(function: FunctionBuilder, block: Block, address: str, dtype: str) -> Misalignment:
     """Return the misalignment of a run that begins at `address`."""
-    size, width = NUMBERS[dtype].size, LINE // NUMBERS[dtype].size
+    size, width = NUMBERS[dtype].size, CACHE_LINE_BYTES // NUMBERS[dtype].size
     new, lane = function.new, f"i{8 * size}"
-    offset = new(block, f"and i64 {address}, {LINE - 1}")
+    offset = new(block, f"and i64 {address}, {CACHE_LINE_BYTES - 1}")
     count = new(block, f"lshr exact i64 {offset}, {size.bit_length() - 1}")
     narrow = count if size == 8 else new(block, f"trunc i64 {count} to {lane}")
     splat_count = function.splat(block, lane, width, narrow)
@@ -65,7 +64,7 @@ def load_lines(
     function: FunctionBuilder, block: Block, lanes: int, dtype: str, pointer: str, shift: Misalignment
 ) -> str:
     """Load `lanes` lanes, whole cache lines of them, from an address with the given misalignment."""
-    kind, width = memory_type(dtype), LINE // NUMBERS[dtype].size
+    kind, width = memory_type(dtype), CACHE_LINE_BYTES // NUMBERS[dtype].size
     vector, count, new = f"<{width} x {kind}>", lanes // width, function.new
     negative_count = new(block, f"sub i64 0, {shift.count}")
     line = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {negative_count}")
@@ -74,9 +73,9 @@ def load_lines(
         address = new(block, f"getelementptr {kind}, ptr {line}, i64 {number * width}") if number else line
         mask = {0: shift.first, count: shift.last}.get(number)
         if mask is None:
-            lines.append(new(block, f"load {vector}, ptr {address}, align {LINE}"))
+            lines.append(new(block, f"load {vector}, ptr {address}, align {CACHE_LINE_BYTES}"))
         else:
-            lines.append(function.masked_load(block, kind, address, LINE, LaneMask(width, mask)))
+            lines.append(function.masked_load(block, kind, address, CACHE_LINE_BYTES, LaneMask(width, mask)))
     picked, numbers = f"llvm.x86.avx512.vpermi2var.{PICKED[kind]}.512", f"<{width} x i{8 * NUMBERS[dtype].size}>"
     function.library.declare(picked, vector, [vector, numbers, vector])
     parts = [

@@ -6,7 +6,6 @@ from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import aligned_loads
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.casts import broadcast
 from jitkernels.compiler.codegen.core.ir_builder import (
     Block,
@@ -22,6 +21,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.static_dim_policy import WIDEST
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 
 def is_near(stride: Number) -> bool:
@@ -166,7 +166,7 @@ class Memory:
 
     def _strided_load(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
         """Load with a small constant stride, vector by vector: LLVM finds no good code for more at once."""
-        most = LINE // NUMBERS[dtype].size
+        most = CACHE_LINE_BYTES // NUMBERS[dtype].size
         kind, parts = memory_type(dtype), []
         if stride < 0:
             last = self.function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {(lanes - 1) * stride}")
@@ -274,7 +274,7 @@ class Memory:
         mask = self.mask(block)
         if same(stride, 1) and not mask and block.streamed and array.word in block.streamed[0]:
             stream, cache, after = (function.label() for _ in range(3))
-            store, line = f"  store {kind} {text}, ptr {pointer}, align", min(lanes * size, LINE)
+            store, line = f"  store {kind} {text}, ptr {pointer}, align", min(lanes * size, CACHE_LINE_BYTES)
             block.lines += [
                 f"  br i1 {block.streamed[1]}, label %{stream}, label %{cache}, !prof !4",
                 *(f"{stream}:", f"{store} {line}, !nontemporal !3", f"  br label %{after}"),
@@ -309,7 +309,7 @@ class Memory:
     def _strided_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int) -> None:
         """Store with a small constant stride: whole vectors, with the elements between masked off."""
         new, kind = self.function.new, memory_type(dtype)
-        width = min(LINE // NUMBERS[dtype].size, lanes)
+        width = min(CACHE_LINE_BYTES // NUMBERS[dtype].size, lanes)
         for first in range(0, lanes * stride, width):
             positions = range(first, first + width)
             numbers = ("poison" if i % stride else i // stride for i in positions)

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from itertools import product
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
 from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
 
 RUN = 8
@@ -205,10 +205,10 @@ class LoopWriter(SerpentineOrder):
         )
         if self.range_loop != self.lane_loop:
             count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.vector_loop])}")
-        is_large = new(block, f"icmp sge i64 {count}, {max(least, LINE)}")
+        is_large = new(block, f"icmp sge i64 {count}, {max(least, CACHE_LINE_BYTES)}")
         for other in others:
             distance = new(block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}")
-            misalignment = new(block, f"and i64 {distance}, {LINE - 1}")
+            misalignment = new(block, f"and i64 {distance}, {CACHE_LINE_BYTES - 1}")
             is_large = new(block, f"and i1 {is_large}, {new(block, f'icmp eq i64 {misalignment}, 0')}")
         for streamed_array, word in product(self.streamed, sorted(self.read_words)):
             firsts = self._first_of(block, streamed_array.word), self._first_of(block, word)
@@ -255,7 +255,7 @@ class LoopWriter(SerpentineOrder):
         """The first iteration that stores to the beginning of a cache line, given the address of the first store."""
         new, (begin, end) = self.function.new, limits
         negative = new(block, f"sub i64 0, {address}")
-        padding = new(block, f"and i64 {negative}, {LINE - 1}")
+        padding = new(block, f"and i64 {negative}, {CACHE_LINE_BYTES - 1}")
         steps = new(block, f"udiv i64 {padding}, {NUMBERS[array.dtype].size}")
         line = new(block, f"add nsw i64 {begin}, {steps}")
         is_less = new(block, f"icmp slt i64 {line}, {end}")

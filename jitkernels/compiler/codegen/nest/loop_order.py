@@ -1,7 +1,6 @@
 """The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others."""
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.load_store import is_near
 from jitkernels.compiler.codegen.nest.phases import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
@@ -13,8 +12,9 @@ from jitkernels.compiler.ir.static_dim_policy import FEW, MANY
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-LONG = 16 * LINE
+LONG = 16 * CACHE_LINE_BYTES
 """The least bytes of a row that is stored past the caches: full cache lines are most of it."""
 MOST_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
@@ -275,7 +275,7 @@ class Loops(Targets):
         first, steps = self.values.coefficients(array.strides, target.index_map)
         _, wide = self.lanes()
         is_dense = same(first, 0) and len(steps) == len(loops) and same(steps.get(loops[-1], 0), 1)
-        return is_dense and wide * NUMBERS[array.dtype].size >= LINE
+        return is_dense and wide * NUMBERS[array.dtype].size >= CACHE_LINE_BYTES
 
     @property
     def order(self) -> list[int]:

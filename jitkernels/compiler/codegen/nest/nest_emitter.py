@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
@@ -28,6 +27,7 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 AHEAD = 1 << 18
@@ -110,11 +110,11 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         for array, index_map, step in reads.values():
             size = NUMBERS[array.dtype].size
             _, pointer, _ = self.values.address(block, array, index_map)
-            soon = str(SOON // len(reads) // LINE * LINE)
+            soon = str(SOON // len(reads) // CACHE_LINE_BYTES * CACHE_LINE_BYTES)
             distance = self._ahead(step, size) if phases > 1 else soon
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
-            for line in range(0, self.values.lanes(block) * size // LINE, every):
-                address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
+            for line in range(0, self.values.lanes(block) * size // CACHE_LINE_BYTES, every):
+                address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * CACHE_LINE_BYTES}")
                 self.prefetch(block, address, "i32 0, i32 2")
 
     def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:

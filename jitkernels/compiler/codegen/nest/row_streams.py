@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core import aligned_loads
-from jitkernels.compiler.codegen.core.aligned_loads import LINE, RotatingVector
+from jitkernels.compiler.codegen.core.aligned_loads import RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopSpec, LoopWriter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
@@ -14,6 +14,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
 
 RUNS_AHEAD = 4
@@ -84,12 +85,14 @@ class Runs(LoopWriter):
             _, pointer, _ = self.values.address(block, array, run.access_map)
             address = new(block, f"ptrtoint ptr {pointer} to i64")
             address_bits = new(block, f"or i64 {address_bits}, {address}")
-            remainder = new(block, f"and i64 {self.function.extent(run.step)}, {LINE // NUMBERS[array.dtype].size - 1}")
+            remainder = new(
+                block, f"and i64 {self.function.extent(run.step)}, {CACHE_LINE_BYTES // NUMBERS[array.dtype].size - 1}"
+            )
             is_multiple = new(block, f"and i1 {is_multiple}, {new(block, f'icmp eq i64 {remainder}, 0')}")
             aligned.known["shift", array.word] = aligned_loads.misalignment_of(
                 self.function, aligned, address, array.dtype
             )
-        is_misaligned = new(block, f"icmp ne i64 {new(block, f'and i64 {address_bits}, {LINE - 1}')}, 0")
+        is_misaligned = new(block, f"icmp ne i64 {new(block, f'and i64 {address_bits}, {CACHE_LINE_BYTES - 1}')}, 0")
         body(aligned)
         body(unaligned)
         yes, no, after = (self.function.label() for _ in range(3))
@@ -118,7 +121,7 @@ class Runs(LoopWriter):
         """
         if self.lane_loop is None or self.lane_loop in targets[0].loops or loop in self.directions:
             return []
-        if self.variant.vector_bytes != LINE or not cpu_target.target().is_x86 or self.variant.any_size:
+        if self.variant.vector_bytes != CACHE_LINE_BYTES or not cpu_target.target().is_x86 or self.variant.any_size:
             return []
         if self.values.mask(block):
             return []
@@ -130,8 +133,8 @@ class Runs(LoopWriter):
         sizes = [NUMBERS[run.array.dtype].size for run in runs]
         strides = [symbolic_dims.value_of(run.step) * size for run, size in zip(runs, sizes, strict=True)]
         are_far = any(self._bytes_now(loop, run.array) >= NOT_NEAR for run in runs)
-        are_long = all(lanes * size >= least * LINE for size in sizes)
-        return runs if are_far and are_long and not any(stride % LINE for stride in strides) else []
+        are_long = all(lanes * size >= least * CACHE_LINE_BYTES for size in sizes)
+        return runs if are_far and are_long and not any(stride % CACHE_LINE_BYTES for stride in strides) else []
 
     def emit_sequential(
         self, block: Block, loop: int, limits: tuple[str, str], targets: list[NestTarget], body: Callable[[Block], None]
@@ -145,7 +148,7 @@ class Runs(LoopWriter):
         if not numbers:
             self.emit_loop(block, LoopSpec(loop, *limits), body)
             return
-        new, width = self.function.new, min(LINE // NUMBERS[array.dtype].size for array, _ in numbers)
+        new, width = self.function.new, min(CACHE_LINE_BYTES // NUMBERS[array.dtype].size for array, _ in numbers)
 
         def chunk(inside: Block) -> None:
             remaining = new(inside, f"sub nsw i64 {limits[1]}, {inside.index}")
@@ -197,6 +200,6 @@ class Runs(LoopWriter):
             _, pointer, _ = self.values.address(block, run.array, run.access_map)
             ahead = self.function.extent(run.step * (RUNS_AHEAD * size))
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-            for line in range(self.values.lanes(block) * size // LINE):
-                line_address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * LINE}")
+            for line in range(self.values.lanes(block) * size // CACHE_LINE_BYTES):
+                line_address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * CACHE_LINE_BYTES}")
                 self.prefetch(block, line_address, "i32 0, i32 3")

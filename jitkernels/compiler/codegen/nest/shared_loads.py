@@ -10,7 +10,6 @@ from itertools import product
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
@@ -20,6 +19,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 CALCULATING = 24
 """The cost of an element, in additions, from which on the loop is bound by computation, not by loads."""
@@ -128,7 +128,7 @@ class SharedLoads(LoopWriter):
                 continue
             size = NUMBERS[array.dtype].size
             coefficients = word_of(array, steps)
-            is_shiftable = same(steps.get(inner, 0), 1) and lanes * size == LINE and size in MOVED
+            is_shiftable = same(steps.get(inner, 0), 1) and lanes * size == CACHE_LINE_BYTES and size in MOVED
             most = lanes // 2 if is_shiftable else 0
             for run in result:
                 distance = first + array.first - run.first

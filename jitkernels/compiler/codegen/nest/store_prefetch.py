@@ -7,16 +7,16 @@ its line, if that is not in L1.
 from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 CALCULATING = 12
 """The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
-SOON = 8 * LINE
+SOON = 8 * CACHE_LINE_BYTES
 """The prefetch distance in bytes: 128 to 2,048 do as well, in L1 and in L2."""
 
 
@@ -44,7 +44,7 @@ class StorePrefetch(LoopWriter):
                 continue
             _, pointer, _ = self.values.address(block, target.output, target.index_map)
             size = self.values.lanes(block) * NUMBERS[target.output.dtype].size
-            for line in range(SOON, SOON + size, LINE):
+            for line in range(SOON, SOON + size, CACHE_LINE_BYTES):
                 at = new(inside, f"getelementptr i8, ptr {pointer}, i64 {line}")
                 self.prefetch(inside, at, "i32 1, i32 3")
         if not inside.lines or not block.streamed:
@@ -59,4 +59,4 @@ class StorePrefetch(LoopWriter):
             return False
         steps = self.values.coefficients(target.array.strides, target.index_map)[1]
         size = self.values.lanes(block) * NUMBERS[target.array.dtype].size
-        return same(steps.get(self.lane_loop, 0), 1) and size >= LINE // 2
+        return same(steps.get(self.lane_loop, 0), 1) and size >= CACHE_LINE_BYTES // 2

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from itertools import product
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.aligned_loads import LINE
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
@@ -27,6 +26,7 @@ from jitkernels.compiler.ir.strided_array import Array
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
 
 FEW = 6
@@ -98,7 +98,7 @@ class UnrollJam(SharedLoads):
         for array, access_map in writes:
             steps = self.values.coefficients(array.strides, access_map)[1]
             step, size = steps.get(loop, 0), self.whole_vector() * NUMBERS[array.dtype].size
-            if size < LINE // 2 or not same(steps.get(inner, 0), 1):
+            if size < CACHE_LINE_BYTES // 2 or not same(steps.get(inner, 0), 1):
                 continue  # the lines are not adjacent, or the same in all iterations
             for i in range(rows):
                 distance = self.onward(loop, step * (rows + i), step * (i - rows))
