@@ -5,8 +5,11 @@ from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.schema.schema_queries import trailing_of
 from jitkernels.core import cpu_target, dtypes
 
-STREAM_BYTES = 1 << 20
-"""Least bytes of the result for which non-temporal stores are worth measuring."""
+STREAM_CANDIDATE_BYTES = 1 << 20
+"""Least bytes of the result for which non-temporal stores are worth measuring.
+
+The measurement decides, so this is lower than `STREAM_BYTES` of the compiler's heuristics, which decides unmeasured.
+"""
 
 
 def widths_and_threads(blocks: int) -> list[Variant]:

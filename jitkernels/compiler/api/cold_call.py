@@ -101,7 +101,7 @@ class ColdCalls:
                 return self.look_up(args, kwargs)
             candidates = candidates or []
             if len(candidates) >= MOST_OF_A_KEY:
-                self._count_fallback(f"the function recompiles for each number that it gets: {MOST_OF_A_KEY} suffice")
+                self._count_fallback(f"more than {MOST_OF_A_KEY} specializations for one signature")
                 return None, call, None
             if not candidates and self._varied.are_enough(call.key):
                 self._count_fallback(recompile_limit.REASON)

@@ -29,4 +29,4 @@ class FallbackReport:
         text = f"{function.__name__}{where} falls back to NumPy: {self.reason}"
         if function.config.strict:
             raise TracingError(text)
-        warn_once(f"left {function.__name__}{where}", text)
+        warn_once(f"fallback {function.__name__}{where}", text)

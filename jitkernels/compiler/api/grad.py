@@ -53,7 +53,7 @@ class Way(NamedTuple):
 
 
 def way_of(text: str) -> Way:
-    """The way that a text is of."""
+    """Parse a derivative specification."""
     kind, argnums, is_one, has_aux = text.split(" ")
     return Way(kind, tuple(map(int, filter(None, argnums.split(",")))), is_one == "1", has_aux == "1")
 
@@ -248,7 +248,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """What a function gives, and a function from cotangents of that to those of the arguments, a tuple."""
+    """The value and the VJP function, from cotangents of the value to a tuple of those of the arguments."""
     transposed = derivative("vjp", function, (), has_aux)
     result = function(*primals)
     value, aux = result if has_aux else (result, None)

@@ -25,7 +25,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.hashing import sha256
 from jitkernels.core.source_hash import state_of
 from jitkernels.errors import BuildError
-from jitkernels.microkernels.tuning_space import STREAM_BYTES, widths_for
+from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES, widths_for
 
 COMPILER = ("compiler", "microkernels/maths", "codegen/python")
 """What decides the code beside the reference."""
@@ -117,7 +117,7 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
     widest, unrolls = cpu_target.target().widths[0], unrolls_of(attr)
-    streams = max(array.nbytes for array in attr.signature().arrays) >= STREAM_BYTES
+    streams = max(array.nbytes for array in attr.signature().arrays) >= STREAM_CANDIDATE_BYTES
     return [
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))

@@ -5,6 +5,7 @@ Everything else is measured in place: the whole program, compiled in several way
 whose results differ from those of level 0 is discarded.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -120,7 +121,7 @@ class Call:
         for number, share in self._nests_by_share(best):
             if share < LEAST_SHARE or not left(1.0):
                 break
-            own = self._compiled(best)[1].nests[number].variant.split(",")[0].removesuffix(" bytes")
+            own = " x ".join(re.findall(r"\d+", self._compiled(best)[1].nests[number].variant)[:2])
             best = variants.best([best, *_with(best, f"{autotune_program.NEST}{number}", own)], left(1.0))
         record = variants.kept()
         return [*explanations, record] if record is not None else explanations

@@ -151,7 +151,7 @@ class ArgumentGuards(EntryBuilder):
         self.expect(self.new(f"icmp {sign} i64 {self.extent(guard.extent)}, 0"))
 
     def _check_written_disjoint(self) -> None:
-        """Guard that no written argument may alias another argument."""
+        """Guard that written arguments overlap no other argument."""
         arrays = [argument for argument in self.arguments if not argument.number and not argument.is_own]
         for target in arrays:
             if target.is_written and not target.contiguous:

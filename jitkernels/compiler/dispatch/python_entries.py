@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 FIRST = "the first calls of a kind, for which code is made"
-ERRORS = "floating-point errors that are to raise, or to call a function"
+ERRORS = "floating-point errors set to raise or to call a function (numpy.errstate, numpy.seterr)"
 SHARED = "what is written is read-only, or shares memory with other arguments"
 SMALL = "arrays for which the plain function takes less time than Python does for compiled code"
 OTHERS = "arguments that no compiled entry takes"

@@ -23,7 +23,7 @@ from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import AttrError
-from jitkernels.microkernels.tuning_space import STREAM_BYTES
+from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 from jitkernels.selection import select
 
 DOMAIN = (-2.0, 2.0)
@@ -274,4 +274,4 @@ def best_variant(nest: FusedNest) -> NestSchedule | None:
     chosen = best.variant
     width = min(chosen["vector_bytes"], cpu_target.target().vector_bytes)
     streams = chosen.get("stream", False)
-    return NestSchedule(width, chosen["unroll"], STREAM_BYTES if streams else 0, prefetches=streams)
+    return NestSchedule(width, chosen["unroll"], STREAM_CANDIDATE_BYTES if streams else 0, prefetches=streams)

@@ -1,4 +1,4 @@
-"""Backends, which run a traced graph: native code, or NumPy node by node (``JITKERNELS_BACKEND=interpreter``)."""
+"""Backends, which run a traced graph (``JITKERNELS_BACKEND``): native code, numba, or NumPy node by node."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -298,7 +298,9 @@ class SegmentBuilder:
         stream = 0 if follows else heuristics.stream(nest)
         default = NestSchedule(min(64, cpu_target.target().vector_bytes), unroll, stream)
         chosen = measured or self._guess(nest) or default
-        nest.variant = f"{chosen.unroll} x {chosen.vector_bytes} bytes" + (", measured" if measured else "")
+        nest.variant = f"unroll {chosen.unroll}, {chosen.vector_bytes}-byte vectors" + (
+            ", measured" if measured else ""
+        )
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
         return replace(chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None)
 

@@ -14,7 +14,10 @@ from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 
 STREAM_BYTES = 1 << 24
-"""Bytes of a result from which on streaming stores pay: few caches hold it and its operands."""
+"""Bytes of a result from which on streaming stores pay without a measurement: few caches hold it and its operands.
+
+Measured nests may stream from `tuning_space.STREAM_CANDIDATE_BYTES` on, as the measurement has shown that it pays.
+"""
 LONG_ROWS = 128
 """Columns from which on the work per row is negligible."""
 SHORT_BYTES = 512
@@ -27,9 +30,9 @@ LONG = frozenset({
     "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
     "arctan", "hypot", "fmod", "remainder",
 })  # fmt: skip
-"""Functions that saturate the processor with two vectors at once: four run no faster and double LLVM's time."""
+"""Functions with so many instructions that an unroll factor of 4 is no faster than 2, and doubles the compile time."""
 LONG_IN = {"float32": LONG | {"sin", "cos", "power", "exp", "expm1"}, "float64": LONG | {"arctanh", "floor_divide"}}
-"""These and the functions for which it holds in one precision only."""
+"""For each dtype, `LONG` and the functions for which the same holds in this precision only."""
 
 
 def stream(nest: Nest) -> int:

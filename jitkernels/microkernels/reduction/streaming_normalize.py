@@ -11,7 +11,7 @@ from jitkernels.attrs.schema.signature import Array
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.microkernels.tuning_space import STREAM_BYTES
+from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 
 AHEAD = 1 << 16
 """Rows of up to so many bytes: the next row is prefetched into the second-level cache while results are written."""
@@ -29,7 +29,7 @@ def streams(variants: list[Variant], result: Array) -> list[Variant]:
     """Add variants in the widest vectors that write large results with non-temporal stores."""
     target = cpu_target.target()
     widest = target.widths[0]
-    if result.nbytes < STREAM_BYTES or not target.masked_lanes(result.dtype, widest) or not target.fuses:
+    if result.nbytes < STREAM_CANDIDATE_BYTES or not target.masked_lanes(result.dtype, widest) or not target.fuses:
         return variants
     return [*variants, *({**v, "stream": True} for v in variants if v.get("vector_bytes") == widest)]
 

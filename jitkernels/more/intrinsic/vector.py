@@ -8,13 +8,13 @@ from jitkernels.codegen.c_source import CSource
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import BLOCK, vector_threads
-from jitkernels.microkernels.tuning_space import STREAM_BYTES
+from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 from jitkernels.more.intrinsic.source import external, source, usable
 
 
 def variants(attr: VMulAttr) -> list[Variant]:
     """List serial first, then parallel, then both with non-temporal stores for large results."""
-    streams = (False, True) if attr.signature().outputs[0].nbytes >= STREAM_BYTES else (False,)
+    streams = (False, True) if attr.signature().outputs[0].nbytes >= STREAM_CANDIDATE_BYTES else (False,)
     return [{**variant, "stream": stream} for stream in streams for variant in vector_threads(attr)]
 
 

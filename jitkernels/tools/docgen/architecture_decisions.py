@@ -20,7 +20,19 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "loop order": (
         ("compiler.codegen.nest.loop_order:Loops._collapse", "which loops become one"),
-        ("compiler.codegen.nest.loop_order:Loops.order", "the order of the rest"),
+        (
+            "compiler.codegen.nest.loop_order:Loops._interchange_loops",
+            "loop interchange: loops of elementwise outputs, by the strides of the first one",
+        ),
+        (
+            "compiler.codegen.nest.loop_order:Loops._reverse_backward_loops",
+            "loops that run backwards in all arrays are reversed",
+        ),
+        ("compiler.codegen.nest.loop_order:Loops.order", "the row loops otherwise: the lane loop is the last one"),
+        (
+            "compiler.codegen.nest.loop_order:Loops._inner_order",
+            "loops that are reduced: the lane loop is the last one",
+        ),
         ("compiler.schedule.loop_direction:directions_of", "which loops run backwards, for updates in place"),
         (
             "compiler.codegen.nest.serpentine_order:SerpentineOrder.serpentine_words",
@@ -34,7 +46,11 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.small_row_packing:ShortRows._forms", "several short rows in one vector"),
         (
             "compiler.lowering.build_segment:SegmentBuilder._variant",
-            "the vector width of a nest: measured, or the target's",
+            "the vector width of a nest: measured, or the target's up to 64 bytes",
+        ),
+        (
+            "compiler.lowering.build_segment:RegionNestBuilder._guess",
+            "inside of loops, for stencils and short sums: at most 32 bytes",
         ),
         ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
     ),
@@ -42,6 +58,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
         ("compiler.schedule.unroll_short_axes:unroll_short_axes", "axes of two to four elements become as many arrays"),
         ("compiler.codegen.nest.unroll_and_jam:UnrollJam.shares_loads", "two rows of a stencil at once"),
+        (
+            "compiler.lowering.build_segment:MOST_UNROLLED",
+            "LLVM's unrolling of inner loops: only in segments with control flow, with so many loops and branches",
+        ),
         ("compiler.capture.control_flow.unroll_at_trace:unroll", "Python loops that the trace writes out"),
         ("compiler.capture.control_flow.runtime_hooks:_for", "whether a Python loop becomes a loop of the graph"),
     ),
@@ -51,9 +71,16 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.row_streams:Runs.prefetch_runs", "rows that one vector is multiplied with"),
     ),
     "streaming stores": (
-        ("compiler.lowering.heuristics:stream", "from how many bytes on"),
-        ("compiler.codegen.nest.loop_order:Loops.streamed", "which outputs qualify"),
-        ("compiler.codegen.nest.loop_emitter:LoopWriter.are_many", "the test at run time"),
+        ("compiler.lowering.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
+        ("microkernels.tuning_space:STREAM_CANDIDATE_BYTES", "from how many bytes on they are measured"),
+        (
+            "compiler.codegen.nest.loop_order:Loops.streamed",
+            "which outputs qualify: full cache lines, of the lane loop",
+        ),
+        (
+            "compiler.codegen.nest.loop_emitter:LoopWriter.are_many",
+            "the test of size, alignment and aliasing at run time",
+        ),
     ),
     "aliasing": (
         (
@@ -69,24 +96,28 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "bounds checks": (
         ("compiler.transforms.bounds_checks:with_bounds_checks", "index arrays: before anything is written"),
         ("compiler.capture.ints.element_access:_checked_index", "`a[i]` in loops: check, proof, or guard"),
-        ("compiler.capture.ints.intervals:intersect", "integer ranges that prove a check away"),
+        ("compiler.capture.ints.intervals:interval", "the range of an int, by which a check is proved redundant"),
+        (
+            "compiler.capture.ints.intervals:guarded_at_least_zero",
+            "an extent that is large enough: proved, or assumed under a guard",
+        ),
+        ("compiler.capture.ints.intervals:intersect", "ranges that comparisons narrow"),
         ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
     ),
     "fallback": (
-        ("compiler.dispatch.specialization:specialize", "a function that cannot be traced or compiled"),
+        ("compiler.capture.trace_call:trace_call", "a function that cannot be traced: UnknownError, with the reason"),
+        ("compiler.dispatch.specialization:specialize", "a trace or graph that cannot be compiled"),
         ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
         ("compiler.capture.numpy.numpy_callouts", "one NumPy function that compiled code calls"),
-        (
-            "compiler.dispatch.specialization:Specialization.max_plain_elements",
-            "arrays so small that NumPy is sooner done",
-        ),
+        ("compiler.dispatch.specialization:Specialization.max_plain_elements", "arrays so small that NumPy is faster"),
         ("compiler.api.cold_call:ColdCalls._run_faster", "measured: whichever of both is faster"),
         ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (
         ("compiler.lowering.lower_graph:_allocate_arena", "the plan of one program, step by step"),
         ("compiler.memory.lifetimes:lifetimes", "when each buffer is live"),
-        ("compiler.memory.arena:assign_offsets", "offsets of buffers in the arena"),
+        ("compiler.memory.arena:assign_offsets", "which buffers lie below which in the arena"),
+        ("compiler.dispatch.entry_point:EntryEmitter._buffer_offsets", "their offsets, from the extents of a call"),
         ("compiler.memory.buffer_reuse:InPlaceOutputs.take_over", "results that take an operand's buffer"),
         ("compiler.memory.memory_aware_order:order_units", "the order of steps that needs little memory"),
         ("compiler.memory.rematerialization:Rematerializer.within", "recomputation under `memory_limit`"),
@@ -94,6 +125,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "threads": (
         ("runtime.threads.num_threads:get_num_threads", "how many at most"),
+        ("runtime.threads.team_size:WITH_OPENMP", "`jk_team`: how many threads one call gets, in machine code"),
         ("runtime.threads.parallel_for:WORK", "how much work one thread must have"),
         ("compiler.codegen.core.parallel_region:runs_of", "which steps share one parallel region"),
         ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
@@ -113,7 +145,12 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "specialization": (
         ("compiler.capture.pytree.call_signature:CallSignature.flatten", "the key: structure, dtypes, ranks, strides"),
         ("compiler.capture.pytree.flatten:pattern_of", "what of an array is in the key"),
-        ("compiler.ir.static_dim_policy:WIDEST", "short extents that become constants"),
+        (
+            "compiler.api.cold_call:ColdCalls.look_up",
+            "which specialization serves a call, and when another is compiled",
+        ),
+        ("compiler.ir.static_dim_policy:MOST", "and `MANY`: short last extents of larger arrays become constants"),
+        ("compiler.ir.static_dim_policy:WIDEST", "small strides become constants, so that vectors are loaded whole"),
         ("compiler.capture.pytree.recompile_limit:Varied.are_enough", "when another specialization is refused"),
         ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
         ("selection.shape_buckets:class_of", "the size class of an attr"),
@@ -122,7 +159,13 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.ir.symbolic_dims:Extent.guard", "relations between extents that the trace relied on"),
         ("compiler.capture.trace_context:Tracer.guard", "values of Python numbers that it relied on"),
         ("compiler.dispatch.object_guards:Reaching", "globals, closures and attributes that must be what they were"),
-        ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "the test in the compiled entry"),
+        ("compiler.dispatch.entry_point:EntryEmitter.text", "the order of the tests in the compiled entry"),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._bound", "there, values of numbers"),
+        (
+            "compiler.dispatch.argument_checks:ArgumentGuards._arrays",
+            "there, dtypes, ranks, strides and flags of arrays",
+        ),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "there, relations between extents"),
         ("compiler.dispatch.specialization:Specialization.symbols_of", "the test in Python"),
         (
             "compiler.capture.control_flow.iterables:LoopRange.is_surely_nonempty",

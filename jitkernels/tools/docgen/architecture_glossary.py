@@ -173,7 +173,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "symbolic dimension",
-        "an extent, stride or int argument that code takes as it comes",
+        "an extent, stride or int argument whose value is known only at run time",
         "compiler.ir.symbolic_dims:Extent",
     ),
     ("symint", "the Python int of a trace that stands for a symbolic dimension", "compiler.capture.symint:Whole"),

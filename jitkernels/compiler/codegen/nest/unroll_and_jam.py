@@ -62,7 +62,7 @@ class UnrollJam(SharedLoads):
 
     def jam_rows(self, block: Block, loops: Sequence[int], targets: Sequence[NestTarget]) -> None:
         """Emit nested row loops: two rows at once, then a single one."""
-        self.nest.variant = f"1 x {cpu_target.target().vector_bytes} bytes, neighbouring rows"
+        self.nest.variant = f"unroll 1, {cpu_target.target().vector_bytes}-byte vectors, neighbouring rows"
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
