@@ -247,7 +247,7 @@ class LoopNest:
         scratch = (f"{self.workspace_dtype}*{own}",) if self.workspace else ()
         group = ("int64*", "int64", "int64") if self.together else ()
         integers = [text for text in plain if text == "int64"]
-        program, names = kernel_module.Program(self.name), self._names
+        program, names = kernel_module.KernelModule(self.name), self._names
         if callable(self.body):
             arguments = (*plain, *scratch, "int64", "int64", *group)
             program.export("body", self.body, arguments, self.flags, names["body"])

@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.signature import Argument
 from jitkernels.core import operand_forms
 from jitkernels.dispatch.fast_path_kind import kind_of
 from jitkernels.dispatch.native import launcher
-from jitkernels.dispatch.option_types import Real, Whole
+from jitkernels.dispatch.option_types import IntOption, Real
 from jitkernels.runtime.abi_layout import (
     ADDRESS_BITS,
     BACKWARDS,
@@ -35,10 +35,10 @@ from jitkernels.runtime.abi_layout import (
     MOST_VALUES,
     NO_ELEMENTS,
     NUMBER,
-    Choice,
-    Known,
-    Record,
-    Table,
+    ContextWords,
+    OperandRecord,
+    OperatorTable,
+    OptionRecord,
 )
 from jitkernels.runtime.c_api import SCALARS
 
@@ -78,7 +78,9 @@ class DispatchTable:
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
-            name for name in self._symbols if not isinstance(values := self._options.get(name), Whole) or values.is_size
+            name
+            for name in self._symbols
+            if not isinstance(values := self._options.get(name), IntOption) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._assign_factors()
@@ -136,8 +138,8 @@ class DispatchTable:
     def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
         records = [self._record(a) for a in (*self._inputs, *outputs)]
         choices = [self._choice(name, values) for name, values in self._options.items()]
-        start = Table.RECORDS + Record.WORDS * len(records)
-        words = np.zeros(start + Choice.WORDS * len(choices), np.int64)
+        start = OperatorTable.RECORDS + OperandRecord.WORDS * len(records)
+        words = np.zeros(start + OptionRecord.WORDS * len(choices), np.int64)
         arrays = (*self._inputs, *outputs)
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
@@ -146,32 +148,32 @@ class DispatchTable:
         plain = kind_of(self._inputs, unconditional, self._symbols, bool(self._options))
         picked, picker = self._gathered()
         header = {
-            Table.INPUTS: len(self._inputs),
-            Table.OPTIONS: len(self._options),
-            Table.OUTPUTS: len(outputs),
-            Table.PARAMETERS: len(self._names),
-            Table.SYMBOLS: len(self._symbols),
-            Table.FLOATS: sum(isinstance(values, Real) for values in self._options.values()),
-            Table.SPREAD: spread[0] if spread else -1,
-            Table.PLAIN: plain,
-            Table.UNSIZED: sum(1 << i for i, s in enumerate(self._symbols) if s not in self._sizes),
-            Table.OUT: id(self._names[-1]),
-            Table.AT_ONCE: int(self._is_at_once(spread, outputs)),
-            Table.PICKED: picked,
-            Table.PICKER: picker,
-            Table.NARROW: int(any(a.dtype not in (None, "int64") for a in (*self._inputs, *outputs))),
-            Table.TRAILING: trailing[0] if trailing else -1,
-            Table.MIRRORS: int(bool(trailing) and "axis" in self._options and free == self._inputs[:1]),
-            Table.REDUCES: int(not outputs[0].fixed),
-            Table.NARROWS: int(self._narrow),
-            Table.MOVES: int(outputs[0].moves is not None),
-            Table.CHOICES: start,
-            Table.HIDDEN: self._symbols_without_output(outputs),
+            OperatorTable.INPUTS: len(self._inputs),
+            OperatorTable.OPTIONS: len(self._options),
+            OperatorTable.OUTPUTS: len(outputs),
+            OperatorTable.PARAMETERS: len(self._names),
+            OperatorTable.SYMBOLS: len(self._symbols),
+            OperatorTable.FLOATS: sum(isinstance(values, Real) for values in self._options.values()),
+            OperatorTable.SPREAD: spread[0] if spread else -1,
+            OperatorTable.PLAIN: plain,
+            OperatorTable.UNSIZED: sum(1 << i for i, s in enumerate(self._symbols) if s not in self._sizes),
+            OperatorTable.OUT: id(self._names[-1]),
+            OperatorTable.AT_ONCE: int(self._is_at_once(spread, outputs)),
+            OperatorTable.PICKED: picked,
+            OperatorTable.PICKER: picker,
+            OperatorTable.NARROW: int(any(a.dtype not in (None, "int64") for a in (*self._inputs, *outputs))),
+            OperatorTable.TRAILING: trailing[0] if trailing else -1,
+            OperatorTable.MIRRORS: int(bool(trailing) and "axis" in self._options and free == self._inputs[:1]),
+            OperatorTable.REDUCES: int(not outputs[0].fixed),
+            OperatorTable.NARROWS: int(self._narrow),
+            OperatorTable.MOVES: int(outputs[0].moves is not None),
+            OperatorTable.CHOICES: start,
+            OperatorTable.HIDDEN: self._symbols_without_output(outputs),
         }
         for index, value in header.items():
             words[index] = value
-        words[Table.NAMES : Table.NAMES + len(self._names)] = [id(name) for name in self._names]
-        words[Table.RECORDS : start] = [word for record in records for word in record]
+        words[OperatorTable.NAMES : OperatorTable.NAMES + len(self._names)] = [id(name) for name in self._names]
+        words[OperatorTable.RECORDS : start] = [word for record in records for word in record]
         words[start:] = [word for option in choices for word in option]
         return words
 
@@ -200,19 +202,19 @@ class DispatchTable:
         leads = group[:1] == [argument.name]
         first = [a.name for a in self._inputs].index(group[0]) if group else -1
         header = {
-            Record.WHEN: self._factors[argument.when] if argument.when and (leads or not group) else 0,
-            Record.LEADER: first,
-            Record.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
-            Record.VARIES: self._factors.get(argument.dtype or "", 0),
-            Record.TELLS: self._factors.get(argument.dtype or "", 0) if self._determines_dtype(argument) else 0,
-            Record.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
-            Record.LEADS: int(argument.spreads),
-            Record.TRAILS: int(argument.trailing is not None),
-            Record.FIXED: len(fixed),
-            Record.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
-            Record.TURN: self._factors[argument.transposed] if argument.transposed else 0,
-            Record.IN_PLACE: int(argument.in_place),
-            Record.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
+            OperandRecord.WHEN: self._factors[argument.when] if argument.when and (leads or not group) else 0,
+            OperandRecord.LEADER: first,
+            OperandRecord.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
+            OperandRecord.VARIES: self._factors.get(argument.dtype or "", 0),
+            OperandRecord.TELLS: self._factors.get(argument.dtype or "", 0) if self._determines_dtype(argument) else 0,
+            OperandRecord.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
+            OperandRecord.LEADS: int(argument.spreads),
+            OperandRecord.TRAILS: int(argument.trailing is not None),
+            OperandRecord.FIXED: len(fixed),
+            OperandRecord.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
+            OperandRecord.TURN: self._factors[argument.transposed] if argument.transposed else 0,
+            OperandRecord.IN_PLACE: int(argument.in_place),
+            OperandRecord.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
         }
         shape: list[int] = []
         for extent in fixed:
@@ -235,21 +237,21 @@ class DispatchTable:
 
     def _choice(self, name: str, values: Any) -> list[int]:
         if name == AXIS:
-            words = [Choice.AXIS, 0, 0]
+            words = [OptionRecord.AXIS, 0, 0]
         elif name == SHAPE:
-            words = [Choice.A_SHAPE, 0, 0]
-        elif isinstance(values, Whole):
-            words = [Choice.AN_INT, self._symbols.index(name), *values.words()]
+            words = [OptionRecord.A_SHAPE, 0, 0]
+        elif isinstance(values, IntOption):
+            words = [OptionRecord.AN_INT, self._symbols.index(name), *values.words()]
         elif isinstance(values, Real):
-            words = [Choice.A_FLOAT, 0, *values.words()]
+            words = [OptionRecord.A_FLOAT, 0, *values.words()]
         else:
             objects = [sys.intern(value) if isinstance(value, str) else value for value in values]
             if isinstance(values[0], bool):
                 objects += map(np.bool_, values)
-            kind = Choice.A_DTYPE if name == DTYPE else Choice.OF_VALUES
+            kind = OptionRecord.A_DTYPE if name == DTYPE else OptionRecord.OF_VALUES
             words = [kind, self._factors.get(name, 0), len(objects), *map(id, objects)]
             self._interned.append(objects)
-        return [*words, *[0] * (Choice.DIFFERENT - len(words)), len(values) if isinstance(values, tuple) else 0]
+        return [*words, *[0] * (OptionRecord.DIFFERENT - len(words)), len(values) if isinstance(values, tuple) else 0]
 
     def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
         """The key of an attr's fields: of its size class, or of exactly its extents."""
@@ -266,8 +268,8 @@ class DispatchTable:
 
         Floats are not in the key, so they are not among the fields; ints that are not sizes get any valid value.
         """
-        key = int(self.words[Table.MISSED])
-        self.words[Table.MISSED] = 0
+        key = int(self.words[OperatorTable.MISSED])
+        self.words[OperatorTable.MISSED] = 0
         if not key or key >= CONVERTING:  # or a key of exact extents
             return 0, {}
         symbols, fields = len(self._sizes), dict[str, Any]()
@@ -275,7 +277,7 @@ class DispatchTable:
             size_class = key >> 6 * (symbols - i) & 63
             fields[name] = 0 if size_class == NO_ELEMENTS else 1 << size_class
         for name, values in self._options.items():
-            if isinstance(values, Whole) and not values.is_size:
+            if isinstance(values, IntOption) and not values.is_size:
                 fields[name] = values.least if values.default is None else values.default
         options, wide = divmod((key >> 6 * symbols) - KEY_BASE, DTYPES)
         fields["dtype"] = NARROW[wide]
@@ -295,8 +297,8 @@ class DispatchTable:
 
     def take_wanted(self, entry: int) -> tuple[int, list[str]]:
         """The key of the fused-cast nest that a call missed, and the forms of its inputs; (0, []) if none."""
-        key = int(self.words[Table.WANTED])
-        self.words[Table.WANTED] = 0
+        key = int(self.words[OperatorTable.WANTED])
+        self.words[OperatorTable.WANTED] = 0
         if not key or key & (1 << ADDRESS_BITS) - 1 not in (0, entry):  # overwritten by another call
             return 0, []
         key |= entry
@@ -307,13 +309,13 @@ class DispatchTable:
 
     def is_due(self, key: int) -> bool:
         """Whether the countdown of a key has ended, so that Python handles this call."""
-        return key in self._listed and int(self._contexts[key][Known.COUNTDOWN]) <= 0
+        return key in self._listed and int(self._contexts[key][ContextWords.COUNTDOWN]) <= 0
 
     def take_count(self, key: int) -> int:
         """How many calls of a key the dispatcher counted since the last `put` or `take_count`; 0 for an unknown key."""
         if key not in self._listed:
             return 0
-        before, self._countdowns[key] = self._countdowns[key], int(self._contexts[key][Known.COUNTDOWN])
+        before, self._countdowns[key] = self._countdowns[key], int(self._contexts[key][ContextWords.COUNTDOWN])
         return before - self._countdowns[key]
 
     def put(self, key: int, entry: int, long: bool, countdown: int = launcher.NEVER) -> None:
@@ -325,8 +327,8 @@ class DispatchTable:
             self._set_hash_table(np.zeros(2 * len(self._keys), np.int64))
             for known in self._listed:
                 self._insert(known)
-        context = entry, long, countdown, bool(key >> 62)  # the words of `Known`
-        self.words[Table.EXACT] |= key >> 62
+        context = entry, long, countdown, bool(key >> 62)  # the words of `ContextWords`
+        self.words[OperatorTable.EXACT] |= key >> 62
         if key not in self._contexts:
             self._allocate(key, len(context))
         self._contexts[key][:] = context
@@ -354,11 +356,11 @@ class DispatchTable:
 
     def _set_hash_table(self, keys: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
         self._keys = keys
-        self.words[Table.KEYS] = keys.ctypes.data
-        self.words[Table.MASK] = len(keys) // 2 - 1
+        self.words[OperatorTable.KEYS] = keys.ctypes.data
+        self.words[OperatorTable.MASK] = len(keys) // 2 - 1
 
     def forget(self) -> None:
         """Remove all contexts from the dispatcher."""
         self._listed.clear()
-        self.words[Table.EXACT] = 0
+        self.words[OperatorTable.EXACT] = 0
         self._set_hash_table(np.zeros(128, np.int64))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import Call, KernelAttr
+from jitkernels.attrs.schema.base import BoundCall, KernelAttr
 from jitkernels.attrs.schema.registry import row
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, min_results, outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
@@ -24,7 +24,7 @@ from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.dispatch.native import launcher
 from jitkernels.dispatch.operator_table import DispatchTable
-from jitkernels.dispatch.option_types import Real, Whole
+from jitkernels.dispatch.option_types import IntOption, Real
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.loading.compiled_code import BUILD
@@ -186,7 +186,7 @@ class Everyday(launcher.Holder):
             countdown = max(min(kernel.calls_until_due, calls), LET_ONE_PASS)
             self._table.put(key, kernel.address, kernel.is_long, countdown)
 
-    def _compute(self, call: Call, arrays: Sequence[AnyArray]) -> None:
+    def _compute(self, call: BoundCall, arrays: Sequence[AnyArray]) -> None:
         """Run the kernel of the call's size class, and register it for the next call of that class."""
         if overrides.blocks:
             KernelFuncs.cache().at(call.attr)(*arrays)
@@ -284,7 +284,7 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
         elif fields[name].kind == "whole":
             least, most = int(fields[name].least), int(fields[name].most)
             first = None if default is Parameter.empty else default
-            options[name] = Whole(first, least, most, is_size=fields[name].is_size)
+            options[name] = IntOption(first, least, most, is_size=fields[name].is_size)
         elif fields[name].values:
             others = [value for value in fields[name].values if value != default]
             options[name] = (default, *others)

@@ -29,7 +29,7 @@ class Real:
         return [ordered(self.least), *defaults, ordered(self.most)]
 
 
-class Whole:
+class IntOption:
     """An int option: its default (None if required), its limits, and whether it is a size."""
 
     def __init__(self, default: int | None, least: int, most: int, *, is_size: bool) -> None:

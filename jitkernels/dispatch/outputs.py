@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import Call
+from jitkernels.attrs.schema.base import BoundCall
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
 from jitkernels.core import bfloat16
 from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError
 
 
-def direct_targets(kernel: str, call: Call, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
+def direct_targets(kernel: str, call: BoundCall, outputs: Sequence[Array], out: Any) -> list[AnyArray | None]:
     """For each output the memory of ``out`` in the kernel's shape, or None where the kernel cannot write it directly.
 
     Raises ArgumentTypeError and ArgumentError for an ``out`` that cannot hold the results.
@@ -78,7 +78,7 @@ def allocate(kernel: str, output: Array) -> AnyArray:
         raise WorkspaceError(f"{kernel}: {output.name}: no memory for {output.describe()}: {error}") from None
 
 
-def as_caller_dtype(call: Call, output: Array, result: AnyArray) -> AnyArray:
+def as_caller_dtype(call: BoundCall, output: Array, result: AnyArray) -> AnyArray:
     """A result viewed as the caller's bfloat16 dtype, if it holds bits of bfloat16."""
     narrow = call.narrow if output.dtype == bfloat16.NAME else None
     return result if narrow is None or result.dtype == narrow else result.view(narrow)

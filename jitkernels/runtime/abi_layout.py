@@ -85,7 +85,7 @@ class ArrayRecord:
 RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
 
 
-class Known:
+class ContextWords:
     """Words of an operator's context of one size class, or of exact extents.
 
     The C function, whether to release the GIL, the countdown of calls until Python sees one, and whether the function
@@ -96,7 +96,7 @@ class Known:
     ENTRY, LONG, COUNTDOWN, EXACT = range(4)
 
 
-class Table:
+class OperatorTable:
     """Words of an operator's table.
 
     The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats;
@@ -150,7 +150,7 @@ class Part:
     GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE, COPIED = range(5)
 
 
-class Record:
+class OperandRecord:
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options key. LEADER: the first input of its optional group, or -1; an output
@@ -171,7 +171,7 @@ class Record:
     WORDS = MORE + MOST_SHAPE
 
 
-class Choice:
+class OptionRecord:
     """Words of an option in a table, and its kinds.
 
     OF_VALUES: the factor in the key, the number of objects and these, the default first, and how many of them are
@@ -247,7 +247,20 @@ DTYPE_MASK = 0xFF << 8 * (Offset.DTYPE_ORDER - DTYPE_WORD) | 0xFFFFFFFF << 8 * (
 
 def constants() -> dict[str, int]:
     """All constants above by the names in translated code, such as ``Context.COUNT``."""
-    kinds = (Context, ArrayRecord, Known, Table, Plain, Outcome, Part, Record, Choice, Operand, Frame, Offset)
+    kinds = (
+        Context,
+        ArrayRecord,
+        ContextWords,
+        OperatorTable,
+        Plain,
+        Outcome,
+        Part,
+        OperandRecord,
+        OptionRecord,
+        Operand,
+        Frame,
+        Offset,
+    )
     named = {f"{kind.__name__}.{name}": item for kind in kinds for name, item in vars(kind).items() if name.isupper()}
     plain = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
     return {**named, **plain}

@@ -12,7 +12,7 @@ FLAGS = os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0)
 
 
 @record
-class Library:
+class CffiLibrary:
     """An open library: `functions` has its functions as attributes, with the types that `ffi` declares."""
 
     ffi: Any
@@ -27,13 +27,13 @@ class Library:
         return address_of(self.ffi.addressof(self.functions, name))
 
 
-def opened(declared: Callable[[], Any], path: str | None, required: tuple[str, ...] = ()) -> Library:
+def opened(declared: Callable[[], Any], path: str | None, required: tuple[str, ...] = ()) -> CffiLibrary:
     """Open the library at a path, or the whole process for None, with the prototypes of `declared`.
 
     Raises OSError if it cannot be opened, and AttributeError if it lacks a `required` function.
     """
     ffi = declared()
-    library = Library(ffi, ffi.dlopen(path, FLAGS))
+    library = CffiLibrary(ffi, ffi.dlopen(path, FLAGS))
     for name in required:
         library.address(name)
     return library

@@ -7,9 +7,9 @@ from typing import Any
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import NotUsableError
-from jitkernels.runtime.cffi_library import Library
+from jitkernels.runtime.cffi_library import CffiLibrary
 
-Opened = tuple[Library | None, str]
+Opened = tuple[CffiLibrary | None, str]
 """The library with its version and path, or None with the reason why it cannot be used."""
 
 
@@ -54,7 +54,7 @@ class VendorLibrary:
     name: str
     functions: Mapping[str, tuple[str, tuple[str, ...]]]
     find: Callable[[], Opened]
-    address: Callable[[Library, str], int] = Library.address
+    address: Callable[[CffiLibrary, str], int] = CffiLibrary.address
     prefix: str = ""
 
     def status(self) -> tuple[bool, str]:
@@ -62,7 +62,7 @@ class VendorLibrary:
         library, text = self.find()
         return library is not None, text
 
-    def demanded(self) -> Library:
+    def demanded(self) -> CffiLibrary:
         """Return the library. Raises NotUsableError when it is not there."""
         library, reason = self.find()
         if library is None:

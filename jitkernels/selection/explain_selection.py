@@ -12,7 +12,7 @@ from jitkernels.selection.select import choose, known_record
 
 
 @record
-class Line:
+class CandidateLine:
     """One implementation: usable or why not, and its measured seconds if there are any."""
 
     implementation: str
@@ -26,7 +26,7 @@ class Explanation:
     """The result of `explain`: a line per implementation, the winner, its variant and the rule that selected it."""
 
     attr: KernelAttr
-    lines: tuple[Line, ...]
+    lines: tuple[CandidateLine, ...]
     winner: str
     variant: dict[str, object]
     rule: str
@@ -38,11 +38,11 @@ class Explanation:
         return "\n".join([title, *(f"  {_mark(line, self.winner)} {_text(line)}" for line in self.lines)])
 
 
-def _mark(line: Line, winner: str) -> str:
+def _mark(line: CandidateLine, winner: str) -> str:
     return ">" if line.implementation == winner else " "
 
 
-def _text(line: Line) -> str:
+def _text(line: CandidateLine) -> str:
     if line.reason is not None:
         return f"{line.implementation:10} cannot be used: {line.reason}"
     if line.error is not None:
@@ -84,8 +84,8 @@ def _attr_of_call(what: object, arguments: Sequence[Any], named: Mapping[str, An
     return attr_class.call(*arguments, **{key: value for key, value in named.items() if key != "out"}).attr
 
 
-def _line(name: str, reason: str | None, measured: tuple[Measured, ...]) -> Line:
+def _line(name: str, reason: str | None, measured: tuple[Measured, ...]) -> CandidateLine:
     own = [m for m in measured if m.implementation == name]
     seconds = next((m.seconds for m in own if m.seconds), None)  # best first: the variant it would use
     error = next((m.error for m in own if m.error), None) if seconds is None else None
-    return Line(name, reason, seconds, error)
+    return CandidateLine(name, reason, seconds, error)

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.selection.explain_selection import Explanation, Line, explain
+from jitkernels.selection.explain_selection import CandidateLine, Explanation, explain
 from jitkernels.selection.records import Record
 from jitkernels.selection.shape_buckets import has_elements
 from jitkernels.tuning.tune import exclusive_measurement, keep, tune_class
@@ -14,10 +14,10 @@ from jitkernels.tuning.tuner import Candidate, contest
 NOISE = 0.02
 """The default plan stays unless another one is faster by more than this fraction."""
 LEAST_SECONDS = 0.01
-Way = dict[str, Any]
+Plan = dict[str, Any]
 
 
-class Ways:
+class Plans:
     """The plans of one attr: `made` builds the callable of a plan, `reference` is the trusted one."""
 
     def __init__(
@@ -30,11 +30,11 @@ class Ways:
         self._record: Record | None = None
         self._started = perf_counter()
 
-    def best(self, ways: Sequence[Way], seconds: float) -> Way:
+    def best(self, plans: Sequence[Plan], seconds: float) -> Plan:
         """The fastest correct plan; the first one within noise."""
         candidates = [
-            Candidate("jit", way, lambda way=way: self._build(way))  # type: ignore[misc]  # lambdas have no types
-            for way in ways
+            Candidate("jit", plan, lambda plan=plan: self._build(plan))  # type: ignore[misc]  # lambdas have no types
+            for plan in plans
         ]
         time = max(seconds / 2, LEAST_SECONDS)
         with exclusive_measurement(self.attr):
@@ -44,8 +44,8 @@ class Ways:
             key=lambda candidate: candidate.seconds or 0.0,
         )
         if not correct:
-            return ways[0]
-        default = next((candidate for candidate in correct if candidate.variant == ways[0]), None)
+            return plans[0]
+        default = next((candidate for candidate in correct if candidate.variant == plans[0]), None)
         limit = (1 + NOISE) * (correct[0].seconds or 0.0)
         pick = default if default is not None and (default.seconds or 0.0) <= limit else correct[0]
         others = tuple(candidate for candidate in record.candidates if candidate is not pick)
@@ -58,7 +58,8 @@ class Ways:
             return None
         keep(self.attr, self._record, perf_counter() - self._started)
         lines = tuple(
-            Line(candidate.label, None, candidate.seconds, candidate.error) for candidate in self._record.candidates
+            CandidateLine(candidate.label, None, candidate.seconds, candidate.error)
+            for candidate in self._record.candidates
         )
         return Explanation(self.attr, lines, self._record.pick.label, {}, "measured")
 

@@ -22,7 +22,7 @@ from jitkernels.codegen.source_protocol import External, inlined
 from jitkernels.dispatch import operators
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.errors import AttrError, BuildError, JitKernelsError
-from jitkernels.runtime.abi_layout import CONVERTING, Table
+from jitkernels.runtime.abi_layout import CONVERTING, OperatorTable
 from jitkernels.runtime.loading import compiled_code, loader
 from jitkernels.runtime.loading.compiled_code import code_of
 from jitkernels.selection.select import choose, has_dynamic_shape
@@ -322,7 +322,7 @@ def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
         pytest.skip("Python serves its everyday calls")
     for attr in of_many_sizes(row):
         key = dispatch.key(attr.fields())
-        dispatch.words[Table.MISSED] = key
+        dispatch.words[OperatorTable.MISSED] = key
         told, fields = dispatch.take_missed()
         floats = {name for name, field in row.known_fields().items() if field.kind == "float"}
         wanted = attr.tuning_class().fields()
@@ -332,7 +332,7 @@ def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
         assert dispatch.take_missed() == (0, {}), "it is told once"
         exact = [dispatch.key(attr.fields(), exact=True)] if dispatch.may_be_exact else []
         for other in (*exact, CONVERTING | key):
-            dispatch.words[Table.MISSED] = other
+            dispatch.words[OperatorTable.MISSED] = other
             assert dispatch.take_missed() == (0, {})
 
 

@@ -11,7 +11,7 @@ from test_declared_limits import ToyLimitsAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.compiler.api import traced_kernel
 from jitkernels.compiler.capture.trace_reference import graph_of
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.errors import BuildError
 
 
@@ -66,7 +66,7 @@ GUARDED: dict[str, tuple[Callable[..., None], str, str]] = {
 def test_the_guard_and_its_line_are_printed(name: str) -> None:
     reference, guard, text = GUARDED[name]
     attr = ToyLimitsAttr(n=9)
-    with pytest.raises(UnknownError, match=guard) as raised:
+    with pytest.raises(UnsupportedError, match=guard) as raised:
         graph_of(reference, ToyLimitsAttr.arrays, ["float32"] * 2, attr.fields(), ToyLimitsAttr.floats)
     message = str(raised.value)
     lines, start = inspect.getsourcelines(helped if name == "helper" else reference)

@@ -254,5 +254,5 @@ def test_one_text_for_all_modules() -> None:
 
 def test_a_function_is_translated_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     Library().called(exp.exp_float64, ["float64"], 4)
-    monkeypatch.delattr("jitkernels.codegen.python.function_writer.Writer.body")
+    monkeypatch.delattr("jitkernels.codegen.python.function_writer.FunctionWriter.body")
     assert Library().called(exp.exp_float64, ["float64"], 4)[1] == "float64"

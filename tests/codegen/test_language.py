@@ -177,7 +177,7 @@ def test_no_object_calls_a_function_of_the_compiler() -> None:
             z[i] = x[i]
 
     for name in dtypes.TABLE:
-        program = kernel_module.Program(name)
+        program = kernel_module.KernelModule(name)
         program.export("entry", convert, (f"{name}*", "float16*", "bfloat16*", "int64"), ())
         code = IRSource(name, program.text).object_code("converting")
         assert not re.search(rb"__(trunc|ext|fix|float)", code)

@@ -14,7 +14,7 @@ from translated import built, same, written
 
 from jitkernels.codegen import llvm_backend
 from jitkernels.codegen.module_link import parsed
-from jitkernels.codegen.python.kernel_module import Program
+from jitkernels.codegen.python.kernel_module import KernelModule
 from jitkernels.codegen.source_protocol import apart, inlined, offset, vectors
 
 
@@ -268,7 +268,7 @@ def copied(x: Any, y: Any, n: int) -> None:
 
 def test_what_llvm_makes_of_it() -> None:
     """What seldom runs stays a function; it is known how often a loop runs; a copy of a few elements is no call."""
-    program = Program("made")
+    program = KernelModule("made")
     program.export("entry", out_of_line, ("int64*", "int64", "int64"), ())
     program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
     program.export("copied", copied, ("float32* restrict", "float32* restrict", "int64"), ())

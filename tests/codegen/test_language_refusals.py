@@ -227,7 +227,7 @@ def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
     for depth in (50, 900):
         lines = "".join(f"    {line}\n" for line in deep(kind, depth).splitlines())
         body = written(tmp_path / f"deep{depth}.py", f"{FUNCTIONS}def body(p, n):\n{lines}", External=External)["body"]
-        program = kernel_module.Program("deep")
+        program = kernel_module.KernelModule("deep")
         try:
             Module().define("body", body, ())
             program.export("body", body, ("float64*", "int64"), ())
@@ -309,7 +309,7 @@ def test_nonsense_is_refused_or_means_something(tmp_path_factory: pytest.TempPat
         body = written(place, text, External=External)["body"]
     except SyntaxError:
         return
-    program = kernel_module.Program("nonsense")
+    program = kernel_module.KernelModule("nonsense")
     try:
         Module().define("body", body, ())
         program.export("body", body, ("float64*", "int64"), ())

@@ -250,7 +250,7 @@ REFUSED = {
 def test_refusals(text: str, tmp_path: Any) -> None:
     head = "def body(p, n, begin, end):\n    pair = Pair(n, p[0])\n    none = None"
     body = written(tmp_path / "refused.py", f"{head}\n    {text}\n", Pair=Pair)["body"]
-    program = kernel_module.Program("refused")
+    program = kernel_module.KernelModule("refused")
     with pytest.raises(BuildError, match=REFUSED[text]):
         program.export("body", body, ("float64*", "int64", "int64", "int64"), ())
 

@@ -70,23 +70,7 @@ FAMILIES = re.compile(
 """Files that are called like the family of kernels, or the command, that they serve."""
 ALLOWED_MODULES: dict[str, int] = {"skinny": 2}
 """Base names of modules that still stand more than once."""
-ALLOWED_CLASSES: dict[str, int] = {
-    "Argument": 2,
-    "Array": 2,
-    "Call": 3,
-    "Choice": 2,
-    "Entry": 2,
-    "Extent": 2,
-    "Library": 2,
-    "Line": 2,
-    "Operand": 2,
-    "Program": 2,
-    "Record": 2,
-    "Result": 2,
-    "Table": 3,
-    "Whole": 3,
-    "Writer": 2,
-}  # fmt: skip
+ALLOWED_CLASSES: dict[str, int] = {}
 """Names of classes that still stand more than once, and how often."""
 
 

@@ -21,7 +21,7 @@ from jitkernels.dispatch import fused_casts, operators
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import BuildError
-from jitkernels.runtime.abi_layout import ADDRESS_BITS, CONVERTING, KIND_BITS, NUMBER, Known
+from jitkernels.runtime.abi_layout import ADDRESS_BITS, CONVERTING, KIND_BITS, NUMBER, ContextWords
 from jitkernels.runtime.loading import compiled_code, loader
 from jitkernels.runtime.loading.compiled_code import Code
 from jitkernels.selection.select import best_variant
@@ -39,7 +39,7 @@ def nests(row: Row) -> list[int]:
     assert table is not None
     forms = 2**KIND_BITS - 1
     return [
-        int(table._contexts[key][Known.ENTRY])
+        int(table._contexts[key][ContextWords.ENTRY])
         for key in sorted(table._listed)
         if key & CONVERTING and max(key >> ADDRESS_BITS & forms, key >> ADDRESS_BITS + KIND_BITS & forms) < NUMBER
     ]

@@ -119,12 +119,12 @@ def test_cases_of_what_moves() -> None:
 
 
 def test_numpy_computes_where_a_part_cannot_be_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(self: lazy_link.Later) -> None:
+    def refuse(self: lazy_link.LazyKernel) -> None:
         raise BuildError("there is no compiler any more")
 
     function = jk.jit(lambda x, w: np.sqrt(x @ w), cache=False)
     function(array(40, 48), array(48, 56))
-    monkeypatch.setattr(lazy_link.Later, "bring", refuse)
+    monkeypatch.setattr(lazy_link.LazyKernel, "bring", refuse)
     lacking = [one for one in lazy_link._known.values() if not one._words[lazy_link.ENTRY]]
     x, w = array(1000, 1000), array(1000, 1000)
     np.testing.assert_allclose(function(x, w), np.sqrt(x @ w))
@@ -134,8 +134,8 @@ def test_numpy_computes_where_a_part_cannot_be_built(monkeypatch: pytest.MonkeyP
 def test_who_packs_has_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are brought with what calls them."""
     brought = []
-    monkeypatch.setattr(lazy_link.Later, "bring", lambda self: brought.append(self))
-    one = lazy_link.Later(load_nest())
+    monkeypatch.setattr(lazy_link.LazyKernel, "bring", lambda self: brought.append(self))
+    one = lazy_link.LazyKernel(load_nest())
     assert one.link.address()
     assert not brought
     monkeypatch.setattr(loader, "watchers", [lambda *_: None])

@@ -9,7 +9,7 @@ from test_everyday import Row
 
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.dispatch import operators
-from jitkernels.runtime.abi_layout import Plain, Table
+from jitkernels.runtime.abi_layout import OperatorTable, Plain
 
 
 def rows() -> Sequence[Any]:
@@ -19,8 +19,8 @@ def rows() -> Sequence[Any]:
     return [
         param
         for param in cases.every_row()
-        if words.get(param.id, [0] * 99)[Table.PLAIN] == Plain.ELEMENTWISE
-        and not words[param.id][Table.MOVES]  # these have no kernel
+        if words.get(param.id, [0] * 99)[OperatorTable.PLAIN] == Plain.ELEMENTWISE
+        and not words[param.id][OperatorTable.MOVES]  # these have no kernel
     ]
 
 

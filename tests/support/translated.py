@@ -34,7 +34,7 @@ def nothing() -> None:
 
 def built(name: str, functions: Mapping[str, tuple[Function, Sequence[str]]]) -> dict[str, Any]:
     """Build functions with the C types of their arguments as one object without fast-math flags."""
-    program = kernel_module.Program(name)
+    program = kernel_module.KernelModule(name)
     program.export("entry", nothing, (), ())
     count = next(_built)  # symbols are unique within a process
     for symbol, (function, arguments) in functions.items():

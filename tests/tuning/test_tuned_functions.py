@@ -169,7 +169,7 @@ def test_time_that_is_none(replay: Path) -> None:
 def test_code_for_exact_sizes_serves_these_alone(replay: Path, others_first: bool) -> None:
     compiled = jk.jit(smoothed, opt_level=2 + others_first)
     flat = compiled._signature.flatten((np.arange(50.0), 5), {})
-    call = autotune.Call(smoothed, flat.structure, flat.leaves, compiled.config)
+    call = autotune.TunedCall(smoothed, flat.structure, flat.leaves, compiled.config)
     keep(call.row, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
     for n in (40, 50, 60, 50, 40) if others_first else (50, 40, 50, 60):
         for _ in range(3):

@@ -54,7 +54,7 @@ WEAK = (bool, int, float)
 
 
 @record
-class Call:
+class BoundCall:
     """An everyday call in terms of a kernel: its attr, its input arrays, and the shapes of the caller's results.
 
     `shapes` are the shapes of the results as the caller sees them, in the memory order of the kernel's outputs.
@@ -87,7 +87,7 @@ class Form:
     behind: Callable[[AnyArray], AnyArray] | None = None
 
 
-def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> Call:
+def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> BoundCall:
     """The kernel call that an everyday call stands for."""
     kernel = row.kernel_type.name.lower()
     form = form_of(row, arguments_by_name(row, arguments, named))
@@ -99,7 +99,7 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     shapes = [shape for _, shape in form.results]
     restore_axis = form.behind
     finishes = [restore_axis if argument.fixed else np.asarray for argument, _ in form.results] if restore_axis else ()
-    return Call(attr, inputs, shapes, finishes, narrow)
+    return BoundCall(attr, inputs, shapes, finishes, narrow)
 
 
 def arguments_by_name(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import Field as DataclassField
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 from jitkernels.attrs.schema import argument_binding, families, schema_check, schema_queries
-from jitkernels.attrs.schema.argument_binding import Call
+from jitkernels.attrs.schema.argument_binding import BoundCall
 from jitkernels.attrs.schema.families import import_all, import_family
 from jitkernels.attrs.schema.fields import (
     FLOATS,
@@ -33,8 +33,8 @@ from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 
 __all__ = [
-    "FLOATS", "NARROW", "Call", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two", "real",
-    "rows", "stored", "sum_error", "whole",
+    "FLOATS", "NARROW", "BoundCall", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two",
+    "real", "rows", "stored", "sum_error", "whole",
 ]  # fmt: skip
 
 
@@ -279,7 +279,7 @@ class KernelAttr:
         return self if changed == self.fields() else type(self)(**changed)
 
     @classmethod
-    def call(cls, *arguments: Any, **named: Any) -> Call:
+    def call(cls, *arguments: Any, **named: Any) -> BoundCall:
         """Bind an everyday call to the kernel; its parameters are `parameters`.
 
         Raises ArgumentTypeError, ArgumentError or AttrError that names the argument, expected and got.

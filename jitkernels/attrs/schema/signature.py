@@ -19,7 +19,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
 @record
-class Extent:
+class DeclaredExtent:
     """One extent of a symbolic shape: ``factor * symbols + more``, or a number.
 
     `spread` (written ``*rows``) stands for any number of leading or trailing dimensions and their product; `optional`
@@ -85,12 +85,12 @@ class Argument:
     moves: str | None = None
 
     @unlocked_cached_property
-    def extents(self) -> tuple[Extent, ...]:
+    def extents(self) -> tuple[DeclaredExtent, ...]:
         """The shape, parsed. Raises RegistrationError for invalid syntax."""
         return tuple(_extent(self, word) for word in self.shape.split())
 
     @unlocked_cached_property
-    def fixed(self) -> tuple[Extent, ...]:
+    def fixed(self) -> tuple[DeclaredExtent, ...]:
         """The extents without leading and trailing dimensions, whose number varies."""
         return tuple(extent for extent in self.extents if not extent.spread)
 
@@ -106,14 +106,14 @@ class Argument:
         return symbols[0] if symbols else None
 
     @unlocked_cached_property
-    def _sizes(self) -> tuple[str | Extent, ...]:
+    def _sizes(self) -> tuple[str | DeclaredExtent, ...]:
         """The extents; single symbols by name, as every attr evaluates them."""
         return tuple(e.symbols[0] if e.is_plain else e for e in self.extents)
 
     @unlocked_cached_property
     def is_number(self) -> bool:
         """Whether it is a scalar: one element whatever the fields are."""
-        return self.extents == (Extent(()),)
+        return self.extents == (DeclaredExtent(()),)
 
     @property
     def symbols(self) -> str:
@@ -148,7 +148,7 @@ class Argument:
         return Array(self.name, role, tuple(shape), dtype, self.in_place, domain, alone)
 
 
-def _extent(argument: Argument, word: str) -> Extent:
+def _extent(argument: Argument, word: str) -> DeclaredExtent:
     spread, optional = word.startswith("*"), word.startswith("?")
     product, _, added = word.lstrip("*?").partition("+")
     more = int(added) if added.isdecimal() else 0
@@ -165,7 +165,7 @@ def _extent(argument: Argument, word: str) -> Extent:
             f"array {argument.name}: shape {argument.shape!r}: expected names of fields, products of them "
             f"with numbers, or numbers, got {word!r}"
         )
-    return Extent(symbols, factor, spread, optional, more)
+    return DeclaredExtent(symbols, factor, spread, optional, more)
 
 
 @record

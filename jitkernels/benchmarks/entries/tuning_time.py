@@ -13,7 +13,7 @@ from jitkernels.attrs.schema.registry import row
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
-from jitkernels.runtime.abi_layout import Table
+from jitkernels.runtime.abi_layout import OperatorTable
 from jitkernels.tuning.timer import Timing
 
 CALLS, CALLS_OF_TINY = 100_000, 100
@@ -62,7 +62,7 @@ class _Watched:
     def __init__(self, function: Any) -> None:
         self.seconds = 0.0
         self._original: Callable[..., Any] = function.__self__.call
-        function.__self__._context[Table.SLOW] = id(self)
+        function.__self__._context[OperatorTable.SLOW] = id(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         started = perf_counter()

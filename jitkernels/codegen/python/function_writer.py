@@ -15,7 +15,7 @@ FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 """LLVM's fast-math flags."""
 
 
-class Writer(Calls):
+class FunctionWriter(Calls):
     """Emits one function for arguments of given types."""
 
     def __init__(

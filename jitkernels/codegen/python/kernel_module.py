@@ -14,7 +14,7 @@ from jitkernels.codegen.function_ast import place_of
 from jitkernels.codegen.parameters import parameters_of, record_fields
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import WEIGHTS
-from jitkernels.codegen.python.function_writer import Writer
+from jitkernels.codegen.python.function_writer import FunctionWriter
 from jitkernels.codegen.python.types import Type, Value
 from jitkernels.codegen.source_protocol import APART, SELDOM
 from jitkernels.errors import BuildError
@@ -29,7 +29,7 @@ HINTS = """!2 = !{!"llvm.loop.vectorize.enable", i1 true}
 
 
 @dataclass
-class Program:
+class KernelModule:
     """The functions of one LLVM module: each is translated once per argument types and flags."""
 
     name: str
@@ -51,7 +51,7 @@ class Program:
         values = {**dict.fromkeys(names, Value(types.NONE, "null")), **dict(zip(names, arguments_, strict=False))}
         bound = tuple(_bound(*each, values) for each in parameters_of(function)) if names else arguments_
         try:
-            _, body = Writer(self, function, bound, flags).body(status_of=name)
+            _, body = FunctionWriter(self, function, bound, flags).body(status_of=name)
         except RecursionError:
             where = place_of(function.__code__)
             raise BuildError(f"{where}: nested too deeply, itself or in what it calls") from None
@@ -72,7 +72,7 @@ class Program:
         parameters = types.numbered(value.type for value in arguments)
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
-        writer = Writer(self, function, parameters, [flag for flag in flags if flag not in (APART, SELDOM)])
+        writer = FunctionWriter(self, function, parameters, [flag for flag in flags if flag not in (APART, SELDOM)])
         result, body = writer.body()
         self.translating.discard(id(function))
         head = ", ".join(f"{leaf.type.llvm} {leaf.text}" for value in parameters for leaf in types.leaves(value))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitkernels.codegen.python import masked_outlined_calls, types
-from jitkernels.codegen.python.function_writer import Writer
+from jitkernels.codegen.python.function_writer import FunctionWriter
 from jitkernels.codegen.python.types import BOOL, INT64, Type, Value
 from jitkernels.codegen.source_protocol import APART, SELDOM, External, IRFunction
 from jitkernels.core import cpu_target
@@ -19,7 +19,7 @@ WIDEST = 4
 """Bytes of the widest integers for which floats have twice as many bits."""
 
 
-class ElementWriter(Writer):
+class ElementWriter(FunctionWriter):
     """Emits a function of elements, none of which is an index: int64 sums wrap, as those of arrays do."""
 
     has_indices = False

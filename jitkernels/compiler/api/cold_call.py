@@ -19,7 +19,7 @@ from jitkernels.compiler.dispatch.compiled_entry import CompiledLink
 from jitkernels.compiler.dispatch.fp_warnings import warning_reporter
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.core import settings, signal_exceptions
 from jitkernels.core.fork_locks import making
@@ -42,7 +42,11 @@ class ColdCalls:
         self.__wrapped__, self.config, self._signature = function, config, signature
         self._specializations: dict[Any, list[Specialization]] = {}
         self._fallbacks: dict[str, int] = {}
-        self._varied, self._hits, self._entries = recompile_limit.Varied(), 0, python_entries.PythonEntries()
+        self._recompile_limit, self._hits, self._entries = (
+            recompile_limit.RecompileLimit(),
+            0,
+            python_entries.PythonEntries(),
+        )
         self._takes_out = signature.takes("out")
         plain = function if self._is_plain else None
         self._links = dispatch_chain.Links(self, self._call, plain, takes_out=self._takes_out)
@@ -88,7 +92,7 @@ class ColdCalls:
         try:
             call = self._signature.flatten(args, kwargs)
             candidates = self._specializations.get(call.key)
-        except (UnknownError, TypeError) as error:
+        except (UnsupportedError, TypeError) as error:
             self._count_fallback(str(error))
             return None, None, None
         for specialization in candidates or ():
@@ -103,7 +107,7 @@ class ColdCalls:
             if len(candidates) >= MOST_OF_A_KEY:
                 self._count_fallback(f"more than {MOST_OF_A_KEY} specializations for one signature")
                 return None, call, None
-            if not candidates and self._varied.are_enough(call.key):
+            if not candidates and self._recompile_limit.is_reached(call.key):
                 self._count_fallback(recompile_limit.REASON)
                 return None, call, None
             specialization = specialize(call.structure, call.leaves, self.config)
@@ -233,7 +237,7 @@ class ColdCalls:
         """Discard all code of the function, and free the pooled workspaces (of all functions)."""
         workspace_allocator.release()
         with making:
-            self._specializations, self._varied = {}, recompile_limit.Varied()
+            self._specializations, self._recompile_limit = {}, recompile_limit.RecompileLimit()
             self._unlink()
 
     def _unlink(self) -> None:

@@ -38,7 +38,7 @@ from jitkernels.runtime import vectorcall
 MAX_CACHED = 256
 
 
-class Way(NamedTuple):
+class DerivativeSpec(NamedTuple):
     """Which derivative: ``grad``, ``value``, ``vjp`` or ``jvp``, by which arguments, and whether there is more."""
 
     kind: str
@@ -52,10 +52,10 @@ class Way(NamedTuple):
         return f"{self.kind} {','.join(map(str, self.argnums))} {int(self.is_one)} {int(self.has_aux)}"
 
 
-def way_of(text: str) -> Way:
+def parse_derivative_spec(text: str) -> DerivativeSpec:
     """Parse a derivative specification."""
     kind, argnums, is_one, has_aux = text.split(" ")
-    return Way(kind, tuple(map(int, filter(None, argnums.split(",")))), is_one == "1", has_aux == "1")
+    return DerivativeSpec(kind, tuple(map(int, filter(None, argnums.split(",")))), is_one == "1", has_aux == "1")
 
 
 class Derivative(JitFunction[Any, Any]):
@@ -65,7 +65,7 @@ class Derivative(JitFunction[Any, Any]):
 
     _is_plain = False
 
-    def __init__(self, function: Any, way: Way, names: tuple[str, ...], config: JitConfig) -> None:
+    def __init__(self, function: Any, way: DerivativeSpec, names: tuple[str, ...], config: JitConfig) -> None:
         self.way, target = way, functools.partial(evaluated, way.text, function)
         binds = way.kind not in ("vjp", "jvp")
         super().__init__(function, names, config, CallSignature(function, names, target, binds=binds))
@@ -127,7 +127,7 @@ def named(function: Any) -> str:
 
 def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     """A derivative in a trace: what `Derivative` stands for."""
-    tracer, way = current(), way_of(text)
+    tracer, way = current(), parse_derivative_spec(text)
     if tracer is None:
         argnums = way.argnums[0] if way.is_one else way.argnums
         return derivative(way.kind, function, argnums, way.has_aux)(*args, **kwargs)
@@ -151,11 +151,11 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     return _with_aux(way, (result, outs.tree(result, pushed)), aux)
 
 
-def _with_aux(way: Way, found: tuple[Any, ...], aux: Any) -> Any:
+def _with_aux(way: DerivativeSpec, found: tuple[Any, ...], aux: Any) -> Any:
     return (*found, aux) if way.has_aux else found
 
 
-def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
+def _called(tracer: Tracer, way: DerivativeSpec, function: Any, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
     tracer.differentiates += 1
     try:
         found = function(*args, **kwargs)
@@ -170,7 +170,7 @@ def _called(tracer: Tracer, way: Way, function: Any, args: Sequence[Any], kwargs
     return found
 
 
-def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -> Any:
+def _gradient(tracer: Tracer, way: DerivativeSpec, function: Any, args: Any, kwargs: Any) -> Any:
     about, count = named(function), len(args)
     wrong = [i for i in way.argnums if not -count <= i < count]
     if wrong:
@@ -197,7 +197,7 @@ def _gradient(tracer: Tracer, way: Way, function: Any, args: Any, kwargs: Any) -
     return (found, aux) if way.has_aux else found
 
 
-def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> Way:
+def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> DerivativeSpec:
     """Check the arguments of a derivative. Raises ArgumentTypeError."""
     if not callable(function):
         raise ArgumentTypeError(f"function: expected a function, got {shown(function)}")
@@ -208,7 +208,7 @@ def _way(kind: str, function: Any, argnums: Any, has_aux: Any) -> Way:
         numbers = tuple(operator.index(one) for one in (argnums if several else (argnums,)))
     except TypeError:
         raise ArgumentTypeError(f"argnums: expected an int or a tuple of ints, got {shown(argnums)}") from None
-    return Way(kind, numbers, not several, has_aux)
+    return DerivativeSpec(kind, numbers, not several, has_aux)
 
 
 def derivative(kind: str, function: Any, argnums: Any, has_aux: Any) -> Any:

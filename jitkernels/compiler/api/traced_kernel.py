@@ -60,13 +60,13 @@ def nest(
     def make(reading: tuple[str, ...]) -> str:
         from jitkernels.compiler.capture.trace_reference import graph_of
         from jitkernels.compiler.codegen.nest.phases import NestSchedule
-        from jitkernels.compiler.ir.builder import UnknownError
+        from jitkernels.compiler.ir.builder import UnsupportedError
         from jitkernels.compiler.lowering.kernel_body import body_of
 
         dtypes = (*reading, *own[len(reading) :])
         try:
             graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats, ones)
-        except (UnknownError, TypeError, ValueError) as error:
+        except (UnsupportedError, TypeError, ValueError) as error:
             raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
         variant = NestSchedule(vector_bytes, unroll, stream, prefetches=stream)
         return body_of(graph, scope, len(arguments), along, variant, backend)

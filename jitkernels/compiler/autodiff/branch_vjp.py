@@ -16,7 +16,7 @@ from jitkernels.compiler.autodiff.cotangent_accumulator import (
 from jitkernels.compiler.autodiff.loop_vjp import ReversePass, is_float
 from jitkernels.compiler.autodiff.tapes import value_before_loop
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, zeros
+from jitkernels.compiler.ir.builder import UnsupportedError, zeros
 from jitkernels.compiler.ir.graph import Graph, Node, sorted_nodes
 from jitkernels.compiler.ir.region_memory import copy_to_home
 from jitkernels.compiler.ir.regions import clone_region, items, parameter, reachable
@@ -138,7 +138,7 @@ class BranchBackward:
         for index, side in enumerate(self.sides):
             for value in side.stored:
                 if any(map(is_loop_variant, value.shape)):
-                    raise UnknownError("a branch with arrays whose sizes differ from iteration to iteration")
+                    raise UnsupportedError("a branch with arrays whose sizes differ from iteration to iteration")
                 home = parameter(value.dtype, value.shape, 0)
                 if value.ndim:
                     inputs.append((home, zeros(value.dtype, value.shape)))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Graph, Node, frozen, sorted_nodes
 from jitkernels.compiler.ir.region_memory import unsupported
 from jitkernels.compiler.ir.regions import clone_region
@@ -63,10 +63,10 @@ class DerivativeContext:
 
 
 def require_supported(region: Graph, what: str) -> None:
-    """Raise UnknownError where a region has an operation without code. `what`: the region in the message."""
+    """Raise UnsupportedError where a region has an operation without code. `what`: the region in the message."""
     operation = unsupported(region)
     if operation:
-        raise UnknownError(f"{what} would contain {operation}")
+        raise UnsupportedError(f"{what} would contain {operation}")
 
 
 class CotangentAccumulator:

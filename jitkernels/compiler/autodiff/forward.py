@@ -16,7 +16,7 @@ from jitkernels.compiler.autodiff.node_operators import Term
 from jitkernels.compiler.autodiff.reverse import CALLS, NotDifferentiableError, backward_pass, cotangents_of_node
 from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, elementwise, zeros
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise, zeros
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.region_memory import FLOWS, copy_to_home
 from jitkernels.compiler.ir.regions import LoopParts, merged_nodes, parameter
@@ -60,7 +60,7 @@ def forward_pass(outputs: Sequence[Node], known: Mapping[Node, Node], context: D
                 tangent = _node_tangent(node, all_tangents, context)
                 if tangent is not None:
                     all_tangents[node] = tangent
-        except (UnknownError, NotDifferentiableError) as error:
+        except (UnsupportedError, NotDifferentiableError) as error:
             raise NotDifferentiableError(str(error), node) from None
     return [all_tangents.get(node) for node in outputs]
 

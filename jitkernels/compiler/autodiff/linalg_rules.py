@@ -11,10 +11,10 @@ import numpy as np
 
 from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
-from jitkernels.compiler.ir.numpy_call_spec import Called, Hole
+from jitkernels.compiler.ir.numpy_call_spec import ArrayPlaceholder, Called
 
 ResultCotangents = Mapping[int, Node]
 """The cotangents of some results of a call, by their indices."""
@@ -23,15 +23,16 @@ Rule = Callable[..., dict[str, Node]]
 
 
 def call_cotangents(node: Node, result_cotangents: ResultCotangents) -> Sequence[Node | None]:
-    """The cotangents of the inputs of a call. Raises UnknownError for a function without a rule."""
+    """The cotangents of the inputs of a call. Raises UnsupportedError for a function without a rule."""
     function = node.options["function"]
     rule = RULES.get(getattr(function, "function", None))
     if rule is None or not isinstance(function, Called):
         name = node.options.get("name") or getattr(function, "__name__", "function")
-        raise UnknownError(f"{'jk' if node.operation == 'kernel' else 'numpy'}.{name}")
+        raise UnsupportedError(f"{'jk' if node.operation == 'kernel' else 'numpy'}.{name}")
     arguments = function.parameters()
     operands = {
-        name: node.inputs[operand.number] if type(operand) is Hole else operand for name, operand in arguments.items()
+        name: node.inputs[operand.number] if type(operand) is ArrayPlaceholder else operand
+        for name, operand in arguments.items()
     }
     parts: list[Node | None] = [None] * len(node.inputs)
     for name, part in rule(node, result_cotangents, **operands).items():
@@ -42,7 +43,7 @@ def call_cotangents(node: Node, result_cotangents: ResultCotangents) -> Sequence
 
 def numpy_call(function: Any, dtype: str, shape: Sequence[Any], *inputs: Node, **keywords: Any) -> Node:
     """A call of one of NumPy's matrix functions as a node."""
-    holes = tuple(map(Hole, range(len(inputs))))
+    holes = tuple(map(ArrayPlaceholder, range(len(inputs))))
     options = {"function": Called(function, holes, keywords, ["array"] * len(inputs))}
     return Node("call", [builder.cast(node, dtype) for node in inputs], dtype, shape, options)
 

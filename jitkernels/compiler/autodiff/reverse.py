@@ -11,7 +11,7 @@ from jitkernels.compiler.autodiff.node_operators import Term
 from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
 from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.regions import merged_nodes
 
@@ -82,7 +82,7 @@ def backward_pass(
                     )
                     continue
                 _add_parts(totals, node, cotangents_of_node(node, cotangent, active), active)
-        except (UnknownError, NotDifferentiableError) as error:
+        except (UnsupportedError, NotDifferentiableError) as error:
             raise NotDifferentiableError(str(error), node) from None
     return totals
 
@@ -100,7 +100,7 @@ def cotangents_of_node(node: Node, cotangent: Node, active: set[Node]) -> Sequen
         return rule(node, cotangent)
     partials = PARTIALS.get(node.operation)
     if partials is None:
-        raise UnknownError(node.operation)
+        raise UnsupportedError(node.operation)
     terms = (*map(Term, node.inputs), Term(node))
     cotangents_of_operands: list[Node | None] = []
     for operand, partial in zip(node.inputs, partials, strict=True):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.dim_bounds import limit
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.regions import parameter
@@ -31,7 +31,7 @@ class TapeRow:
     def __init__(self, node: Node, most: Number, position: TapePosition) -> None:
         largest = [limit(extent, is_upper=True) for extent in node.shape]
         if None in largest:
-            raise UnknownError("a loop with arrays whose largest size is unknown")
+            raise UnsupportedError("a loop with arrays whose largest size is unknown")
         self.node = node
         self.tape = parameter(node.dtype, (most, *largest), 0)
         if node.ndim:

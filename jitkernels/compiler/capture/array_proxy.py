@@ -10,10 +10,10 @@ import numpy as np
 from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import Frozen
-from jitkernels.compiler.capture.symint import Whole, as_symint
+from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import NUMPY, Tracer, is_package_file, refuse, unsupported_operand
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
@@ -27,7 +27,7 @@ PYTHON = {"f": float, "i": int, "b": bool}
 class Traced:
     """An array, a NumPy scalar (`is_scalar`) or a Python number (`is_weak`) of a trace.
 
-    Python floats come from anywhere, ints and bools from loops: other Python ints are `Whole`, or concrete.
+    Python floats come from anywhere, ints and bools from loops: other Python ints are `SymInt`, or concrete.
     """
 
     __slots__ = ("_tracer", "_view", "is_scalar", "is_weak")
@@ -80,7 +80,7 @@ class Traced:
 
     @shape.setter
     def shape(self, _: Any) -> None:
-        raise UnknownError("assignment to shape")
+        raise UnsupportedError("assignment to shape")
 
     @property
     def extents(self) -> tuple[Number, ...]:
@@ -130,7 +130,7 @@ class Traced:
 
     @property
     def flat(self) -> Any:
-        raise UnknownError("ndarray.flat")
+        raise UnsupportedError("ndarray.flat")
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -142,13 +142,13 @@ class Traced:
             raise TypeError("iteration over a 0-d array")
         count = len(self)
         if count > MAX_UNROLLED_ROWS:
-            raise UnknownError(f"a loop over {count} rows")
+            raise UnsupportedError(f"a loop over {count} rows")
         return map(self.__getitem__, range(count))  # rows are read lazily, after earlier iterations' writes
 
     def __repr__(self) -> str:
         caller = sys._getframe(1).f_code.co_filename
         if self.tracer.is_open and not is_package_file(caller) and not caller.startswith(NUMPY):
-            raise UnknownError("the text of an array or number")
+            raise UnsupportedError("the text of an array or number")
         return f"<traced {self.dtype} [{', '.join(map(str, self._view.shape))}]>"
 
     # Indexing
@@ -176,7 +176,7 @@ class Traced:
         return hooks.trace_kernel(self.tracer, row, function, arguments, keywords)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise UnknownError("code outside NumPy's array protocols needs the values of a traced array")
+        raise UnsupportedError("code outside NumPy's array protocols needs the values of a traced array")
 
     # Concretization: only of values that depend on number arguments alone
 
@@ -233,7 +233,7 @@ class Traced:
 
     def tolist(self) -> Any:
         if self.ndim:
-            raise UnknownError("ndarray.tolist")
+            raise UnsupportedError("ndarray.tolist")
         return self.item()
 
     def __getattr__(self, name: str) -> Any:
@@ -244,7 +244,7 @@ class Traced:
         method = METHODS.get(name)
         if method is None:
             if hasattr(np.ndarray, name):
-                raise UnknownError(f"ndarray.{name}")
+                raise UnsupportedError(f"ndarray.{name}")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
         return lambda *arguments, **keywords: method(self, *arguments, **keywords)
 
@@ -342,7 +342,7 @@ def traced(tracer: Tracer, value: Any) -> Traced:
     """Convert an operand to an array of the trace, as `numpy.asarray` does."""
     if type(value) is Traced:
         return value
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return fresh(tracer, value.node)
     if isinstance(value, np.ndarray):
         return fresh(tracer, known_array(tracer, value))
@@ -356,16 +356,16 @@ def traced(tracer: Tracer, value: Any) -> Traced:
 
 
 def known_array(tracer: Tracer, array: Any) -> Node:
-    """The node of a concrete array. Raises UnknownError for one that the trace did not see the function create."""
+    """The node of a concrete array. Raises UnsupportedError for one that the trace did not see the function create."""
     if not is_known(array.dtype) or type(array) not in (np.ndarray, Frozen):
-        raise UnknownError(f"an array of dtype {array.dtype}")
+        raise UnsupportedError(f"an array of dtype {array.dtype}")
     if type(array) is not Frozen:
-        raise UnknownError("an array that is no argument, global or closure variable of the function")
+        raise UnsupportedError("an array that is no argument, global or closure variable of the function")
     return tracer.frozen_array(array)
 
 
 def scalar_node(value: Any) -> Node:
     """The node of a NumPy scalar."""
     if not is_known(value.dtype):
-        raise UnknownError(f"a number of dtype {value.dtype}")
+        raise UnsupportedError(f"a number of dtype {value.dtype}")
     return builder.constant(value.item(), value.dtype.name)

@@ -20,15 +20,15 @@ import numpy as np
 from jitkernels.compiler.capture import free_variables
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.static_arrays import Frozen
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 PLAIN = frozenset({
-    Traced, Whole, Tracer, Frozen, np.ufunc, type(np.sum), NoneType, EllipsisType, bool, int, float, complex, str,
+    Traced, SymInt, Tracer, Frozen, np.ufunc, type(np.sum), NoneType, EllipsisType, bool, int, float, complex, str,
 })  # fmt: skip
 """Types of values that contain no user code."""
 KNOWN = ("numpy", "builtins")
@@ -69,7 +69,7 @@ class Watch:
     def __enter__(self) -> Self:
         self._before, self._resting = sys.getprofile(), _resting.watch
         if not (self._before is None or callable(self._before) or isinstance(self._before, _lsprof.Profiler)):
-            raise UnknownError("the active profiler cannot be resumed after the trace")
+            raise UnsupportedError("the active profiler cannot be resumed after the trace")
         _resting.watch = None
         sys.setprofile(self._called)
         return self

@@ -16,7 +16,7 @@ import numpy as np
 from jitkernels.compiler.ir import interpreter
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.unsupported import UnknownError
+from jitkernels.compiler.ir.unsupported import UnsupportedError
 from jitkernels.runtime.errstate import KIND_TEXTS, Recording
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class ConstantFailures:
             return self._run(node, operands)
         try:
             shapes = [[*map(self._tracer.extent_value, operand.shape)] for operand in (node, *node.inputs)]
-        except UnknownError:  # it is loop-variant
+        except UnsupportedError:  # it is loop-variant
             return None
         if any(math.prod(shape) > MAX_EVALUATED_ELEMENTS for shape in shapes):
             return None
@@ -118,7 +118,7 @@ class ConstantFailures:
     def _run(self, node: Node, operands: list[Any]) -> Any:
         try:
             value = interpreter.of_node(node, operands, self._tracer.extent_value)
-        except UnknownError:  # a loop-variant index
+        except UnsupportedError:  # a loop-variant index
             return None
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             return None  # the call itself will raise

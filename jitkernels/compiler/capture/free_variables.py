@@ -14,7 +14,7 @@ from typing import Any
 from jitkernels.compiler.capture.impure import IMPURE_BUILTINS, why_impure
 from jitkernels.compiler.capture.source_locations import line_of_def
 from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.core.cached_property import cached_per_code
 from jitkernels.core.frozen_dataclass import record
 
@@ -190,14 +190,14 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str, Any]:
-    """The current values of globals; builtins are omitted. Raises UnknownError for undefined names."""
+    """The current values of globals; builtins are omitted. Raises UnsupportedError for undefined names."""
     values = {}
     table = function.__globals__
     for name in names:
         if name in table:
             values[name] = table[name]
         elif not hasattr(builtins, name):
-            raise UnknownError(f"the name {name!r} is not defined")
+            raise UnsupportedError(f"the name {name!r} is not defined")
     return values
 
 
@@ -343,7 +343,7 @@ def cell_value(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        raise UnknownError("a variable of the enclosing function that has no value yet") from None
+        raise UnsupportedError("a variable of the enclosing function that has no value yet") from None
 
 
 def is_library(function: types.FunctionType) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jitkernels.compiler.ir import builder, dim_bounds
-from jitkernels.compiler.ir.builder import IndexMap, UnknownError
+from jitkernels.compiler.ir.builder import IndexMap, UnsupportedError
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.memory_order import order_like
 from jitkernels.compiler.ir.symbolic_dims import Number, same
@@ -50,15 +50,15 @@ class Storage:
         self.born = serial()
 
     def change(self, node: Node) -> None:
-        """Bind another value. Raises UnknownError where NumPy might, or might not, change other arrays too."""
+        """Bind another value. Raises UnsupportedError where NumPy might, or might not, change other arrays too."""
         if self.is_frozen:
             raise ValueError("assignment destination is read-only")
         if self.may_aliases:
-            raise UnknownError("a write to an array that another array may alias")
+            raise UnsupportedError("a write to an array that another array may alias")
         if self.strides is not None and any(
             same(step, 0) and not same(extent, 1) for step, extent in zip(self.strides, node.shape, strict=True)
         ):
-            raise UnknownError("a write to an argument whose elements overlap in memory")
+            raise UnsupportedError("a write to an argument whose elements overlap in memory")
         self.log()
         self.node, self.written = node, True
 
@@ -128,7 +128,7 @@ class View:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:  # noqa: ARG002
         """`ndarray.view`, where traced code calls it: array proxies have this object under the same name."""
-        raise UnknownError("ndarray.view")
+        raise UnsupportedError("ndarray.view")
 
     @property
     def node(self) -> Node:

@@ -4,7 +4,7 @@ import builtins
 import types
 from typing import Any
 
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 
 IMPURE_MODULES = (
     "random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "threading", "warnings",
@@ -16,9 +16,9 @@ IMPURE_BUILTINS = {
 
 
 def refuse_module(module: types.ModuleType) -> None:
-    """Raise UnknownError for modules whose functions return something else in each call."""
+    """Raise UnsupportedError for modules whose functions return something else in each call."""
     if _is_impure_module(module.__name__) or module.__name__ == "numpy.random":
-        raise UnknownError(f"the function uses the module {module.__name__}")
+        raise UnsupportedError(f"the function uses the module {module.__name__}")
 
 
 def _is_impure_module(name: object) -> bool:

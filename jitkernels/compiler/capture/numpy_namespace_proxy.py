@@ -18,10 +18,10 @@ from jitkernels.compiler.capture.bytecode_calls import is_called
 from jitkernels.compiler.capture.free_variables import Same
 from jitkernels.compiler.capture.override_registry import SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import frozen
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.core import hooks
 
 CREATION: dict[Any, Any] = {}
@@ -63,7 +63,7 @@ class FunctionProxy:
 
 def has_traced(tree: Any) -> bool:
     """Whether a value is, or contains, an array or number of a trace."""
-    return any(type(leaf) in (Traced, Whole) for leaf in pytree.leaves(tree))
+    return any(type(leaf) in (Traced, SymInt) for leaf in pytree.leaves(tree))
 
 
 class ModuleProxy:
@@ -74,7 +74,7 @@ class ModuleProxy:
 
     def __getattr__(self, name: str) -> Any:
         if name in ("seterr", "seterrcall", "setbufsize", "set_printoptions"):
-            raise UnknownError(f"the function calls numpy.{name}")
+            raise UnsupportedError(f"the function calls numpy.{name}")
         if name == "errstate":
             return Quiet
         value = getattr(self._module, name)
@@ -85,7 +85,7 @@ class ModuleProxy:
             return IndexedCreation(name, value)
         if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type(np.sum)):
             if name.startswith(("load", "from", "gen", "save", "show", "test", "info")) or "file" in name:
-                raise UnknownError(f"numpy.{name}")
+                raise UnsupportedError(f"numpy.{name}")
             return FunctionProxy(value)
         return stand_in(value)
 
@@ -135,7 +135,7 @@ class Quiet(np.errstate):
     def __init__(self, **modes: Any) -> None:
         tracer = current()
         if any(mode != "ignore" for mode in modes.values()):
-            raise UnknownError("the function requests reports of floating-point errors")
+            raise UnsupportedError("the function requests reports of floating-point errors")
         if tracer is not None:
             tracer.is_quiet = True
         super().__init__(**modes)
@@ -147,7 +147,7 @@ def stand_in(value: Any) -> Any:
         value = value.value
     if isinstance(value, types.ModuleType):
         if value.__name__ == "numpy.random":
-            raise UnknownError("the function uses numpy.random")
+            raise UnsupportedError("the function uses numpy.random")
         if value.__name__.partition(".")[0] == "numpy":
             return ModuleProxy(value)
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
@@ -185,7 +185,7 @@ class TypeProxy:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         if len(arguments) == 1 and not keywords:
-            return arguments[0].__class__ if type(arguments[0]) in (Traced, Whole) else type(arguments[0])
+            return arguments[0].__class__ if type(arguments[0]) in (Traced, SymInt) else type(arguments[0])
         return type(*arguments, **keywords)
 
     def __instancecheck__(self, value: Any) -> bool:

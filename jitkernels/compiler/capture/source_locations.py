@@ -6,7 +6,7 @@ from types import CodeType, FrameType, TracebackType
 
 from jitkernels.compiler.capture.rewrite.eliminate_jumps import VALUE
 from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file, user_frame
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
@@ -17,9 +17,9 @@ def place_of(error: BaseException, line: int = 0) -> str:
     return f"{frame.f_code.co_filename}:{line_of_error}" if frame is not None and line_of_error else ""
 
 
-def placed(error: BaseException, line: int = 0) -> UnknownError:
+def placed(error: BaseException, line: int = 0) -> UnsupportedError:
     """The error with its file and line. `line`: of the loop or branch that the error is about."""
-    text, kind = str(error), UnknownSizeError if isinstance(error, UnknownSizeError) else UnknownError
+    text, kind = str(error), UnknownSizeError if isinstance(error, UnknownSizeError) else UnsupportedError
     if getattr(error, "is_placed", False):
         return kind(text, is_placed=True)
     location = place_of(error, line)

@@ -1,4 +1,4 @@
-"""Symbolic ints (`Whole`): extents of arrays and int arguments, for which compiled code works with any value.
+"""Symbolic ints (`SymInt`): extents of arrays and int arguments, for which compiled code works with any value.
 
 Arithmetic keeps them symbolic; a comparison becomes a guard; where C code needs a concrete int, the code is
 specialized.
@@ -13,7 +13,7 @@ import numpy as np
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.trace_context import INT64, Binding, Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
 
@@ -21,7 +21,7 @@ SMALL, LARGE = 2**31, 2**40
 """Upper limits of symbols of arguments, and of numbers of elements of arrays."""
 
 
-class Whole:
+class SymInt:
     """A symbolic int: an argument (`leaf`), or an expression of extents."""
 
     __slots__ = ("_extent", "_node", "leaf", "tracer")
@@ -170,24 +170,24 @@ def _limits(kind: Any) -> tuple[int, int]:
 
 def as_symint(tracer: Tracer, extent: Number) -> Any:
     """An extent as traced code sees it: a symbolic int, or an int."""
-    return Whole(tracer, extent) if isinstance(extent, Extent) else extent
+    return SymInt(tracer, extent) if isinstance(extent, Extent) else extent
 
 
 def as_extent(value: Any) -> Number:
     """An int of traced code as an extent."""
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return value.extent
     if isinstance(value, Extent):
         return value
     if type(value) is bool:
-        raise UnknownError("a bool as a size")  # NumPy rejects it in some functions
+        raise UnsupportedError("a bool as a size")  # NumPy rejects it in some functions
     if getattr(value, "is_scalar", False):
         extent = known_extent(value.tracer, value.node)
         if extent is not None:  # a NumPy int, or an expression of some
             return extent
     number = operator.index(value)
     if number not in INT64:
-        raise UnknownError("a number of more than 64 bits as a size, an index or a shift")
+        raise UnsupportedError("a number of more than 64 bits as a size, an index or a shift")
     return number
 
 
@@ -209,7 +209,7 @@ def known_extent(tracer: Tracer, node: Node, of_loop: Any = None) -> Number | No
     if node.operation == "input":
         leaf = node.options["index"]
         is_int = isinstance(tracer.leaves[leaf], int | np.integer) and int(tracer.leaves[leaf]) in INT64
-        return Whole(tracer, leaf=leaf).extent if is_int else None
+        return SymInt(tracer, leaf=leaf).extent if is_int else None
     if node.operation not in KNOWN:
         return None if of_loop is None else of_loop(tracer, node)
     operands: list[Number] = [known_extent(tracer, operand, of_loop) for operand in node.inputs]
@@ -278,12 +278,12 @@ def _max_magnitude(extent: Extent, largest: int) -> int:
 
 
 def _is_int(value: Any) -> bool:
-    return type(value) is Whole or type(value) in (int, bool)
+    return type(value) is SymInt or type(value) in (int, bool)
 
 
 def _float_operation(left: Any, right: Any, function: Any) -> Any:
     """Arithmetic of an int with a concrete float, which is a constant of the code; not with other operands."""
-    whole = left if type(left) is Whole else right
+    whole = left if type(left) is SymInt else right
     other = right if whole is left else left
     if type(other) is float or _is_int(other):
         return function(*(SERVICES["weak"](whole.tracer, operand) for operand in (left, right)))
@@ -292,7 +292,7 @@ def _float_operation(left: Any, right: Any, function: Any) -> Any:
 
 def _operators() -> None:
     def with_ints(function: Any, *, is_swapped: bool) -> Any:
-        def operate(self: Whole, other: Any) -> Any:
+        def operate(self: SymInt, other: Any) -> Any:
             left, right = (other, self) if is_swapped else (self, other)
             if not _is_int(other):
                 return _float_operation(left, right, function)
@@ -301,7 +301,7 @@ def _operators() -> None:
         return operate
 
     def with_numbers(function: Any, *, is_swapped: bool) -> Any:
-        def operate(self: Whole, other: Any) -> Any:
+        def operate(self: SymInt, other: Any) -> Any:
             left, right = (other, self) if is_swapped else (self, other)
             if not _is_int(other):
                 return NotImplemented
@@ -312,13 +312,13 @@ def _operators() -> None:
     def divide(left: Any, right: Any) -> Any:
         if _is_int(right) and not right:
             raise ZeroDivisionError("division by zero")
-        whole = left if type(left) is Whole else right
+        whole = left if type(left) is SymInt else right
         if _is_int(left if whole is right else right) or type(left) is float or (type(right) is float and right):
             return SERVICES["quotient"](whole.tracer, left, right)
         return _float_operation(left, right, operator.truediv)
 
     def compared(function: Any) -> Any:
-        def operate(self: Whole, other: Any) -> Any:
+        def operate(self: SymInt, other: Any) -> Any:
             if _is_int(other):
                 return bool(function(self.extent, as_extent(other)))
             if type(other) is float:
@@ -329,16 +329,16 @@ def _operators() -> None:
 
     for name in ("add", "sub", "mul", "floordiv", "mod"):
         function = getattr(operator, name)
-        setattr(Whole, f"__{name}__", with_ints(function, is_swapped=False))
-        setattr(Whole, f"__r{name}__", with_ints(function, is_swapped=True))
+        setattr(SymInt, f"__{name}__", with_ints(function, is_swapped=False))
+        setattr(SymInt, f"__r{name}__", with_ints(function, is_swapped=True))
     for name in ("lshift", "rshift", "and_", "or_", "xor", "divmod"):
         function = divmod if name == "divmod" else getattr(operator, name)
-        setattr(Whole, f"__{name.strip('_')}__", with_numbers(function, is_swapped=False))
-        setattr(Whole, f"__r{name.strip('_')}__", with_numbers(function, is_swapped=True))
+        setattr(SymInt, f"__{name.strip('_')}__", with_numbers(function, is_swapped=False))
+        setattr(SymInt, f"__r{name.strip('_')}__", with_numbers(function, is_swapped=True))
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Whole, f"__{name}__", compared(getattr(operator, name)))
+        setattr(SymInt, f"__{name}__", compared(getattr(operator, name)))
     for name, function in (("truediv", divide), ("rtruediv", lambda self, other: divide(other, self))):
-        setattr(Whole, f"__{name}__", function)
+        setattr(SymInt, f"__{name}__", function)
 
 
 _operators()

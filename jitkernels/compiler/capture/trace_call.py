@@ -14,10 +14,10 @@ from jitkernels.compiler.capture.pytree.flatten import short_extent, strides_of
 from jitkernels.compiler.capture.pytree.result_spec import ResultPlan, plan_result
 from jitkernels.compiler.capture.pytree.unflatten import Unflattener
 from jitkernels.compiler.capture.source_locations import placed
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Binding, Tracer, is_package_file, pop, push
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.regions import merge_variants, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant, key_of_shape
@@ -51,13 +51,13 @@ def trace_call(structure: Any, leaves: Sequence[Any], *, exact: bool) -> Trace:
             result = function(*positional, **named)
         unflattener.check()
         if watch.refused:
-            raise UnknownError(watch.refused)
+            raise UnsupportedError(watch.refused)
         graph, plan = plan_result(tracer, result, proxies)
         _guard_negative_extents(graph)
         return Trace(tracer, merge_variants(graph) if tracer.has_flows else graph, plan)
     except DerivativeError:
         raise
-    except UnknownError as error:
+    except UnsupportedError as error:
         return Trace(tracer, reason=str(placed(error)))
     except BaseException as error:  # the plain function raises it again, or does what tracing could not
         if signal_exceptions.end_calls(error):
@@ -95,7 +95,7 @@ def make_proxies(tracer: Tracer, leaves: Sequence[Any], *, exact: bool) -> list[
             node = Node("input", (), kind, (), {"index": i, "strides": ()})
             tracer.inputs.append(node)
             if type(leaf) is int:
-                proxies.append(Whole(tracer, leaf=i))
+                proxies.append(SymInt(tracer, leaf=i))
             else:
                 weak = type(leaf) is float
                 proxies.append(Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=weak))

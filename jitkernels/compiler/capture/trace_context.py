@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.constant_failures import ConstantFailures
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker
 from jitkernels.compiler.capture.static_arrays import cache_aligned, shared_copy
 from jitkernels.compiler.ir import builder, interpreter
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, serial, sorted_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_loop_variant, same
 from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeError
@@ -126,9 +126,9 @@ class Tracer:
         self._begun = serial()
 
     def limit_operations(self, node: Node) -> None:
-        """Raise UnknownError once the trace has too many operations to compile in reasonable time."""
+        """Raise UnsupportedError once the trace has too many operations to compile in reasonable time."""
         if node.serial - self._begun > MAX_TRACE_NODES:
-            raise UnknownError(
+            raise UnsupportedError(
                 f"more than {MAX_TRACE_NODES:,} operations in sequence, as of an unrolled loop in a function without a "
                 "source file"
             )
@@ -263,14 +263,14 @@ def pop() -> None:
 
 
 def refuse(what: Any) -> None:
-    """Raise ConcretizationError naming the user's line; UnknownError where NumPy's code concretizes."""
+    """Raise ConcretizationError naming the user's line; UnsupportedError where NumPy's code concretizes."""
     frame = user_frame()
     if frame is None or frame.f_code.co_filename.startswith(NUMPY):
-        raise UnknownError("NumPy's own code needs the value of a traced array")
+        raise UnsupportedError("NumPy's own code needs the value of a traced array")
     if getattr(what, "ndim", 0) and not all(same(extent, 1) for extent in what.extents):
-        raise UnknownError("the truth of an array with more than one element is ambiguous")
+        raise UnsupportedError("the truth of an array with more than one element is ambiguous")
     if rewrite_blocker(frame.f_code):
-        raise UnknownError(rewrite_blocker(frame.f_code), is_placed=True)
+        raise UnsupportedError(rewrite_blocker(frame.f_code), is_placed=True)
     expression = _expression(frame)
     names = [name for name, value in frame.f_locals.items() if value is what or _is_in(name, value, expression)]
     variable = f"variable {' and '.join(map(repr, names))}" if names else "the value of an expression"
@@ -316,10 +316,10 @@ def user_frame() -> FrameType | None:
     return frame
 
 
-def unsupported_operand(value: Any) -> UnknownError:
+def unsupported_operand(value: Any) -> UnsupportedError:
     """The error for an operand type that tracing does not support; an unbound variable raises its own error instead."""
     getattr(value, "__array__", None)
-    return UnknownError(f"an operand of type {type(value).__name__}")
+    return UnsupportedError(f"an operand of type {type(value).__name__}")
 
 
 def constant(value: Any) -> Node:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.signature import Argument, Extent
+from jitkernels.attrs.schema.signature import Argument, DeclaredExtent
 from jitkernels.compiler.capture import register_overrides  # noqa: F401  # fills the override registry
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.pytree import result_spec  # the tables of what traced arrays do
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, ValueGuard, pop, push
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.symbolic_dims import Guard, Number, Scope
 from jitkernels.core import operand_forms
@@ -37,7 +37,7 @@ def graph_of(
     """The graph of a reference for arrays of these dtypes, which may differ from the declared ones.
 
     Its inputs are the arrays, then the `floats`; its symbols are the int `fields`, of which `ones` are fixed to 1.
-    UnknownError names the guard and the line where the graph would be right for some sizes only.
+    UnsupportedError names the guard and the line where the graph would be right for some sizes only.
     """
     tracer = Tracer()
     file = getattr(getattr(inspect.unwrap(reference), "__code__", None), "co_filename", "")
@@ -53,16 +53,16 @@ def graph_of(
             _array(tracer, argument, dtype, fields, symbols) for argument, dtype in zip(arguments, dtypes, strict=True)
         ]
         numbers = {name: _number(tracer, float(fields[name])) for name in floats}
-        ints = {name: Whole(tracer, extent) for name, extent in symbols.items()}
+        ints = {name: SymInt(tracer, extent) for name, extent in symbols.items()}
         reference(SimpleNamespace(**{**fields, **numbers, **ints}), *arrays)
         graph, _ = result_spec.plan_result(tracer, None, arrays)
     finally:
         pop()
     if tracer.guards or tracer.scope.guards:
         inputs = [*(argument.name for argument in arguments), *floats]
-        raise UnknownError(_why_not_for_all([tracer.scope.guards, tracer.guards], inputs))
+        raise UnsupportedError(_why_not_for_all([tracer.scope.guards, tracer.guards], inputs))
     if tracer.constants:
-        raise UnknownError("the reference uses a constant array")
+        raise UnsupportedError("the reference uses a constant array")
     return graph, tracer.scope
 
 
@@ -157,7 +157,7 @@ def _input(tracer: Tracer, dtype: str, shape: Sequence[Number], leaf: Any, strid
     return node
 
 
-def _extent(extent: Extent, symbols: Mapping[str, Number]) -> Number:
+def _extent(extent: DeclaredExtent, symbols: Mapping[str, Number]) -> Number:
     product: Number = extent.factor
     for symbol in extent.symbols:
         product = product * symbols[symbol]

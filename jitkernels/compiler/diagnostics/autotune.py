@@ -27,7 +27,7 @@ from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import cpu_target
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
 from jitkernels.selection.explain_selection import Explanation
-from jitkernels.tuning.plan_tuning import Ways, tune_for
+from jitkernels.tuning.plan_tuning import Plans, tune_for
 from jitkernels.tuning.tune import require_use
 
 LEAST_SHARE = 0.02
@@ -59,7 +59,7 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
         raise ArgumentError(f"seconds: expected a positive number, got {shown(seconds)}")
     function, config = compiled.__wrapped__, compiled.config
-    calls_with_times = [(Call(function, structure, leaves, config), taken) for structure, leaves, taken in calls]
+    calls_with_times = [(TunedCall(function, structure, leaves, config), taken) for structure, leaves, taken in calls]
     require_use()
     total = sum(taken for _, taken in calls_with_times)
     explanations: dict[Any, Explanation] = {}
@@ -87,7 +87,7 @@ def _profiled(compiled: Any) -> list[tuple[Any, list[Any], float]]:
     ]
 
 
-class Call:
+class TunedCall:
     """One pattern of calls, compiled in as many ways as there is time for."""
 
     def __init__(self, function: Any, structure: Any, leaves: Sequence[Any], config: JitConfig) -> None:
@@ -114,7 +114,7 @@ class Call:
 
         explanations = self._kernels(left)
         reference = self._callable({"opt_level": 0, "exact_sizes": False})
-        variants = Ways(self.row, self._callable, reference)
+        variants = Plans(self.row, self._callable, reference)
         best = variants.best([dict(config) for config in CONFIGS], left(FOR_KERNELS + FOR_CONFIGS))
         if self._nests_by_share(best) and left(1.0):
             best = variants.best([best, *_with(best, autotune_program.ALL_NESTS, "")], left(1.0) / 2)
@@ -229,11 +229,11 @@ class Call:
             Array(f"y{i}", "out", tuple(symbolic_dims.evaluated(extent, values) for extent in node.shape), node.dtype)
             for i, node in enumerate(trace.graph.outputs)
         ]
-        attr.measured_with(Given((*argument_arrays, *results), inputs))
+        attr.measured_with(BoundSignature((*argument_arrays, *results), inputs))
         return attr
 
 
-class Given(Signature):
+class BoundSignature(Signature):
     """The signature of a call with existing arrays."""
 
     def __init__(self, arrays: tuple[Array, ...], inputs: Sequence[AnyArray]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
-from jitkernels.compiler.dispatch.object_guards import FUNCTION_PARTS, Reaching, UnreachableError, has_parts
+from jitkernels.compiler.dispatch.object_guards import FUNCTION_PARTS, ObjectAccessBuilder, UnreachableError, has_parts
 from jitkernels.compiler.ir.call_abi import Step
 from jitkernels.runtime import inline_cache
 
@@ -27,7 +27,9 @@ class ArgumentAccess:
     slots of arrays in `own` hold their data addresses. `watches` are guards of the inline cache.
     """
 
-    def __init__(self, form: tuple[int, tuple[str, ...]], reaching: Reaching, constants: Sequence[Any]) -> None:
+    def __init__(
+        self, form: tuple[int, tuple[str, ...]], reaching: ObjectAccessBuilder, constants: Sequence[Any]
+    ) -> None:
         self.count, self.names = form[0], tuple(map(sys.intern, form[1]))
         self.objects: list[Any] = [*reaching.context, *constants]
         self.leaf_steps = [*reaching.leaves, *(~(len(reaching.context) + i) for i in range(len(constants)))]
@@ -44,7 +46,7 @@ def find_access(call: FlatCall, signature: CallSignature, constants: Sequence[An
     target: Any = signature.target
     if type(target) not in CALLABLES:
         raise UnreachableError(f"an object of type {type(target).__name__} that is called")
-    reaching = Reaching()
+    reaching = ObjectAccessBuilder()
     count, names = call.form
     part, (_, parts), (_, keywords, named_parts) = call.structure
     listed = [

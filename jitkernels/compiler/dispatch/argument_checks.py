@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.dispatch.entry_builder import EntryBuilder
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.call_abi import Argument, Bound, Whole
+from jitkernels.compiler.ir.call_abi import ArrayArgument, Bound, ScalarSymbol
 from jitkernels.compiler.ir.static_dim_policy import MANY, MOST
 from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Number, bare
 from jitkernels.core import dtypes
@@ -31,12 +31,12 @@ class ArgumentGuards(EntryBuilder):
         self.leaf_objects: list[str] = []
         self.number_addresses: list[str] = []
 
-    def _object(self, argument: Argument) -> str:
+    def _object(self, argument: ArrayArgument) -> str:
         if argument.source < 0:
             return self.load("ptr", "%context", 8 * ~argument.source)
         return self.step_objects[argument.source]
 
-    def _number(self, argument: Argument, number_object: str) -> str:
+    def _number(self, argument: ArrayArgument, number_object: str) -> str:
         """Guard the type of a number, store the address of its value in the frame, and return that address."""
         self.types.add(argument.number)
         kind = self.load("ptr", number_object, Offset.TYPE)
@@ -58,7 +58,7 @@ class ArgumentGuards(EntryBuilder):
             return loaded
         return self.new(f"{'zext' if kind.startswith('u') else 'sext'} {dtype.llvm} {loaded} to i{bits}")
 
-    def _whole(self, whole: Whole) -> None:
+    def _whole(self, whole: ScalarSymbol) -> None:
         value = self._integer(whole.input)
         if whole.negated:
             value = self.new(f"sub i64 0, {value}")
@@ -110,7 +110,7 @@ class ArgumentGuards(EntryBuilder):
         for argument, array in arrays:
             self._argument(argument, array)
 
-    def _argument(self, argument: Argument, array: str) -> None:
+    def _argument(self, argument: ArrayArgument, array: str) -> None:
         shape = self.load("ptr", array, Offset.ARRAY_EXTENTS) if argument.shape else ""
         for i, extent in enumerate(argument.shape):
             self._symbol(extent, self.load("i64", shape, 8 * i), least=2)
@@ -171,7 +171,7 @@ class ArgumentGuards(EntryBuilder):
                     low, span = self.span(other_data, other)
                 self.expect(self.disjoint((data, size), (low, span))[0])
 
-    def _check_no_self_overlap(self, target: Argument) -> None:
+    def _check_no_self_overlap(self, target: ArrayArgument) -> None:
         """Guard that an array does not overlap itself: each stride exceeds the span of all smaller strides."""
         pairs = zip(target.strides, target.shape, strict=True)
         ordered = sorted(

@@ -4,7 +4,7 @@ import numpy as np
 
 from jitkernels.compiler.dispatch.argument_access import ArgumentAccess
 from jitkernels.compiler.dispatch.fp_warnings import LinkedWarningReporter, WarningReporter
-from jitkernels.compiler.dispatch.program_entry import Entry
+from jitkernels.compiler.dispatch.program_entry import EntrySource
 from jitkernels.runtime import inline_cache
 from jitkernels.runtime.loading import loader
 
@@ -12,7 +12,9 @@ from jitkernels.runtime.loading import loader
 class CompiledLink:
     """An inline-cache link to a compiled entry; owns the code and objects that it uses."""
 
-    def __init__(self, entry: Entry, access: ArgumentAccess, reporter: WarningReporter | None, *, cached: bool) -> None:
+    def __init__(
+        self, entry: EntrySource, access: ArgumentAccess, reporter: WarningReporter | None, *, cached: bool
+    ) -> None:
         self.access, self.reporter = access, None if reporter is None else LinkedWarningReporter(reporter)
         self.code = loader.load(entry.source, cached=cached)
         self.segment = loader.load(entry.segment, cached=cached)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
-from jitkernels.compiler.ir.call_abi import Argument, Reach, Rebuilt, Result
+from jitkernels.compiler.ir.call_abi import ArrayArgument, Reach, Rebuilt, ResultArray
 from jitkernels.compiler.ir.symbolic_dims import Guard, Number, bare
 from jitkernels.compiler.memory.arena import Arena
 from jitkernels.runtime.abi_layout import DTYPE_MASK, DTYPE_WORD, Offset
@@ -24,8 +24,8 @@ class EntryBuilder:
     slot.
     """
 
-    arguments: Sequence[Argument]
-    results: Sequence[Result]
+    arguments: Sequence[ArrayArgument]
+    results: Sequence[ResultArray]
     arena: Arena
     guards: Sequence[Guard]
     symbols: Mapping[str, int]
@@ -178,7 +178,7 @@ class EntryBuilder:
         reached = self.new(f"add i64 {ahead}, {last}")
         return self.new(f"icmp uge i64 {reached}, {self.new(f'add i64 {last}, {size}')}"), ahead
 
-    def span(self, data: str, argument: Argument) -> tuple[str, str]:
+    def span(self, data: str, argument: ArrayArgument) -> tuple[str, str]:
         """The lowest address of a strided array, and the number of bytes that it spans."""
         low, high = data, data
         for extent, stride in zip(argument.shape, argument.strides, strict=True):

@@ -43,14 +43,14 @@ class UnreachableError(Exception):
     """A call has an argument, free variable or result that a compiled entry cannot access or build."""
 
 
-class Reaching:
+class ObjectAccessBuilder:
     """Collects access steps. `leaves`: the steps that load arrays and numbers; `context`: objects to compare with."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.leaves: list[int] = []
         self.context: list[Any] = []
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, GlobalsTable] = {}
         self._seen: dict[int, Any] = {}
 
     def argument(self, number: int, structure: Any, value: Any) -> None:
@@ -133,9 +133,9 @@ class Reaching:
             structure = dict, tuple(name for name, _ in named), tuple(part for _, part in named)
             self._look(self._step("part", held, keywords), structure, function.__kwdefaults__)
 
-    def _table(self, table: dict[str, Any]) -> "Table":
+    def _table(self, table: dict[str, Any]) -> "GlobalsTable":
         if id(table) not in self._tables:
-            self._tables[id(table)] = Table(table, self._word(table))
+            self._tables[id(table)] = GlobalsTable(table, self._word(table))
         return self._tables[id(table)]
 
     def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
@@ -289,7 +289,7 @@ class Reaching:
                 raise UnreachableError(f"a method of {kind.__name__}, which this Python does not let others look up")
 
 
-class Table:
+class GlobalsTable:
     """The guarded names of a globals dict: bound to fixed values, or missing. `word`: its context slot."""
 
     def __init__(self, table: dict[str, Any], word: int) -> None:

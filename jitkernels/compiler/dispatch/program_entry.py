@@ -33,7 +33,7 @@ NEVER = 2**62
 
 
 @record
-class Entry:
+class EntrySource:
     """The source of an entry, the source of its segment, and the largest work that runs with the GIL held."""
 
     source: module_text.Fused
@@ -63,7 +63,7 @@ class EntryInterface:
 
 def build_entry(
     specialization: Specialization, call: FlatCall, signature: CallSignature
-) -> tuple[ArgumentAccess, Entry]:
+) -> tuple[ArgumentAccess, EntrySource]:
     """Build the compiled entry for calls of this form, and how it reaches their arguments.
 
     Raises UnreachableError if they must enter through Python.
@@ -81,7 +81,7 @@ def build_entry(
         raise UnreachableError("arguments that are not known before the call")
     numbers = [_number_type(leaf) for leaf in objects[: len(inputs)]]
     wholes = [
-        call_abi.Whole(binding.symbol, binding.leaf, binding.kind == "negated")
+        call_abi.ScalarSymbol(binding.symbol, binding.leaf, binding.kind == "negated")
         for binding in specialization.bindings
         if binding.kind not in ("extent", "stride")
     ]
@@ -159,7 +159,7 @@ def _is_comparable(bound: call_abi.Bound, value: Any) -> bool:
     return type(bound.bound) is float or (type(bound.bound) is int and abs(bound.bound) <= EXACT)
 
 
-def emit_entry(program: CompiledProgram, interface: EntryInterface) -> Entry | None:
+def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySource | None:
     """The compiled entry of a program; None where the program has steps in Python."""
     steps = program.steps or [empty_segment()]
     if len(steps) != 1 or not isinstance(steps[0], Segment) or _writes_before_checks(program):
@@ -174,7 +174,7 @@ def emit_entry(program: CompiledProgram, interface: EntryInterface) -> Entry | N
         kind = interface.kinds[number] if interface.kinds else ""
         is_number = kind in call_abi.NUMBERS or (kind == "scalar" and interface.rebuilt is not None)
         word = program.words[node]
-        results.append(call_abi.Result(word, node.dtype, size, node.shape, order, kind if is_number else ""))
+        results.append(call_abi.ResultArray(word, node.dtype, size, node.shape, order, kind if is_number else ""))
     if len({result.word for result in results}) < len(results) or not (interface.is_tuple or len(results) <= 1):
         return None
     segment = steps[0]
@@ -203,7 +203,7 @@ def emit_entry(program: CompiledProgram, interface: EntryInterface) -> Entry | N
     # O0: the entry's run time hardly depends on optimization, its compile time does, as it has many branches.
     source = module_text.module_source("call", emitter.text(), 64, vectorcall.externals(), level=0)
     limit = NEVER if segment.calls_python else max((entry_point.LONG - more) // times, -NEVER)
-    return Entry(source, segment.source, limit)
+    return EntrySource(source, segment.source, limit)
 
 
 def _flags_raised(program: CompiledProgram) -> tuple[int, bool] | None:
@@ -235,7 +235,7 @@ def _writes_before_checks(program: CompiledProgram) -> bool:
     return False
 
 
-def _argument(program: CompiledProgram, node: Node, segment: Segment) -> call_abi.Argument:
+def _argument(program: CompiledProgram, node: Node, segment: Segment) -> call_abi.ArrayArgument:
     strides = node.options.get("strides") or builder.contiguous(node.shape)
     whole = symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape))
     nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
@@ -250,7 +250,7 @@ def _argument(program: CompiledProgram, node: Node, segment: Segment) -> call_ab
         for region in nest.regions
     ) and not any(base is node for base in program.reshaped.values())
     size = np.dtype(node.dtype).itemsize
-    return call_abi.Argument(
+    return call_abi.ArrayArgument(
         program.words[node],
         node.dtype,
         size,

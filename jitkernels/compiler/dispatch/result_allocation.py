@@ -4,7 +4,7 @@ from typing import Any
 
 from jitkernels.compiler.dispatch.result_objects import ResultObjects
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.call_abi import Argument, Rebuilt, Result
+from jitkernels.compiler.ir.call_abi import ArrayArgument, Rebuilt, ResultArray
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.runtime import workspace_allocator
 from jitkernels.runtime.abi_layout import ALIGNED, WRITEABLE, Offset
@@ -104,11 +104,11 @@ class ResultAllocation(ResultObjects):
             self.require(self.new(f"icmp eq i64 {size}, {len(self.results)}"))
         return self.load("ptr", "%out", Offset.TUPLE_ITEMS + 8 * number)
 
-    def _check_disjoint(self, data: str, result: Result) -> None:
+    def _check_disjoint(self, data: str, result: ResultArray) -> None:
         """Guard that a result aliases no argument, except one that it may overwrite elementwise."""
         sizes: dict[Any, str] = {}
 
-        def bytes_of(one: Argument | Result) -> str:
+        def bytes_of(one: ArrayArgument | ResultArray) -> str:
             nbytes = symbolic_dims.product(one.shape) * one.size
             key = symbolic_dims.key_of(nbytes)
             if key not in sizes:
@@ -138,7 +138,7 @@ class ResultAllocation(ResultObjects):
                 sizes = [self.here(symbolic_dims.product(r.shape) * r.size) for r in (one, other)]
                 self.expect(self.disjoint((data[0], sizes[0]), (data[1], sizes[1]))[0])
 
-    def _allocate_array(self, result: Result) -> str:
+    def _allocate_array(self, result: ResultArray) -> str:
         """Allocate an array. On failure release the earlier ones; NumPy has set the exception."""
         count = max(len(result.shape), 1)
         shape = self.function.variable(f"[{count} x i64]")
@@ -163,7 +163,7 @@ class ResultAllocation(ResultObjects):
         self.require(self.new(f"icmp ne ptr {array}, null"), "undo")
         return array
 
-    def _check_order(self, array: str, result: Result) -> None:
+    def _check_order(self, array: str, result: ResultArray) -> None:
         """Guard that an ``out`` array has the memory order that the code writes."""
         strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
         for i, step in enumerate(builder.contiguous(result.shape, result.order)):

@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.pytree.flatten import Flattener
 from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.export.manifest import Description
 from jitkernels.compiler.export.write_bundle import write
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.core.fork_locks import making
 from jitkernels.errors import BundleError
 from jitkernels.selection.overrides import use
@@ -29,7 +29,7 @@ def exported(directory: Path | str, compiled: Any, args: tuple[Any, ...], kwargs
     with making, use(implementation="gen"):
         try:
             call = compiled._signature.flatten(args, kwargs)
-        except UnknownError as error:
+        except UnsupportedError as error:
             raise BundleError(f"{name_of(compiled.__wrapped__)} falls back to NumPy: {error}") from None
         return _export(directory, compiled, call)
 

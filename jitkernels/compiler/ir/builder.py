@@ -1,4 +1,4 @@
-"""Node construction with NumPy's dtypes, shapes and exceptions; `UnknownError` for what no graph expresses."""
+"""Node construction with NumPy's dtypes, shapes and exceptions; `UnsupportedError` for what no graph expresses."""
 
 import functools
 import operator
@@ -11,8 +11,11 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.elementwise_ops import DTYPES, SCALARS
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
-from jitkernels.compiler.ir.unsupported import UnknownError as UnknownError
+from jitkernels.compiler.ir.unsupported import UnsupportedError as UnsupportedError
 from jitkernels.runtime import errstate
+
+UnknownError = UnsupportedError
+"""The name that recipes gave plug-ins before."""
 
 Operand = Any
 """A `Node`, or a Python int, float or bool, which NumPy promotes weakly (NEP 50)."""
@@ -56,7 +59,7 @@ def cast(node: Node, dtype: str) -> Node:
     if node.dtype == dtype:
         return node
     if dtype not in DTYPES:
-        raise UnknownError(f"dtype {dtype}")
+        raise UnsupportedError(f"dtype {dtype}")
     if node.operation == "constant":
         with errstate.ignored_unless_recording():
             number = np.asarray(node.options["value"]).astype(node.dtype).astype(dtype)
@@ -80,14 +83,14 @@ def ufunc_loop(
     """Dtypes of operands and results of the ufunc loop that NumPy selects; `dtype`: that of the results."""
     if casting == "equiv" and any(kind in (int, float) for kind in kinds):
         # NumPy's loop selection crashes the process where Python numbers cannot be cast to its dtype.
-        raise UnknownError(f"{ufunc.__name__} of Python numbers with casting=equiv")
+        raise UnsupportedError(f"{ufunc.__name__} of Python numbers with casting=equiv")
     dtypes = (np.dtype(bool) if kind is bool else kind if kind in (int, float) else np.dtype(kind) for kind in kinds)
     options: dict[str, Any] = {"casting": casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     names = tuple(resolved.name for resolved in ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout), **options))
     if any(name not in DTYPES for name in names):
-        raise UnknownError(f"{ufunc.__name__} of {', '.join(map(str, kinds))}")
+        raise UnsupportedError(f"{ufunc.__name__} of {', '.join(map(str, kinds))}")
     return names
 
 
@@ -97,7 +100,7 @@ def loop_of(name: str, kinds: tuple[Any, ...], dtype: str | None = None) -> tupl
     if isinstance(function, np.ufunc):
         return ufunc_loop(function, kinds, dtype)
     if dtype is not None:
-        raise UnknownError(f"dtype= of {name}")
+        raise UnsupportedError(f"dtype= of {name}")
     common = promoted(kinds[1:] if name == "where" else kinds)
     if name == "where":
         return "bool", common, common, common
@@ -108,14 +111,14 @@ def elementwise(name: str, *operands: Operand, dtype: str | None = None) -> Node
     """An elementwise operation; `dtype` chooses the loop by its result, as the argument of a ufunc does."""
     kinds = tuple(operand.dtype if isinstance(operand, Node) else type(operand) for operand in operands)
     if any(isinstance(kind, type) and kind not in WEAK_EXAMPLES for kind in kinds):
-        raise UnknownError(f"{name} of {kinds}")
+        raise UnsupportedError(f"{name} of {kinds}")
     loop = loop_of(name, kinds, dtype)
     inputs = [
         cast(operand, kind) if isinstance(operand, Node) else constant(operand, kind)
         for operand, kind in zip(operands, loop, strict=False)
     ]
     if SCALARS[name].function(loop[:-1]) is None:
-        raise UnknownError(f"{name} of {', '.join(loop[:-1])}")
+        raise UnsupportedError(f"{name} of {', '.join(loop[:-1])}")
     return Node(name, inputs, loop[-1], broadcast_shapes([node.shape for node in inputs]))
 
 

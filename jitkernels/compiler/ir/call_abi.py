@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 @record
-class Argument:
+class ArrayArgument:
     """An array argument: its frame slot `word`, dtype, itemsize, shape, and strides in elements.
 
     `contiguous`: it has no gaps. `may_be_out`: a result may use the same memory. `source`: the step that reaches it,
@@ -65,7 +65,7 @@ NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
 
 
 @record
-class Result:
+class ResultArray:
     """A result array; `order`: its dimensions from the outermost in memory to the innermost, None for C order.
 
     `kind`: the name of Python's number type if it is returned as one, or "scalar" for a NumPy scalar.
@@ -92,7 +92,7 @@ class Result:
 
 
 @record
-class Whole:
+class ScalarSymbol:
     """A symbol whose value is that of a scalar argument, or its negation. `input`: the index of the argument."""
 
     symbol: str
@@ -161,5 +161,5 @@ class Reach:
     """The steps that reach the arguments, and the guards of scalar arguments."""
 
     steps: tuple[Step, ...]
-    wholes: tuple[Whole, ...] = ()
+    wholes: tuple[ScalarSymbol, ...] = ()
     bounds: tuple[Bound, ...] = ()

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.ir import pytree
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.runtime import python_callback, vectorcall
 
 
-class Hole:
+class ArrayPlaceholder:
     """A placeholder for an array among the arguments; `number`: which input."""
 
     def __init__(self, number: int) -> None:
@@ -40,16 +40,16 @@ class Called:
         ]
         result = self.function(*_fill_holes(self.arguments, filled), **_fill_holes(self.keywords, filled))
         if self.expected and described(result) != self.expected:
-            raise UnknownError(f"numpy.{self.__name__} returned other dtypes or shapes than during tracing")
+            raise UnsupportedError(f"numpy.{self.__name__} returned other dtypes or shapes than during tracing")
         return result
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments by their names, with a `Hole` for each input."""
+        """The arguments by their names, with a `ArrayPlaceholder` for each input."""
         return dict(inspect.signature(self.function).bind(*self.arguments, **self.keywords).arguments)
 
 
 def _fill_holes(tree: Any, arrays: Sequence[Any]) -> Any:
-    return pytree.tree_map(lambda value: arrays[value.number] if type(value) is Hole else value, tree)
+    return pytree.tree_map(lambda value: arrays[value.number] if type(value) is ArrayPlaceholder else value, tree)
 
 
 def described(result: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -67,7 +67,7 @@ def name_of(function: Any) -> str | None:
     """The name of a function in code, called with arrays and scalars by position; None where it has none."""
     try:
         text = _canonical_text(function)
-    except UnknownError:
+    except UnsupportedError:
         return None
     name = f"jk_called_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if name not in _functions_by_name:
@@ -81,7 +81,7 @@ def named(name: str) -> Callable[..., Any]:
 
 
 def _path(function: Any) -> str:
-    """The import path of a function. Raises UnknownError for one that has none."""
+    """The import path of a function. Raises UnsupportedError for one that has none."""
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if isinstance(function, np.ufunc):
         module, path = "numpy", function.__name__
@@ -89,13 +89,13 @@ def _path(function: Any) -> str:
     for attribute in (path or "?").split("."):
         resolved = getattr(resolved, attribute, None)
     if resolved is not function:
-        raise UnknownError("a function without an import path")
+        raise UnsupportedError("a function without an import path")
     return f"{module}:{path}"
 
 
 def _canonical_text(value: Any) -> str:
-    """A canonical text of a call or a part of it. Raises UnknownError for a value without one."""
-    if type(value) is Hole:
+    """A canonical text of a call or a part of it. Raises UnsupportedError for a value without one."""
+    if type(value) is ArrayPlaceholder:
         return f"#{value.number}"
     if type(value) in LITERAL_TYPES or isinstance(value, np.dtype):
         return repr(value)
@@ -138,12 +138,12 @@ def _array_function(call: Called) -> Callable[..., Any]:
     """A function of the arrays alone."""
     function = call.function if call.kinds[:1] != ["array"] else _undispatched(call.function)
     count = len(call.kinds)
-    numbers = [argument.number if type(argument) is Hole else -1 for argument in call.arguments]
+    numbers = [argument.number if type(argument) is ArrayPlaceholder else -1 for argument in call.arguments]
     if numbers == [*range(count)] and not call.keywords:
         return function  # type: ignore[no-any-return]
     rest = call.arguments[count:]
     if numbers[:count] == [*range(count)] and not any(
-        type(leaf) is Hole for leaf in pytree.leaves((rest, call.keywords))
+        type(leaf) is ArrayPlaceholder for leaf in pytree.leaves((rest, call.keywords))
     ):
         if not rest:
             return functools.partial(function, **call.keywords)

@@ -22,7 +22,7 @@ def note_raised(error: BaseException) -> None:
 
 @contextmanager
 def reraise_caught_errors(is_package_file: Callable[[str], bool]) -> Iterator[None]:
-    """Raise UnknownError at the end if user code caught one of the remembered exceptions and went on.
+    """Raise UnsupportedError at the end if user code caught one of the remembered exceptions and went on.
 
     The traceback of an exception begins where it was caught. That covers every way of catching: handlers, ``finally``
     with return, context managers.
@@ -33,12 +33,12 @@ def reraise_caught_errors(is_package_file: Callable[[str], bool]) -> Iterator[No
         for error in _raised.errors:
             traceback = error.__traceback__
             if traceback is not None and not is_package_file(traceback.tb_frame.f_code.co_filename):
-                raise UnknownError(f"the function catches an exception of the compiler: {error}", is_placed=True)
+                raise UnsupportedError(f"the function catches an exception of the compiler: {error}", is_placed=True)
     finally:
         _raised.errors = before
 
 
-class UnknownError(BaseException):
+class UnsupportedError(BaseException):
     """A graph cannot express this: NumPy has to compute it. No `Exception`: functions of users may catch these.
 
     `line`: the line of the function that it is about, if not the one that raises it. `is_placed`: whether the text
@@ -51,9 +51,9 @@ class UnknownError(BaseException):
         note_raised(self)
 
 
-class ConcretizationError(UnknownError):
+class ConcretizationError(UnsupportedError):
     """Python needs a concrete value that is only known when the compiled code runs."""
 
 
-class UnknownSizeError(UnknownError):
+class UnknownSizeError(UnsupportedError):
     """A size or bound differs from iteration to iteration, or is computed, and nothing tells how."""

@@ -16,7 +16,7 @@ from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
 from jitkernels.compiler.ir import graph as ir
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
 from jitkernels.compiler.lowering.build_segment import NestRequest
@@ -189,7 +189,7 @@ def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
     return Graph(tuple(new[node] for node in graph.inputs), (), writes)
 
 
-def _is_contiguous(node: Node, array: Array) -> bool:
+def _is_contiguous(node: Node, array: StridedArray) -> bool:
     contiguous = symbolic_dims.key_of_shape(builder.contiguous(node.shape))
     is_dense = symbolic_dims.key_of_shape(array.strides) == contiguous and symbolic_dims.same(array.first, 0)
     return is_dense and node.dtype in dtypes.TABLE

@@ -27,7 +27,7 @@ from jitkernels.compiler.ir import numpy_call_spec, ops
 from jitkernels.compiler.ir.dim_bounds import cases
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, is_control_flow
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Scope, key_of_shape
 from jitkernels.compiler.lowering import heuristics
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
@@ -57,7 +57,7 @@ class NestRequest:
     """What the choice of a nest's schedule depends on. `cost`: additions per element; `unroll`: the default factor."""
 
     nest: Nest
-    arrays: Mapping[Node, Array]
+    arrays: Mapping[Node, StridedArray]
     scope: Scope
     cost: float
     unroll: int
@@ -72,7 +72,7 @@ Step = Nest | MatMulStep | Flow | KernelCall | NumpyCall
 class SegmentBuilder:
     """Builds the segments of a program. Their parts are appended to `emitted`."""
 
-    arrays: dict[Node, Array]
+    arrays: dict[Node, StridedArray]
     program: CompiledProgram
     scope: Scope
     choose: Choose | None = None

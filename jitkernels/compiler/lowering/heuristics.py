@@ -9,7 +9,7 @@ from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 
@@ -61,7 +61,7 @@ def _is_near(first: IndexMap, second: IndexMap) -> bool:
     return any(bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b)
 
 
-def unroll(nest: Nest, arrays: Mapping[Node, Array]) -> int:
+def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
     """The unroll factor: vectors per step."""
     if any(access_map.adds(store.region.root) for store in nest.stores):
         return 1  # scatter-adds run lane by lane
@@ -82,7 +82,7 @@ def unroll(nest: Nest, arrays: Mapping[Node, Array]) -> int:
     return most
 
 
-def _moved(nest: Nest, arrays: Mapping[Node, Array]) -> int:
+def _moved(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
     """Vectors loaded and stored per result: several for lanes at small strides."""
     read: dict[Any, int] = {}
     written = 0
@@ -96,7 +96,7 @@ def _moved(nest: Nest, arrays: Mapping[Node, Array]) -> int:
     return written + sum(read.values())
 
 
-def _vectors(array: Array, index_map: IndexMap) -> int:
+def _vectors(array: StridedArray, index_map: IndexMap) -> int:
     """The smallest stride of an access map, in vectors per result."""
     strides = [step * stride for stride, (_, steps) in zip(array.strides, index_map, strict=True) for _, step in steps]
     return min((abs(int(stride)) for stride in strides if is_near(stride)), default=1)

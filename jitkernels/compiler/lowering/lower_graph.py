@@ -9,7 +9,7 @@ from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.dim_bounds import limit
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, Scope
 from jitkernels.compiler.lowering.build_segment import Choose, SegmentBuilder
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram
@@ -92,7 +92,7 @@ def _segment_builder(config: JitConfig) -> type[SegmentBuilder]:
 
 
 def _allocate_arena(
-    steps: Sequence[Step], program: CompiledProgram, arrays: dict[Node, Array], between: dict[int, Node]
+    steps: Sequence[Step], program: CompiledProgram, arrays: dict[Node, StridedArray], between: dict[int, Node]
 ) -> list[lifetimes.Unit]:
     """The units in execution order, after their intermediates are assigned to the arena.
 
@@ -120,7 +120,7 @@ def _allocate_arena(
 
 def _plan(
     graph: Graph, scope: Scope, config: JitConfig, *, in_flow: bool = False
-) -> tuple[CompiledProgram, list[Step], dict[Node, Array]]:
+) -> tuple[CompiledProgram, list[Step], dict[Node, StridedArray]]:
     """Rewrite and schedule a graph: the program, its steps, and the buffer of each materialized node."""
     level = abs(config.opt_level)
 
@@ -164,7 +164,7 @@ class _BufferAssignment:
 
     def __init__(self, program: CompiledProgram, graph: Graph, steps: Sequence[Step], scope: Scope) -> None:
         self.program, self.graph, self.steps, self.scope = program, graph, steps, scope
-        self.arrays: dict[Node, Array] = {}
+        self.arrays: dict[Node, StridedArray] = {}
         dense = matmul_step.factors(graph) | {graph.outputs[i] for i in graph.in_rows}
         self.dense = dense | {memory_of(node, program.shared) for node in graph if node in dense}
         self.requested_orders = {graph.outputs[i]: order for i, order in graph.orders}
@@ -174,7 +174,7 @@ class _BufferAssignment:
         self.in_place = InPlaceOutputs(steps, graph, program.shared)
         self.known_strides: dict[Node, Sequence[Number]] = {}
 
-    def assign(self) -> dict[Node, Array]:
+    def assign(self) -> dict[Node, StridedArray]:
         for node in self.graph.inputs:
             strides = node.options.get("strides")
             self._new(node, strides if strides is not None else builder.contiguous(node.shape))
@@ -206,7 +206,7 @@ class _BufferAssignment:
         self._alias(node, word, strides)
 
     def _alias(self, node: Node, word: int, strides: Sequence[Number]) -> None:
-        self.arrays[node] = Array(word, tuple(strides), node.dtype)
+        self.arrays[node] = StridedArray(word, tuple(strides), node.dtype)
 
     def _allocate(self, node: Node) -> None:
         """Assign an array of a kernel's result, which the program allocates."""

@@ -14,7 +14,7 @@ import numpy as np
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.memory.arena import Buffer
 from jitkernels.compiler.schedule.fusion import UnfusedStep
@@ -59,7 +59,7 @@ class Use:
     lasts: bool
 
 
-def use_of(unit: Unit, arrays: Mapping[Node, Array]) -> Use:
+def use_of(unit: Unit, arrays: Mapping[Node, StridedArray]) -> Use:
     """The arrays that a unit uses."""
     reads: set[int] = set()
     writes: set[int] = set()

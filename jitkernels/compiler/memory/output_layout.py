@@ -6,14 +6,16 @@ from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.memory_order import Order, concatenation_order, elementwise_order
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_nest import Nest, Store
 
 
-def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, Array]) -> Order | None:
+def order_of_store(
+    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, StridedArray]
+) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
     if store.target_map is None:
         return order_of(store.region, arrays)
@@ -28,7 +30,7 @@ def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Ma
     return None if named and order != (*reversed(range(store.target.ndim)),) else order
 
 
-def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, Array]) -> list[Number]:
+def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, StridedArray]) -> list[Number]:
     """The strides of a part: of the array that it is a view of, or of its result where it is computed."""
     shape = region.root.shape
     leaf = next(iter(region.leaves), None)
@@ -49,7 +51,7 @@ def _loop_strides(strides: Sequence[Number], index_map: IndexMap, dimensions: in
     return steps
 
 
-def order_of(region: FusionRegion, arrays: Mapping[Node, Array]) -> Order | None:
+def order_of(region: FusionRegion, arrays: Mapping[Node, StridedArray]) -> Order | None:
     """The memory order of an elementwise output, outermost dimension first, as in its operands; None for C order.
 
     NumPy's rule for the layout of a result: transposed operands give a transposed result.

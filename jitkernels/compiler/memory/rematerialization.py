@@ -25,17 +25,17 @@ MOST_CHANGES, DEEPEST = 400, 300
 """The most changes of the order, and the longest chain of recomputations for one array."""
 
 
-class Turn(NamedTuple):
+class UnitRun(NamedTuple):
     """One run of a unit. `at`: its position among the units, or that of the unit before which it runs again."""
 
     unit: int
     at: int
 
 
-Order = list[Turn]
+Order = list[UnitRun]
 
 
-class Goal(NamedTuple):
+class MemoryGoal(NamedTuple):
     """A time before which arrays must exist, the live bytes at each time, and the limit for these."""
 
     before: int
@@ -72,7 +72,7 @@ class Rematerializer:
 
         Raises MemoryLimitError if none is found.
         """
-        order, aim = [Turn(number, number) for number in range(len(self.uses))], limit
+        order, aim = [UnitRun(number, number) for number in range(len(self.uses))], limit
         for _ in range(MOST_CHANGES):
             live = self._live(order)
             if max(live, default=0) <= aim:
@@ -147,18 +147,20 @@ class Rematerializer:
         producer = self._producer_before(order, word, before)
         if producer is None:
             return None
-        needed = self._needed(order, producer, Goal(before, live, aim), [])
+        needed = self._needed(order, producer, MemoryGoal(before, live, aim), [])
         if needed is None:
             return None
         position = order[before].at
-        return [*order[:before], *(Turn(unit, position) for unit in needed), *order[before:]]
+        return [*order[:before], *(UnitRun(unit, position) for unit in needed), *order[before:]]
 
     def _producer_before(self, order: Order, word: int, before: int) -> int | None:
         """The unit that wrote an array last before some time."""
         writers = self.writers.get(word, ())
         return next((turn.unit for turn in reversed(order[:before]) if turn.unit in writers), None)
 
-    def _needed(self, order: Order, unit: int, goal: "Goal", known: list[int], depth: int = 0) -> list[int] | None:
+    def _needed(
+        self, order: Order, unit: int, goal: "MemoryGoal", known: list[int], depth: int = 0
+    ) -> list[int] | None:
         """The units to run again before some time so that `unit` can, behind `known`; None if impossible."""
         before = goal.before
         if unit in known:
@@ -202,7 +204,7 @@ class Rematerializer:
     def _without_unnecessary(self, order: Order, arena: Arena, limit: int) -> tuple[Order, Arena]:
         """Remove recomputations whose arrays fit to stay live, those of most work first."""
         seen: set[int] = set()
-        recomputations: list[Turn] = []
+        recomputations: list[UnitRun] = []
         for turn in order:
             if turn.unit in seen:
                 recomputations.append(turn)

@@ -15,7 +15,7 @@ from jitkernels.compiler.ir.dim_bounds import limit
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.matrix_ops import is_dense
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.compiler.ir.unsupported import UnknownError
+from jitkernels.compiler.ir.unsupported import UnsupportedError
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.errors import AttrError, BuildError, NotUsableError
 
@@ -61,17 +61,17 @@ class NamedKernel:
                 return None
             source = choice.implementation.source(largest, choice.variant)
             _guard_class(largest, most)
-        except (AttrError, NotUsableError, BuildError, UnknownError):
+        except (AttrError, NotUsableError, BuildError, UnsupportedError):
             return None
         result: External = loader.entry_of(source, self.attr.signature().c_arguments)
         return result
 
 
 def _most(value: Number) -> Number:
-    """A size, or its upper bound if it is loop-variant. Raises UnknownError if there is none."""
+    """A size, or its upper bound if it is loop-variant. Raises UnsupportedError if there is none."""
     most = limit(value, is_upper=True)
     if most is None:
-        raise UnknownError("sizes without a bound")
+        raise UnsupportedError("sizes without a bound")
     return most
 
 
@@ -82,7 +82,7 @@ def _guard_class(largest: Any, sizes: Mapping[str, Number]) -> None:
         if not known[name].is_size:
             continue
         if value > getattr(largest, name) or (symbolic_dims.value_of(value) == 1 and value != 1):
-            raise UnknownError("sizes of another class")
+            raise UnsupportedError("sizes of another class")
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
@@ -23,7 +23,7 @@ ALONG = frozenset({"reduce", "scan", "concatenate"})
 def unflatten(roots: Sequence[Node], replacements: Mapping[Node, Node], symbols: Dimensions) -> list[Node]:
     """Rebuild the roots with unflattened dimensions from `replacements` of nodes.
 
-    Raises UnknownError if an operation does more than map over a flattened dimension.
+    Raises UnsupportedError if an operation does more than map over a flattened dimension.
     """
     new = dict(replacements)
     for node in sorted_nodes(roots):
@@ -53,7 +53,7 @@ def _rebuild(node: Node, inputs: list[Node], symbols: Dimensions) -> Node:
         return Node(operation, inputs, node.dtype, shape, _axes(node, symbols))
     if operation == "matmul" and all(_is_batch(operand, symbols) for operand in (node, *node.inputs)):
         return Node(operation, inputs, node.dtype, shape)
-    raise UnknownError(f"{operation} of flattened dimensions")
+    raise UnsupportedError(f"{operation} of flattened dimensions")
 
 
 def _names(extent: Number, symbols: Dimensions) -> bool:
@@ -80,7 +80,7 @@ def whole(extent: Number, symbols: Dimensions) -> Number:
         term: Number = count
         for atom in monomial:
             if atom.operation and _names(symbolic_dims.polynomial({(atom,): 1}, extent.scope), symbols):
-                raise UnknownError("a quotient of flattened dimensions")
+                raise UnsupportedError("a quotient of flattened dimensions")
             dims = symbols.get(atom.text)
             term = term * (
                 symbolic_dims.polynomial({(atom,): 1}, extent.scope) if dims is None else symbolic_dims.product(dims)
@@ -107,14 +107,14 @@ def _map(node: Node, symbols: Dimensions) -> builder.IndexMap:
     for extent, (start, steps) in zip(source, node.options["map"], strict=True):
         if symbolic_dims.bare(extent) not in symbols:
             if any(len(dims_of[i]) != 1 or symbolic_dims.bare(node.shape[i]) in symbols for i, _ in steps):
-                raise UnknownError("a view along flattened dimensions")
+                raise UnsupportedError("a view along flattened dimensions")
             mapped_steps = tuple((dims_of[i][0], whole(step, symbols)) for i, step in steps)
             results.append((whole(start, symbols), mapped_steps))
             continue
         if len(steps) != 1 or not same(start, 0) or not same(steps[0][1], 1):
-            raise UnknownError("a view of some of flattened dimensions")
+            raise UnsupportedError("a view of some of flattened dimensions")
         if not same(node.shape[steps[0][0]], extent):
-            raise UnknownError("a view of some of flattened dimensions")
+            raise UnsupportedError("a view of some of flattened dimensions")
         results += [(0, ((dim, 1),)) for dim in dims_of[steps[0][0]]]
     return tuple(results)
 
@@ -136,7 +136,7 @@ def _axes(node: Node, symbols: Dimensions) -> dict[str, Any]:
     axes = options["axes"] if "axes" in options else (options["axis"],)
     split_axes = [axis for axis in axes if symbolic_dims.bare(node.inputs[0].shape[axis]) in symbols]
     if split_axes and (node.operation != "reduce" or options["kind"] in ("argmin", "argmax")):
-        raise UnknownError(f"{node.operation} along flattened dimensions")
+        raise UnsupportedError(f"{node.operation} along flattened dimensions")
     new_axes = tuple(dim for axis in axes for dim in dims_of[axis])
     return {**options, **({"axes": new_axes} if "axes" in options else {"axis": new_axes[0]})}
 

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import stack
-from jitkernels.runtime.abi_layout import Frame, Known, Operand, Record, Table
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord, OperatorTable
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
@@ -10,15 +10,15 @@ def in_blocks(table: int, frame: int, context: int) -> int:
 
     Functions that only move data need no buffer.
     """
-    if table[Table.MOVES] and move_data(table, frame, context):
+    if table[OperatorTable.MOVES] and move_data(table, frame, context):
         return 1
     if gather_rows(table, frame, context) == 0:
         return 0
     words = stack(MOST_CALL_WORDS)
-    widest = prepare_operands(table, frame, table[Table.AT_ONCE] or context[Known.EXACT])
+    widest = prepare_operands(table, frame, table[OperatorTable.AT_ONCE] or context[ContextWords.EXACT])
     if widest == 0:
-        return launch_kernel(table, frame, context, words, -1, context[Known.LONG])
-    lead = frame[Frame.EXTENTS + table[Table.SPREAD]] if table[Table.SPREAD] >= 0 else 1
+        return launch_kernel(table, frame, context, words, -1, context[ContextWords.LONG])
+    lead = frame[Frame.EXTENTS + table[OperatorTable.SPREAD]] if table[OperatorTable.SPREAD] >= 0 else 1
     step = lead
     if widest > 0:
         done = call_per_row(table, frame, context, lead, widest)
@@ -28,7 +28,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
     if assign_buffers(table, frame, step, stack(STACK_BUFFER_BYTES // 8 + 8)) == 0:
         return 0
     state = 0
-    if context[Known.LONG]:
+    if context[ContextWords.LONG]:
         state = PyEval_SaveThread()
     done = 1
     start = 0
@@ -53,13 +53,13 @@ def prepare_operands(table: int, frame: int, whole: int) -> int:
         if operand[Operand.ARRAY] != 0:
             argument = argument_at(table, i)
             operand[Operand.BASE] = operand[Operand.DATA]
-            if argument[Record.ALONG] and operand[Operand.EXTENTS] > 1:
+            if argument[OperandRecord.ALONG] and operand[Operand.EXTENTS] > 1:
                 whole = 1  # the kernel finds its part of this operand by the index of a row
             if operand[Operand.DIRECT] == 0:
                 direct = 0
-                if argument[Record.LEADS]:
+                if argument[OperandRecord.LEADS]:
                     widest = max(max(widest, 1), operand[Operand.INNER])
-                operand[Operand.PAIR] = cast_pair(operand, i >= table[Table.INPUTS])
+                operand[Operand.PAIR] = cast_pair(operand, i >= table[OperatorTable.INPUTS])
                 collapse(operand)
                 whole = whole or operand[Operand.COPY]
             whole = whole or operand[Operand.TURNED]
@@ -78,7 +78,7 @@ def assign_buffers(table: int, frame: int, rows: int, area: int) -> int:
         operand = operand_at(frame, i)
         if needs_buffer(operand):
             count = operand[Operand.INNER]
-            if argument_at(table, i)[Record.LEADS]:
+            if argument_at(table, i)[OperandRecord.LEADS]:
                 count = count * rows
             operand[Operand.BASE] = total
             total += (count * 8 + 127) // 64 * 64
@@ -92,7 +92,7 @@ def assign_buffers(table: int, frame: int, rows: int, area: int) -> int:
         operand = operand_at(frame, i)
         if needs_buffer(operand):
             operand[Operand.BASE] += area
-            if i < table[Table.INPUTS] and argument_at(table, i)[Record.LEADS] == 0:
+            if i < table[OperatorTable.INPUTS] and argument_at(table, i)[OperandRecord.LEADS] == 0:
                 transfer(operand, 0, operand[Operand.INNER], 1)
     return 1
 
@@ -111,9 +111,9 @@ def rows_per_block(table: int, frame: int, lead: int, widest: int) -> int:
     is_transposed_block = 0
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
-        if needs_buffer(operand) and argument_at(table, i)[Record.LEADS]:
+        if needs_buffer(operand) and argument_at(table, i)[OperandRecord.LEADS]:
             own_period = broadcast_period(operand)
-            constant = constant and own_period <= MOST_ALIKE * step and i < table[Table.INPUTS]
+            constant = constant and own_period <= MOST_ALIKE * step and i < table[OperatorTable.INPUTS]
             if own_period <= MOST_ALIKE * step:
                 period = max(period, own_period)
             row_bytes = max(row_bytes, transposed_row_bytes(operand))
@@ -171,10 +171,10 @@ def broadcast_period(operand: int) -> int:
 
 def run_block(table: int, frame: int, context: int, words: int, start: int, count: int, step: int) -> int:
     """Compute a block of `count` rows; the previous blocks had `step` rows."""
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
-        if operand[Operand.ARRAY] != 0 and argument_at(table, i)[Record.LEADS]:
+        if operand[Operand.ARRAY] != 0 and argument_at(table, i)[OperandRecord.LEADS]:
             inner = operand[Operand.INNER]
             if operand[Operand.DIRECT]:
                 operand[Operand.BASE] = operand[Operand.DATA] + start * inner * operand[Operand.ITEM]
@@ -186,7 +186,7 @@ def run_block(table: int, frame: int, context: int, words: int, start: int, coun
         operand = operand_at(frame, i)
         if needs_buffer(operand):
             inner = operand[Operand.INNER]
-            if argument_at(table, i)[Record.LEADS]:
+            if argument_at(table, i)[OperandRecord.LEADS]:
                 transfer(operand, start * inner, count * inner, 0)
             else:
                 transfer(operand, 0, inner, 0)

@@ -5,7 +5,7 @@ Calls on the fast path are served at once; all others go through `general`.
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, stack, unlikely
-from jitkernels.runtime.abi_layout import Context, Frame, Offset, Operand, Outcome, Part, Plain, Table
+from jitkernels.runtime.abi_layout import Context, Frame, Offset, Operand, OperatorTable, Outcome, Part, Plain
 
 
 def jk_launch(self: int, objects: int, given: int, names: int) -> int:
@@ -30,14 +30,14 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
     if address("jk_bypass")[0] == 0:
         # Most calls pass inputs by position, then ``out``: they need no binding.
         result = Outcome.UNSORTED
-        inputs = table[Table.INPUTS]
+        inputs = table[OperatorTable.INPUTS]
         if names == 0 and given <= inputs:
             result = try_fast_path(table, objects, given, 0)
         elif names != 0:
             if given <= inputs and load(names, Offset.TUPLE_SIZE) == 1:
-                if load(names, Offset.TUPLE_ITEMS) == table[Table.OUT]:
+                if load(names, Offset.TUPLE_ITEMS) == table[OperatorTable.OUT]:
                     result = try_fast_path(table, objects, given, objects[given])
-        elif given == inputs + 1 and table[Table.OPTIONS] == 0:
+        elif given == inputs + 1 and table[OperatorTable.OPTIONS] == 0:
             result = try_fast_path(table, objects, inputs, objects[inputs])
         if unlikely(result >= Outcome.GENERAL and result <= Outcome.UNSORTED):
             result = call_bound(table, objects, given, names, result)
@@ -45,7 +45,7 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
             return 0
         if result != Outcome.PYTHON:
             return result
-    return PyObject_Vectorcall(table[Table.SLOW], objects, given, names)
+    return PyObject_Vectorcall(table[OperatorTable.SLOW], objects, given, names)
 
 
 def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> int:
@@ -54,8 +54,8 @@ def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> 
     if bind_arguments(table, slots, objects, given, names) == 0:
         return Outcome.PYTHON
     if tried == Outcome.UNSORTED:
-        inputs = table[Table.INPUTS]
-        last = table[Table.PARAMETERS] - 1
+        inputs = table[OperatorTable.INPUTS]
+        last = table[OperatorTable.PARAMETERS] - 1
         options = inputs
         while options < last and slots[options] == 0:
             options += 1
@@ -63,7 +63,7 @@ def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> 
             result = try_fast_path(table, slots, inputs, slots[last])
             if result != Outcome.GENERAL:
                 return result
-    if table[Table.PLAIN] == Plain.ELEMENTWISE and table[Table.MOVES] == 0:
+    if table[OperatorTable.PLAIN] == Plain.ELEMENTWISE and table[OperatorTable.MOVES] == 0:
         function = segment(Part.MIXED)
         result = call(function, table, slots) if function else Outcome.PYTHON
         if result != Outcome.GENERAL:
@@ -82,7 +82,7 @@ def segment(number: int) -> int:
 
 def try_fast_path(table: int, arrays: int, given: int, out: int) -> int:
     """The fast path for inputs and ``out``, if the function has one."""
-    kind = table[Table.PLAIN]
+    kind = table[OperatorTable.PLAIN]
     if kind == Plain.ELEMENTWISE:
         return elementwise(table, arrays, given, out)
     if kind == Plain.OF_ROWS:
@@ -92,7 +92,7 @@ def try_fast_path(table: int, arrays: int, given: int, out: int) -> int:
 
 def bind_arguments(table: int, slots: int, objects: int, given: int, names: int) -> int:
     """Store each argument, by position or name, in the slot of its parameter, 0 in absent ones; 0 on failure."""
-    count = table[Table.PARAMETERS]
+    count = table[OperatorTable.PARAMETERS]
     if unlikely(given > count):
         return 0
     for i in range(given):
@@ -103,7 +103,7 @@ def bind_arguments(table: int, slots: int, objects: int, given: int, names: int)
         for j in range(load(names, Offset.TUPLE_SIZE)):
             name = load(names, Offset.TUPLE_ITEMS + 8 * j)
             slot = count - 1
-            while slot >= 0 and table[Table.NAMES + slot] != name:
+            while slot >= 0 and table[OperatorTable.NAMES + slot] != name:
                 slot -= 1
             if unlikely(slot < given or slots[slot] != 0):
                 return 0

@@ -5,7 +5,7 @@ It needs no conversion, broadcasting or buffer, and none of the operand records 
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load32, stack, unlikely
-from jitkernels.runtime.abi_layout import Choice, Known, Offset, Outcome, Record, Table
+from jitkernels.runtime.abi_layout import ContextWords, Offset, OperandRecord, OperatorTable, OptionRecord, Outcome
 
 
 def elementwise(table: int, arrays: int, given: int, out: int) -> int:
@@ -43,9 +43,9 @@ def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> i
     if out == address("jk_none"):
         out = 0
     extents = load(first, Offset.ARRAY_EXTENTS)
-    reduces = rows and table[Table.REDUCES]
+    reduces = rows and table[OperatorTable.REDUCES]
     out_descr = descr
-    if reduces and argument_at(table, table[Table.INPUTS])[Record.INTEGER]:
+    if reduces and argument_at(table, table[OperatorTable.INPUTS])[OperandRecord.INTEGER]:
         out_descr = address("jk_int64")
     if out != 0 and has_layout(out, out_descr, dimensions - reduces, extents, WRITABLE) == 0:
         return Outcome.GENERAL
@@ -54,19 +54,19 @@ def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> i
     wide = descr == address("jk_float64")
     if out != 0 and overlaps_arrays(words, count, out, rows, reduces, lead, n << (2 + wide)):
         return Outcome.GENERAL
-    if lead * n == 0 or table[Table.EXACT]:
+    if lead * n == 0 or table[OperatorTable.EXACT]:
         return Outcome.GENERAL
-    if out != 0 and rows == 0 and table[Table.MOVES] and words[0] == load(out, Offset.ARRAY_DATA):
+    if out != 0 and rows == 0 and table[OperatorTable.MOVES] and words[0] == load(out, Offset.ARRAY_DATA):
         return result_array(out, 0, 0, 0)  # nothing to move
     trailing = 1
-    if rows and n == 1 and table[Table.MIRRORS]:
+    if rows and n == 1 and table[OperatorTable.MIRRORS]:
         # Rows of one element: treat them as one row of columns, the lanes of vectors.
         trailing = lead
         lead = 1
     key = (options * DTYPES + wide + KEY_BASE) << 6 | size_class(lead)
     if rows:
         key = key << 6 | size_class(n)
-        if table[Table.TRAILING] >= 0:
+        if table[OperatorTable.TRAILING] >= 0:
             key = key << 6 | size_class(trailing)
     context = context_at(table, key)
     if unlikely(context == 0 or count_down(context)):
@@ -77,7 +77,7 @@ def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> i
     words[count] = load(out, Offset.ARRAY_DATA)
     words[count + 1] = lead
     count = append_row_words(table, words, count + 2, n, trailing, wide) if rows else count + 2
-    return call_entry_for(out, context[Known.ENTRY], words, count, context[Known.LONG])
+    return call_entry_for(out, context[ContextWords.ENTRY], words, count, context[ContextWords.LONG])
 
 
 def read_arrays(table: int, arrays: int, given: int, rows: int, words: int) -> int:
@@ -92,17 +92,17 @@ def read_arrays(table: int, arrays: int, given: int, rows: int, words: int) -> i
     words[0] = load(first, Offset.ARRAY_DATA)
     count = 1
     options = 0
-    for i in range(1, table[Table.INPUTS]):
+    for i in range(1, table[OperatorTable.INPUTS]):
         other = arrays[i] if i < given else 0
         present = other != 0
         if rows:
             present = present and other != address("jk_none")
-            leader = argument_at(table, i)[Record.LEADER]
+            leader = argument_at(table, i)[OperandRecord.LEADER]
             if leader >= 0:
                 leading = arrays[leader] if leader < given else 0
                 if present != (leading != 0 and leading != address("jk_none")):
                     return 0
-                options += present * argument_at(table, i)[Record.WHEN]
+                options += present * argument_at(table, i)[OperandRecord.WHEN]
             elif present == 0:
                 return 0
         elif present == 0:
@@ -138,13 +138,13 @@ def append_row_words(table: int, words: int, count: int, n: int, trailing: int, 
     """Append the extents of rows, and the addresses of the defaults of floats; return the number of words."""
     words[count] = n
     count += 1
-    if table[Table.TRAILING] >= 0:
+    if table[OperatorTable.TRAILING] >= 0:
         words[count] = trailing
         count += 1
-    for i in range(table[Table.OPTIONS] if table[Table.FLOATS] else 0):
-        option = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
-        if option[Choice.KIND] == Choice.A_FLOAT:
-            words[count] = option + 8 * (Choice.DEFAULTS + wide)
+    for i in range(table[OperatorTable.OPTIONS] if table[OperatorTable.FLOATS] else 0):
+        option = table + 8 * (table[OperatorTable.CHOICES] + i * OptionRecord.WORDS)
+        if option[OptionRecord.KIND] == OptionRecord.A_FLOAT:
+            words[count] = option + 8 * (OptionRecord.DEFAULTS + wide)
             count += 1
     return count
 
@@ -185,8 +185,8 @@ def call_few_words(entry: int, words: int, count: int) -> int:
 def call_on_scalars(table: int, numbers: int, given: int) -> int:
     """An elementwise function of scalars only: all of them NumPy's float32, or none, nor a float16."""
     narrow = load(numbers[0], Offset.TYPE) == address("jk_float32_type")
-    count = table[Table.INPUTS]
-    if given != count or table[Table.EXACT]:
+    count = table[OperatorTable.INPUTS]
+    if given != count or table[OperatorTable.EXACT]:
         return Outcome.GENERAL
     words = stack(MOST_CALL_WORDS)
     values = stack(MOST_OPERANDS)
@@ -216,7 +216,7 @@ def call_on_scalars(table: int, numbers: int, given: int) -> int:
         return Outcome.PYTHON
     words[count] = load(out, Offset.ARRAY_DATA)
     words[count + 1] = 1
-    return call_entry_for(out, context[Known.ENTRY], words, count + 2, context[Known.LONG])
+    return call_entry_for(out, context[ContextWords.ENTRY], words, count + 2, context[ContextWords.LONG])
 
 
 def has_layout(array: int, descr: int, dimensions: int, extents: int, flags: int) -> int:

@@ -5,20 +5,20 @@ the call.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
-from jitkernels.runtime.abi_layout import Frame, Known, Operand, Record, Table
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord, OperatorTable
 
 
 def gather_rows(table: int, frame: int, context: int) -> int:
     """Pass gathered rows as the kernel's table, and their positions as its indices; 0 for an index out of bounds."""
-    if table[Table.PICKED] < 0:
+    if table[OperatorTable.PICKED] < 0:
         return 1
-    rows = operand_at(frame, table[Table.PICKED])
-    indices = operand_at(frame, table[Table.PICKER])
-    extent = frame + 8 * (Frame.EXTENTS + argument_at(table, table[Table.PICKED])[Record.SHAPE + 1])
+    rows = operand_at(frame, table[OperatorTable.PICKED])
+    indices = operand_at(frame, table[OperatorTable.PICKER])
+    extent = frame + 8 * (Frame.EXTENTS + argument_at(table, table[OperatorTable.PICKED])[OperandRecord.SHAPE + 1])
     count = indices[Operand.INNER]
-    if argument_at(table, table[Table.PICKER])[Record.LEADS]:
-        count = count * frame[Frame.EXTENTS + table[Table.SPREAD]]
-    if rows[Operand.DIRECT] or context[Known.EXACT] or count >= extent[0]:
+    if argument_at(table, table[OperatorTable.PICKER])[OperandRecord.LEADS]:
+        count = count * frame[Frame.EXTENTS + table[OperatorTable.SPREAD]]
+    if rows[Operand.DIRECT] or context[ContextWords.EXACT] or count >= extent[0]:
         return 1
     width = rows[Operand.INNER] // extent[0]
     row_bytes = width * item_of(rows)

@@ -2,27 +2,27 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
-from jitkernels.runtime.abi_layout import Frame, Offset, Operand, Part, Record, Table
+from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandRecord, OperatorTable, Part
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
     """Read every input as an array of a dtype that `copy_run` supports; choose the dtype of the kernel."""
     frame[Frame.OPTIONS] = 0
     # First all conversions, which may run Python code that changes other arrays; then read.
-    for i in range(table[Table.INPUTS]):
+    for i in range(table[OperatorTable.INPUTS]):
         value = slots[i]
         argument = argument_at(table, i)
         operand = operand_at(frame, i)
         present = value != 0 and value != address("jk_none")
         operand[Operand.ARRAY] = 0
         operand[Operand.PRESENT] = present
-        leader = argument[Record.LEADER]
+        leader = argument[OperandRecord.LEADER]
         if present == 0 and leader < 0:
             return 0
         if leader >= 0 and operand_at(frame, leader)[Operand.PRESENT] != present:
             return 0
         if present:
-            frame[Frame.OPTIONS] += argument[Record.WHEN]
+            frame[Frame.OPTIONS] += argument[OperandRecord.WHEN]
             array = to_array(argument, operand, value)
             if array == 0:
                 return 0
@@ -39,7 +39,7 @@ def to_array(argument: int, operand: int, value: int) -> int:
         array = PyArray_CheckFromAny(value, 0, 0, 0, ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
     elif read_scalar(operand, value):
         return value
-    elif argument[Record.INTEGER] and kind == address("jk_int"):
+    elif argument[OperandRecord.INTEGER] and kind == address("jk_int"):
         array = array_of_int(value)
     else:
         array = convert_input(operand, value)
@@ -54,7 +54,7 @@ def read_dtypes(table: int, frame: int) -> int:
     """Read the arrays; choose the dtype that the kernel computes in, and the options that dtypes determine."""
     widths = 0
     has_int16 = 0
-    for i in range(table[Table.INPUTS]):
+    for i in range(table[OperatorTable.INPUTS]):
         operand = operand_at(frame, i)
         array = operand[Operand.ARRAY]
         if array != 0:
@@ -63,11 +63,11 @@ def read_dtypes(table: int, frame: int) -> int:
                 if read_array(operand, array) == 0:
                     return 0
             kind = operand[Operand.KIND]
-            if argument_at(table, i)[Record.INTEGER]:
+            if argument_at(table, i)[OperandRecord.INTEGER]:
                 if is_weak or kind < 1 or kind > 10:
                     return 0
                 if kind == 2:
-                    frame[Frame.OPTIONS] += argument_at(table, i)[Record.TELLS]
+                    frame[Frame.OPTIONS] += argument_at(table, i)[OperandRecord.TELLS]
             elif is_weak == 0:
                 widths = widths | dtype_width(kind)
                 has_int16 = has_int16 or kind == 3 or kind == 4
@@ -77,7 +77,7 @@ def read_dtypes(table: int, frame: int) -> int:
     if widths > 3:
         if widths & 2:
             return 0
-        wide = 2 if widths == 4 and table[Table.NARROWS] else 0
+        wide = 2 if widths == 4 and table[OperatorTable.NARROWS] else 0
     frame[Frame.WIDE] = wide
     return 1
 

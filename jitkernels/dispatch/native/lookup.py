@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import leading_zeros
-from jitkernels.runtime.abi_layout import Frame, Known, Table
+from jitkernels.runtime.abi_layout import ContextWords, Frame, OperatorTable
 
 
 def find_context(table: int, frame: int) -> int:
@@ -12,9 +12,9 @@ def find_context(table: int, frame: int) -> int:
     exact = top
     classes = top
     largest = 0
-    for s in range(table[Table.SYMBOLS]):
+    for s in range(table[OperatorTable.SYMBOLS]):
         extent = frame[Frame.EXTENTS + s]
-        if table[Table.UNSIZED] >> s & 1 == 0:
+        if table[OperatorTable.UNSIZED] >> s & 1 == 0:
             exact = exact << EXACT_BITS | extent
             if extent == 0:
                 empty = empty | 1 << s
@@ -23,7 +23,7 @@ def find_context(table: int, frame: int) -> int:
                 classes = classes << 6 | size_class(extent)
             largest = max(largest, extent)
     frame[Frame.EMPTY] = empty
-    if table[Table.EXACT] and largest < 1 << EXACT_BITS:
+    if table[OperatorTable.EXACT] and largest < 1 << EXACT_BITS:
         context = context_at(table, exact | 1 << 62)
         if context != 0:
             return context
@@ -32,13 +32,13 @@ def find_context(table: int, frame: int) -> int:
 
 def context_at(table: int, key: int) -> int:
     """The context of a key; or 0, and the key is stored for Python to read."""
-    mask = table[Table.MASK]
-    keys = table[Table.KEYS]
+    mask = table[OperatorTable.MASK]
+    keys = table[OperatorTable.KEYS]
     slot = hash_key(key) & mask
     entry = keys[2 * slot]
     while entry != key:
         if entry == 0:
-            table[Table.MISSED] = key
+            table[OperatorTable.MISSED] = key
             return 0
         slot = (slot + 1) & mask
         entry = keys[2 * slot]
@@ -57,6 +57,6 @@ def size_class(extent: int) -> int:
 
 def count_down(context: int) -> int:
     """Count a call; true when its countdown has ended and Python must handle it."""
-    left = context[Known.COUNTDOWN] - 1
-    context[Known.COUNTDOWN] = left
+    left = context[ContextWords.COUNTDOWN] - 1
+    context[ContextWords.COUNTDOWN] = left
     return left <= 0

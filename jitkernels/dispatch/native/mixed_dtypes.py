@@ -6,16 +6,16 @@ nest with fused casts.
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32, stack, unlikely
-from jitkernels.runtime.abi_layout import Known, Offset, Operand, Outcome, Table
+from jitkernels.runtime.abi_layout import ContextWords, Offset, Operand, OperatorTable, Outcome
 
 
 def mixed(table: int, slots: int) -> int:
     """The result, or an `Outcome`. Results that overlap an input take the general path."""
-    count = table[Table.INPUTS]
+    count = table[OperatorTable.INPUTS]
     forms = stack(MOST_OPERANDS)
     addresses = stack(MOST_OPERANDS)
     lead = read_forms(table, slots, forms, addresses)
-    if lead < 0 or table[Table.EXACT]:
+    if lead < 0 or table[OperatorTable.EXACT]:
         return Outcome.GENERAL
     first = slots[lead >> 1]
     wide = lead & 1
@@ -39,12 +39,12 @@ def mixed(table: int, slots: int) -> int:
     context = context_at(table, (wide + KEY_BASE) << 6 | size_class(n))
     if unlikely(context == 0):
         if kinds >= 0:
-            table[Table.WANTED] = CONVERTING | kinds << ADDRESS_BITS
+            table[OperatorTable.WANTED] = CONVERTING | kinds << ADDRESS_BITS
         return Outcome.PYTHON
     nest = find_nest(table, context, kinds) if kinds >= 0 else 0
     if unlikely(nest < 0):
         return Outcome.PYTHON
-    if nest == 0 and (context[Known.LONG] or (n > MIXED_BLOCK and has_scalar(forms, count))):
+    if nest == 0 and (context[ContextWords.LONG] or (n > MIXED_BLOCK and has_scalar(forms, count))):
         return Outcome.GENERAL
     if unlikely(count_down(context)):
         return Outcome.PYTHON
@@ -58,7 +58,7 @@ def mixed(table: int, slots: int) -> int:
         words[i] = addresses[i]
     words[count] = load(out, Offset.ARRAY_DATA)
     words[count + 1] = n
-    return call_entry_for(out, nest[Known.ENTRY], words, count + 2, context[Known.LONG])
+    return call_entry_for(out, nest[ContextWords.ENTRY], words, count + 2, context[ContextWords.LONG])
 
 
 def pack_forms(slots: int, forms: int, count: int, descr: int) -> int:
@@ -94,12 +94,12 @@ def overlaps_input(slots: int, forms: int, addresses: int, count: int, out: int,
 
 def find_nest(table: int, context: int, kinds: int) -> int:
     """The context of the nest with fused casts; 0 if there is none, -1 if Python must decide whether to build it."""
-    key = CONVERTING | kinds << ADDRESS_BITS | context[Known.ENTRY]
+    key = CONVERTING | kinds << ADDRESS_BITS | context[ContextWords.ENTRY]
     nest = context_at(table, key)
     if unlikely(nest == 0 or count_down(nest)):
-        table[Table.WANTED] = key
+        table[OperatorTable.WANTED] = key
         return -1
-    return nest if nest[Known.ENTRY] != 0 else 0
+    return nest if nest[ContextWords.ENTRY] != 0 else 0
 
 
 def convert_in_blocks(slots: int, forms: int, addresses: int, count: int, context: int, out: int, n: int) -> int:
@@ -131,7 +131,7 @@ def convert_in_blocks(slots: int, forms: int, addresses: int, count: int, contex
                 buffer += 8 * MIXED_BLOCK + 192  # avoids 4K aliasing: loads would wait for stores
         words[count] = load(out, Offset.ARRAY_DATA) + start * item
         words[count + 1] = run
-        if unlikely(call_few_words(context[Known.ENTRY], words, count + 2) != 0):
+        if unlikely(call_few_words(context[ContextWords.ENTRY], words, count + 2) != 0):
             Py_DecRef(out)
             return Outcome.PYTHON
         start += run
@@ -145,7 +145,7 @@ def read_forms(table: int, slots: int, forms: int, addresses: int) -> int:
     are stored after the addresses, in the kernel's dtype.
     """
     operand = stack(Operand.WORDS)
-    count = table[Table.INPUTS]
+    count = table[OperatorTable.INPUTS]
     lead = 0
     while lead < count and is_array(slots[lead]) == 0:
         lead += 1

@@ -2,39 +2,39 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32
-from jitkernels.runtime.abi_layout import Choice, Frame, Offset, Table
+from jitkernels.runtime.abi_layout import Frame, Offset, OperatorTable, OptionRecord
 
 
 def read_options(table: int, slots: int, frame: int) -> int:
     """Read all arguments but arrays; floats are rounded to the dtype of the call."""
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     frame[Frame.AXIS] = -1
     frame[Frame.LEADING] = 0
-    for s in range(table[Table.SYMBOLS]):
+    for s in range(table[OperatorTable.SYMBOLS]):
         frame[Frame.EXTENTS + s] = -1
     floats = 0
-    for i in range(table[Table.OPTIONS]):
+    for i in range(table[OperatorTable.OPTIONS]):
         value = slots[inputs + i]
-        option = table + 8 * (table[Table.CHOICES] + i * Choice.WORDS)
-        kind = option[Choice.KIND]
-        if kind == Choice.OF_VALUES:
+        option = table + 8 * (table[OperatorTable.CHOICES] + i * OptionRecord.WORDS)
+        kind = option[OptionRecord.KIND]
+        if kind == OptionRecord.OF_VALUES:
             if value != 0:
                 index = index_of_value(option, value)
-                if index == option[Choice.COUNT]:
+                if index == option[OptionRecord.COUNT]:
                     return 0
-                frame[Frame.OPTIONS] += index % option[Choice.DIFFERENT] * option[Choice.FACTOR]
-        elif kind == Choice.AXIS:
+                frame[Frame.OPTIONS] += index % option[OptionRecord.DIFFERENT] * option[OptionRecord.FACTOR]
+        elif kind == OptionRecord.AXIS:
             if value != 0:
                 if read_integer(value, frame + 8 * Frame.AXIS) == 0:
                     return 0
-        elif kind == Choice.AN_INT:
+        elif kind == OptionRecord.AN_INT:
             if read_int_option(option, value, frame) == 0:
                 return 0
-        elif kind == Choice.A_SHAPE:
+        elif kind == OptionRecord.A_SHAPE:
             if read_shape(value, frame) == 0:
                 return 0
-        elif kind == Choice.A_DTYPE:
-            out = slots[table[Table.PARAMETERS] - 1]
+        elif kind == OptionRecord.A_DTYPE:
+            out = slots[table[OperatorTable.PARAMETERS] - 1]
             if read_dtype(option, value, out, frame) == 0:
                 return 0
         else:
@@ -46,9 +46,9 @@ def read_options(table: int, slots: int, frame: int) -> int:
 
 def index_of_value(option: int, value: int) -> int:
     """The index of an option among its allowed objects; their number if it is none of them."""
-    count = option[Choice.COUNT]
+    count = option[OptionRecord.COUNT]
     index = 0
-    while index < count and option[Choice.VALUES + index] != value:
+    while index < count and option[OptionRecord.VALUES + index] != value:
         index += 1
     return index
 
@@ -78,12 +78,12 @@ def is_numpy_integer(value: int) -> int:
 
 def read_float(option: int, value: int, frame: int, target: int) -> int:
     """Store a float within its limits, or its default, where the kernel reads it."""
-    target[0] = option[Choice.DEFAULTS + (frame[Frame.WIDE] == 1)]
+    target[0] = option[OptionRecord.DEFAULTS + (frame[Frame.WIDE] == 1)]
     if value != 0:
         if read_real(value, target) == 0:
             return 0
         key = ordered_bits(target[0])
-        if key < option[Choice.COUNT] or key > option[Choice.MOST]:
+        if key < option[OptionRecord.COUNT] or key > option[OptionRecord.MOST]:
             return 0
         if frame[Frame.WIDE] != 1:
             exact = target[0]
@@ -129,13 +129,13 @@ def to_float(value: int, target: int) -> int:
 
 def read_int_option(option: int, value: int, frame: int) -> int:
     """Store an int within its limits, or its default, as an extent."""
-    target = frame + 8 * (Frame.EXTENTS + option[Choice.FACTOR])
+    target = frame + 8 * (Frame.EXTENTS + option[OptionRecord.FACTOR])
     if value == 0:
-        target[0] = option[Choice.VALUES]
-        return option[Choice.COUNT]
+        target[0] = option[OptionRecord.VALUES]
+        return option[OptionRecord.COUNT]
     if read_integer(value, target) == 0:
         return 0
-    return target[0] >= option[Choice.LEAST] and target[0] <= option[Choice.MOST]
+    return target[0] >= option[OptionRecord.LEAST] and target[0] <= option[OptionRecord.MOST]
 
 
 def read_shape(value: int, frame: int) -> int:
@@ -166,5 +166,5 @@ def read_dtype(option: int, value: int, out: int, frame: int) -> int:
                 frame[Frame.WIDE] = load32(load(out, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != FLOAT32
         return 1
     index = index_of_value(option, value)
-    frame[Frame.WIDE] = 2 * index >= option[Choice.COUNT]
-    return index < option[Choice.COUNT]
+    frame[Frame.WIDE] = 2 * index >= option[OptionRecord.COUNT]
+    return index < option[OptionRecord.COUNT]

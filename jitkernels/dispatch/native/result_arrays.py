@@ -2,19 +2,28 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
-from jitkernels.runtime.abi_layout import Frame, Known, Offset, Operand, Outcome, Part, Record, Table
+from jitkernels.runtime.abi_layout import (
+    ContextWords,
+    Frame,
+    Offset,
+    Operand,
+    OperandRecord,
+    OperatorTable,
+    Outcome,
+    Part,
+)
 
 
 def call_with_results(table: int, slots: int, frame: int, context: int) -> int:
     """Allocate or check the results, compute, and return them."""
-    inputs = table[Table.INPUTS]
-    out = slots[table[Table.PARAMETERS] - 1]
+    inputs = table[OperatorTable.INPUTS]
+    out = slots[table[OperatorTable.PARAMETERS] - 1]
     if out == address("jk_none"):
         out = 0
     bound = bind_results(table, frame)
     count = bound >> 1
     # Inputs that results do not depend on are checked all the same, such as indices.
-    is_empty = bound & 1 and frame[Frame.EMPTY] & table[Table.HIDDEN] == 0
+    is_empty = bound & 1 and frame[Frame.EMPTY] & table[OperatorTable.HIDDEN] == 0
     items = stack(1)
     items[0] = out
     if out != 0 and count > 1:
@@ -24,7 +33,7 @@ def call_with_results(table: int, slots: int, frame: int, context: int) -> int:
     if context == 0:
         if is_empty == 0:
             return 0
-        table[Table.MISSED] = 0
+        table[OperatorTable.MISSED] = 0
     for i in range(inputs, argument_count(table)):
         operand = operand_at(frame, i)
         if operand[Operand.PRESENT]:
@@ -52,14 +61,14 @@ def bind_results(table: int, frame: int) -> int:
     """Compute the shapes of the results that there are; return twice their number, plus 1 if all are empty."""
     count = 0
     is_empty = 1
-    for i in range(table[Table.INPUTS], argument_count(table)):
+    for i in range(table[OperatorTable.INPUTS], argument_count(table)):
         operand = operand_at(frame, i)
         argument = argument_at(table, i)
         present = 1
-        if argument[Record.LEADER] >= 0:
-            present = operand_at(frame, argument[Record.LEADER])[Operand.PRESENT]
-        elif argument[Record.WHEN]:
-            present = frame[Frame.OPTIONS] // argument[Record.WHEN] % 2
+        if argument[OperandRecord.LEADER] >= 0:
+            present = operand_at(frame, argument[OperandRecord.LEADER])[Operand.PRESENT]
+        elif argument[OperandRecord.WHEN]:
+            present = frame[Frame.OPTIONS] // argument[OperandRecord.WHEN] % 2
         operand[Operand.PRESENT] = present
         operand[Operand.ARRAY] = 0
         if present:
@@ -101,7 +110,7 @@ def prepare_result(frame: int, argument: int, operand: int, out: int) -> int:
 
 def return_results(table: int, frame: int, count: int) -> int:
     """The new array of the only result, or a tuple of all of them."""
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     if count == 1:
         array = operand_at(frame, inputs)[Operand.OWNED]
         operand_at(frame, inputs)[Operand.OWNED] = 0
@@ -138,27 +147,27 @@ def result_shape(table: int, frame: int, argument: int, operand: int) -> int:
     """Compute the shape of a result as the caller sees it; returns its number of elements."""
     dimensions = 0
     total = 1
-    if argument[Record.LEADS]:
+    if argument[OperandRecord.LEADS]:
         dimensions = frame[Frame.LEADING]
         for d in range(dimensions):
             operand[Operand.EXTENTS + d] = frame[Frame.LEAD + d]
             total = total * frame[Frame.LEAD + d]
-    fixed = argument[Record.FIXED]
+    fixed = argument[OperandRecord.FIXED]
     inner = 1
     for e in range(fixed):
-        extent = argument[Record.SHAPE + 3 * e]
-        first = argument[Record.SHAPE + 3 * e + 1]
+        extent = argument[OperandRecord.SHAPE + 3 * e]
+        first = argument[OperandRecord.SHAPE + 3 * e + 1]
         if first >= 0:
             extent = extent * frame[Frame.EXTENTS + first]
-        second = argument[Record.SHAPE + 3 * e + 2]
+        second = argument[OperandRecord.SHAPE + 3 * e + 2]
         if second >= 0:
             extent = extent * frame[Frame.EXTENTS + second]
-        extent += argument[Record.MORE + e]
+        extent += argument[OperandRecord.MORE + e]
         inner = inner * extent
-        if e < fixed - 1 or argument[Record.OPTIONAL] == 0 or frame[Frame.MISSING] == 0:
+        if e < fixed - 1 or argument[OperandRecord.OPTIONAL] == 0 or frame[Frame.MISSING] == 0:
             operand[Operand.EXTENTS + dimensions] = extent
             dimensions += 1
-    if argument[Record.TRAILS]:
+    if argument[OperandRecord.TRAILS]:
         for d in range(frame[Frame.BEHIND]):
             extent = frame[Frame.TRAIL + d]
             inner = inner * extent
@@ -166,7 +175,7 @@ def result_shape(table: int, frame: int, argument: int, operand: int) -> int:
             dimensions += 1
     operand[Operand.INNER] = inner
     operand[Operand.DIMENSIONS] = dimensions
-    if frame[Frame.FORTRAN] and table[Table.MIRRORS]:
+    if frame[Frame.FORTRAN] and table[OperatorTable.MIRRORS]:
         reverse_dimensions(operand)
     if fixed and frame[Frame.MOVED] >= 0:
         # Move the extent of the axis, now last, back to the caller's position.
@@ -244,7 +253,7 @@ def lay_out_result(frame: int, argument: int, operand: int) -> int:
     operand[Operand.WANTED] = expected
     operand[Operand.TURNED] = 0
     may_be_strided = operand[Operand.CONTIGUOUS] == 0
-    if argument[Record.FIXED] and frame[Frame.MOVED] >= 0:
+    if argument[OperandRecord.FIXED] and frame[Frame.MOVED] >= 0:
         axis = dimensions + frame[Frame.AXIS]
         rotate(operand + 8 * Operand.EXTENTS, axis, dimensions - 1)
         rotate(operand + 8 * Operand.STRIDES, axis, dimensions - 1)
@@ -260,7 +269,7 @@ def lay_out_result(frame: int, argument: int, operand: int) -> int:
 
 def resolve_overlap(table: int, frame: int) -> int:
     """Mark inputs that overlap a passed result for copying; Python rejects results that share memory."""
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] != 0 and (i < inputs or operand[Operand.BESIDE] == 0):
@@ -272,7 +281,9 @@ def resolve_overlap(table: int, frame: int) -> int:
             if i != o and operand[Operand.ARRAY] != 0 and ranges_overlap(operand, out):
                 if i >= inputs:
                     return 0
-                may_alias = argument_at(table, i)[Record.IN_PLACE] and argument_at(table, o)[Record.IN_PLACE]
+                may_alias = (
+                    argument_at(table, i)[OperandRecord.IN_PLACE] and argument_at(table, o)[OperandRecord.IN_PLACE]
+                )
                 is_direct = operand[Operand.DIRECT] and out[Operand.DIRECT]
                 if may_alias == 0 or is_direct == 0 or operand[Operand.DATA] != out[Operand.DATA]:
                     if operand[Operand.TURNED]:
@@ -313,10 +324,10 @@ def compute(table: int, frame: int, context: int) -> int:
                 function = segment(Part.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             operand[Operand.BASE] = operand[Operand.DATA]
-    if table[Table.MOVES]:
+    if table[OperatorTable.MOVES]:
         if operand_at(frame, 0)[Operand.DATA] == operand_at(frame, 1)[Operand.DATA]:
             return 1  # every element is where it belongs
-    return launch_kernel(table, frame, context, stack(MOST_CALL_WORDS), -1, context[Known.LONG])
+    return launch_kernel(table, frame, context, stack(MOST_CALL_WORDS), -1, context[ContextWords.LONG])
 
 
 def materialize_narrow(table: int, frame: int) -> int:
@@ -327,7 +338,7 @@ def materialize_narrow(table: int, frame: int) -> int:
             kind = operand[Operand.KIND]
             expected = operand[Operand.WANTED]
             if expected < 7 or expected == BFLOAT16 or (expected == 7 and (kind == 8 or kind == 10)):
-                if i >= table[Table.INPUTS]:
+                if i >= table[OperatorTable.INPUTS]:
                     return 0
                 if materialize(operand, expected) == 0:
                     return 0
@@ -349,17 +360,17 @@ def launch_kernel(table: int, frame: int, context: int, words: int, lead: int, l
             words[arrays] = operand[Operand.BASE]
             arrays += 1
     count = append_scalars(table, frame, words, arrays)
-    if lead >= 0 and table[Table.SPREAD] >= 0:
-        words[arrays + table[Table.SPREAD]] = lead
-    return call_entry(context[Known.ENTRY], words, count, long) == 0
+    if lead >= 0 and table[OperatorTable.SPREAD] >= 0:
+        words[arrays + table[OperatorTable.SPREAD]] = lead
+    return call_entry(context[ContextWords.ENTRY], words, count, long) == 0
 
 
 def append_scalars(table: int, frame: int, words: int, count: int) -> int:
     """Append the extents, and the addresses of the floats, to the words of a call; return their number."""
-    for s in range(table[Table.SYMBOLS]):
+    for s in range(table[OperatorTable.SYMBOLS]):
         words[count] = frame[Frame.EXTENTS + s]
         count += 1
-    for f in range(table[Table.FLOATS]):
+    for f in range(table[OperatorTable.FLOATS]):
         words[count] = frame + 8 * (Frame.FLOATS + f)
         count += 1
     return count

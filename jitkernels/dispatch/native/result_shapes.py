@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32
-from jitkernels.runtime.abi_layout import Frame, Offset, Operand, Plain, Record, Table
+from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandRecord, OperatorTable, Plain
 
 
 def operand_at(frame: int, number: int) -> int:
@@ -12,12 +12,12 @@ def operand_at(frame: int, number: int) -> int:
 
 def argument_at(table: int, number: int) -> int:
     """The record of an input or output in the table."""
-    return table + 8 * (Table.RECORDS + number * Record.WORDS)
+    return table + 8 * (OperatorTable.RECORDS + number * OperandRecord.WORDS)
 
 
 def argument_count(table: int) -> int:
     """The number of inputs and outputs."""
-    return table[Table.INPUTS] + table[Table.OUTPUTS]
+    return table[OperatorTable.INPUTS] + table[OperatorTable.OUTPUTS]
 
 
 def bind_inputs(table: int, frame: int) -> int:
@@ -25,12 +25,12 @@ def bind_inputs(table: int, frame: int) -> int:
 
     Extents that options determine are already set.
     """
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     frame[Frame.MISSING] = 0
     frame[Frame.MOVED] = -1
     frame[Frame.BEHIND] = -1
     frame[Frame.FORTRAN] = 0
-    if table[Table.MIRRORS]:
+    if table[OperatorTable.MIRRORS]:
         reverse_fortran_input(frame)
     has_products = 0
     for i in range(inputs):
@@ -45,10 +45,10 @@ def bind_inputs(table: int, frame: int) -> int:
             has_products = has_products or bound == 2
     if has_products and check_products(table, frame, inputs) == 0:
         return 0
-    if table[Table.SPREAD] >= 0:
+    if table[OperatorTable.SPREAD] >= 0:
         leading = product(frame + 8 * Frame.LEAD, frame[Frame.LEADING])
-        frame[Frame.EXTENTS + table[Table.SPREAD]] = leading
-    kind = table[Table.PLAIN]
+        frame[Frame.EXTENTS + table[OperatorTable.SPREAD]] = leading
+    kind = table[OperatorTable.PLAIN]
     if (kind == Plain.ELEMENTWISE or kind == Plain.ANY_ORDER) and frame[Frame.LEADING] > 1:
         frame[Frame.FORTRAN] = all_fortran(table, frame, inputs)
     for i in range(inputs):
@@ -60,26 +60,26 @@ def bind_inputs(table: int, frame: int) -> int:
 
 def bind_dimensions(table: int, frame: int, argument: int, operand: int) -> int:
     """Match leading and trailing dimensions of an input; return the first declared dimension, -1 if some disagree."""
-    leads = argument[Record.LEADS]
-    fixed = argument[Record.FIXED]
+    leads = argument[OperandRecord.LEADS]
+    fixed = argument[OperandRecord.FIXED]
     dimensions = operand[Operand.DIMENSIONS]
-    if leads and table[Table.TRAILING] < 0 and frame[Frame.AXIS] != -1:
+    if leads and table[OperatorTable.TRAILING] < 0 and frame[Frame.AXIS] != -1:
         if move_axis(frame, operand) == 0:
             return -1
-    if argument[Record.ALONG]:
-        if flatten_leading(frame, argument, operand, operand_at(frame, argument[Record.ALONG] - 1)) == 0:
+    if argument[OperandRecord.ALONG]:
+        if flatten_leading(frame, argument, operand, operand_at(frame, argument[OperandRecord.ALONG] - 1)) == 0:
             return -1
         dimensions = fixed
-    if dimensions == fixed - 1 and argument[Record.OPTIONAL]:
+    if dimensions == fixed - 1 and argument[OperandRecord.OPTIONAL]:
         # A vector in place of a matrix of one column, which the result omits as well; or a scalar.
         operand[Operand.EXTENTS + dimensions] = 1
         operand[Operand.STRIDES + dimensions] = operand[Operand.ITEM]
         dimensions += 1
         operand[Operand.DIMENSIONS] = dimensions
-        if argument[Record.OPTIONAL] == 1:
+        if argument[OperandRecord.OPTIONAL] == 1:
             frame[Frame.MISSING] = 1
     leading = dimensions - fixed
-    if argument[Record.TRAILS]:
+    if argument[OperandRecord.TRAILS]:
         if match_trailing(table, frame, operand, fixed, leads) == 0:
             return -1
         leading -= frame[Frame.BEHIND]
@@ -94,13 +94,13 @@ def bind_dimensions(table: int, frame: int, argument: int, operand: int) -> int:
 def bind_extents(frame: int, argument: int, operand: int, first: int) -> int:
     """Set the symbols of the declared extents, or check them; 0 if one disagrees, 2 if some are products."""
     result = 1
-    for e in range(argument[Record.FIXED]):
-        extent = operand[Operand.EXTENTS + first + e] - argument[Record.MORE + e]
+    for e in range(argument[OperandRecord.FIXED]):
+        extent = operand[Operand.EXTENTS + first + e] - argument[OperandRecord.MORE + e]
         if extent < 0:
             return 0
-        factor = argument[Record.SHAPE + 3 * e]
-        symbol = argument[Record.SHAPE + 3 * e + 1]
-        if argument[Record.SHAPE + 3 * e + 2] >= 0:
+        factor = argument[OperandRecord.SHAPE + 3 * e]
+        symbol = argument[OperandRecord.SHAPE + 3 * e + 1]
+        if argument[OperandRecord.SHAPE + 3 * e + 2] >= 0:
             result = 2
             factor = extent
         elif symbol >= 0:
@@ -118,14 +118,14 @@ def check_products(table: int, frame: int, inputs: int) -> int:
         operand = operand_at(frame, i)
         if operand[Operand.PRESENT]:
             argument = argument_at(table, i)
-            first = operand[Operand.DIMENSIONS] - argument[Record.FIXED]
-            if argument[Record.TRAILS]:
+            first = operand[Operand.DIMENSIONS] - argument[OperandRecord.FIXED]
+            if argument[OperandRecord.TRAILS]:
                 first -= frame[Frame.BEHIND]
-            for e in range(argument[Record.FIXED]):
-                if argument[Record.SHAPE + 3 * e + 2] >= 0:
-                    left = frame[Frame.EXTENTS + argument[Record.SHAPE + 3 * e + 1]]
-                    right = frame[Frame.EXTENTS + argument[Record.SHAPE + 3 * e + 2]]
-                    extent = argument[Record.SHAPE + 3 * e] * left * right + argument[Record.MORE + e]
+            for e in range(argument[OperandRecord.FIXED]):
+                if argument[OperandRecord.SHAPE + 3 * e + 2] >= 0:
+                    left = frame[Frame.EXTENTS + argument[OperandRecord.SHAPE + 3 * e + 1]]
+                    right = frame[Frame.EXTENTS + argument[OperandRecord.SHAPE + 3 * e + 2]]
+                    extent = argument[OperandRecord.SHAPE + 3 * e] * left * right + argument[OperandRecord.MORE + e]
                     if left < 0 or right < 0 or operand[Operand.EXTENTS + first + e] != extent:
                         return 0
     return 1
@@ -162,7 +162,7 @@ def match_trailing(table: int, frame: int, operand: int, fixed: int, leads: int)
         for d in range(behind):
             frame[Frame.TRAIL + d] = operand[Operand.EXTENTS + dimensions - behind + d]
         frame[Frame.BEHIND] = behind
-        frame[Frame.EXTENTS + table[Table.TRAILING]] = product(frame + 8 * Frame.TRAIL, behind)
+        frame[Frame.EXTENTS + table[OperatorTable.TRAILING]] = product(frame + 8 * Frame.TRAIL, behind)
         return 1
     behind = frame[Frame.BEHIND]
     if dimensions < behind:
@@ -226,7 +226,7 @@ def all_fortran(table: int, frame: int, inputs: int) -> int:
     for i in range(inputs):
         operand = operand_at(frame, i)
         array = operand[Operand.ARRAY]
-        if array != 0 and argument_at(table, i)[Record.LEADS]:
+        if array != 0 and argument_at(table, i)[OperandRecord.LEADS]:
             if load(array, Offset.TYPE) != address("jk_ndarray") or operand[Operand.CONTIGUOUS]:
                 return 0
             if load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0:
@@ -241,17 +241,17 @@ def all_fortran(table: int, frame: int, inputs: int) -> int:
 def lay_out(table: int, frame: int, operand: int, argument: int) -> int:
     """Compute loop extents and strides of an operand (0 if broadcast), and whether the kernel can read it directly."""
     dimensions = operand[Operand.DIMENSIONS]
-    fixed = argument[Record.FIXED]
-    if argument[Record.TRAILS]:
+    fixed = argument[OperandRecord.FIXED]
+    if argument[OperandRecord.TRAILS]:
         fixed += frame[Frame.BEHIND]
     kind = kernel_kind(frame, argument)
     operand[Operand.WANTED] = kind
     operand[Operand.INNER] = product(operand + 8 * (Operand.EXTENTS + dimensions - fixed), fixed)
-    is_broadcast = argument[Record.LEADS] and broadcast_to_leading(frame, operand, dimensions - fixed)
+    is_broadcast = argument[OperandRecord.LEADS] and broadcast_to_leading(frame, operand, dimensions - fixed)
     has_kind = (operand[Operand.KIND] == kind or (kind == 7 and operand[Operand.KIND] == 9)) and operand[
         Operand.ALIGNED
     ]
-    if frame[Frame.FORTRAN] and table[Table.MIRRORS] == 0:
+    if frame[Frame.FORTRAN] and table[OperatorTable.MIRRORS] == 0:
         reverse_dimensions(operand)
         is_broadcast = 0
         operand[Operand.CONTIGUOUS] = 1
@@ -259,11 +259,11 @@ def lay_out(table: int, frame: int, operand: int, argument: int) -> int:
     if direct and (is_broadcast or operand[Operand.CONTIGUOUS] == 0):
         direct = is_dense(operand)
     operand[Operand.TURNED] = 0
-    if direct == 0 and has_kind and argument[Record.TURN] != 0 and operand[Operand.KIND] == kind:
+    if direct == 0 and has_kind and argument[OperandRecord.TURN] != 0 and operand[Operand.KIND] == kind:
         if (fixed == 2 or operand[Operand.DIMENSIONS] == 2) and is_transposed(operand):
             direct = 1
             operand[Operand.TURNED] = 1
-            frame[Frame.OPTIONS] += argument[Record.TURN]
+            frame[Frame.OPTIONS] += argument[OperandRecord.TURN]
     operand[Operand.DIRECT] = direct
     return 0
 
@@ -283,11 +283,11 @@ def broadcast_to_leading(frame: int, operand: int, leading: int) -> int:
 
 def kernel_kind(frame: int, argument: int) -> int:
     """NumPy's type number of the dtype that the kernel expects."""
-    integer = argument[Record.INTEGER]
-    unless = argument[Record.UNLESS]
+    integer = argument[OperandRecord.INTEGER]
+    unless = argument[OperandRecord.UNLESS]
     if integer == 0 or (unless and operand_at(frame, unless - 1)[Operand.PRESENT]):
         return FLOAT32 + frame[Frame.WIDE]
-    factor = argument[Record.VARIES]
+    factor = argument[OperandRecord.VARIES]
     if factor and frame[Frame.OPTIONS] // factor & 1:
         return integer
     return integer - 1

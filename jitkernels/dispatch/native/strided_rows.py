@@ -7,7 +7,7 @@ cheap, as only the addresses of its operands change.
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import stack
-from jitkernels.runtime.abi_layout import Frame, Known, Operand, Record, Table
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord, OperatorTable
 
 
 def call_per_row(table: int, frame: int, context: int, lead: int, widest: int) -> int:
@@ -24,14 +24,14 @@ def call_per_row(table: int, frame: int, context: int, lead: int, widest: int) -
     has_scalars = arrays & 1
     arrays = arrays >> 1
     count = append_scalars(table, frame, words, arrays)
-    entry = context[Known.ENTRY]
+    entry = context[ContextWords.ENTRY]
     state = 0
-    if context[Known.LONG]:
+    if context[ContextWords.LONG]:
         state = PyEval_SaveThread()
     row = 0
     status = 0
     while lead > 0 and status == 0:
-        words[arrays + table[Table.SPREAD]] = min(length, lead)
+        words[arrays + table[OperatorTable.SPREAD]] = min(length, lead)
         if has_scalars and row > 0:
             refill_scalars(table, frame, row, length)
         status = call_few_words(entry, words, count)
@@ -55,7 +55,7 @@ def lay_out_rows(table: int, frame: int, length: int, widest: int, words: int, s
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] != 0:
-            leads = argument_at(table, i)[Record.LEADS]
+            leads = argument_at(table, i)[OperandRecord.LEADS]
             last = operand[Operand.DIMENSIONS] - 1
             steps[arrays] = 0
             words[arrays] = operand[Operand.DATA]
@@ -98,7 +98,7 @@ def refill_scalars(table: int, frame: int, row: int, length: int) -> int:
 
 def contiguous_rows(table: int, frame: int) -> int:
     """How many rows of a kernel are contiguous in every operand; 0 where some are strided or too short."""
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     length = 0
     widest = 0
     for i in range(argument_count(table)):
@@ -107,7 +107,7 @@ def contiguous_rows(table: int, frame: int) -> int:
             continue
         inner = operand[Operand.INNER]
         item = operand[Operand.ITEM]
-        if argument_at(table, i)[Record.LEADS] == 0 or is_used_in_place(operand) == 0:
+        if argument_at(table, i)[OperandRecord.LEADS] == 0 or is_used_in_place(operand) == 0:
             return 0
         if operand[Operand.DIMENSIONS] == 2 and operand[Operand.STRIDES + 1] == item:
             extent = operand[Operand.EXTENTS + 1]
@@ -133,7 +133,7 @@ def is_used_in_place(operand: int) -> int:
 
 def broadcast_row_length(table: int, frame: int) -> int:
     """The row length of all strided operands; 0 where some have another layout."""
-    inputs = table[Table.INPUTS]
+    inputs = table[OperatorTable.INPUTS]
     length = 0
     has_scalars = 0
     is_matrix = 0
@@ -141,7 +141,7 @@ def broadcast_row_length(table: int, frame: int) -> int:
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] == 0:
             continue
-        leads = argument_at(table, i)[Record.LEADS]
+        leads = argument_at(table, i)[OperandRecord.LEADS]
         if operand[Operand.INNER] != 1:
             return 0
         if operand[Operand.DIRECT] == 0:

@@ -28,7 +28,7 @@ SAMPLE_EXTENT = 2
 _sites: "weakref.WeakSet[CallSite]" = weakref.WeakSet()
 
 
-class Operand(NamedTuple):
+class PresentInput(NamedTuple):
     """A present input: its declaration, number of dimensions, and layout in numba's notation.
 
     `ndim` is None for a scalar.
@@ -57,7 +57,7 @@ class CallSite:
         self,
         holder: Everyday,
         constants: Mapping[str, Any],
-        operands: Mapping[str, Operand],
+        operands: Mapping[str, PresentInput],
         scalars: Mapping[str, Any],
     ) -> None:
         self.holder, self.constants = holder, dict(constants)
@@ -90,7 +90,7 @@ class CallSite:
         return [*self.row.parameters().parameters][position]
 
     @property
-    def present(self) -> list[tuple[str, Operand]]:
+    def present(self) -> list[tuple[str, PresentInput]]:
         """The present inputs in the order of the kernel: parameter name, and the operand as `row` declares it."""
         operands = []
         for name, operand in self.operands.items():
@@ -110,7 +110,7 @@ class CallSite:
             return -1 - (int(self.constants.get(AXIS, -1)) % max(dimensions, 1) - dimensions)
         return max(dimensions - len(own[0].argument.fixed), 0)
 
-    def _sample(self, operand: Operand) -> Any:
+    def _sample(self, operand: PresentInput) -> Any:
         """An operand of the sample call: every symbol is 2, and so are leading and trailing dimensions."""
         if operand.ndim is None:
             return np.dtype(operand.dtype).type(1).item()
@@ -151,7 +151,7 @@ class CallSite:
         unknown = [name for name, _ in self.signature.integers if name not in known]
         return f"no argument determines {', '.join(unknown)}" if unknown else None
 
-    def _reason_against(self, operand: Operand, array: Any, value: Any) -> str | None:
+    def _reason_against(self, operand: PresentInput, array: Any, value: Any) -> str | None:
         """Why the kernel cannot accept an array, whatever its extents are."""
         if operand.ndim is None:
             return None if operand.argument.is_number else "a scalar is broadcast"
@@ -167,7 +167,7 @@ class CallSite:
             return "it is broadcast"
         return None if value.size == math.prod(array.shape) else "it is broadcast"
 
-    def lead(self, operand: Operand) -> int:
+    def lead(self, operand: PresentInput) -> int:
         """The number of leading dimensions of an operand."""
         own = len(operand.argument.fixed) + (self.trailing() if operand.argument.trailing is not None else 0)
         return (operand.ndim or 0) - own

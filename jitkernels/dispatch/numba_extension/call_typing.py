@@ -13,7 +13,7 @@ from numba.np import numpy_support
 
 from jitkernels.attrs.schema.schema_queries import DTYPE, SHAPE, inputs_of
 from jitkernels.dispatch.numba_extension.call_emitter import lowering_of
-from jitkernels.dispatch.numba_extension.call_site import NOT_SCALAR, CallSite, Operand
+from jitkernels.dispatch.numba_extension.call_site import NOT_SCALAR, CallSite, PresentInput
 from jitkernels.dispatch.operators import Everyday
 from jitkernels.errors import JitKernelsError
 
@@ -80,7 +80,7 @@ def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> CallSite:
     kinds = dict(typed)
     arrays = {a.name: a for a in inputs_of(holder.row)}
     constants: dict[str, Any] = {}
-    operands: dict[str, Operand] = {}
+    operands: dict[str, PresentInput] = {}
     scalars: dict[str, Any] = {}
     fields = holder.row.known_fields()
     for name, kind in kinds.items():
@@ -118,13 +118,13 @@ def _constant(kind: Any) -> tuple[bool, Any]:
     return False, None
 
 
-def _operand(kernel: str, argument: Any, kind: Any) -> Operand:
+def _operand(kernel: str, argument: Any, kind: Any) -> PresentInput:
     """An input of a numba type. Raises TypingError for a type that is neither an array nor a scalar."""
     kind = types.unliteral(kind)
     if isinstance(kind, ELEMENTS):
-        return Operand(argument, None, str(numpy_support.as_dtype(kind)))
+        return PresentInput(argument, None, str(numpy_support.as_dtype(kind)))
     if isinstance(kind, types.Array) and isinstance(kind.dtype, ELEMENTS) and kind.aligned:
-        return Operand(argument, kind.ndim, numpy_support.as_dtype(kind.dtype).name, kind.layout)
+        return PresentInput(argument, kind.ndim, numpy_support.as_dtype(kind.dtype).name, kind.layout)
     raise errors.TypingError(f"{kernel}: {argument.name}: expected an array of real numbers, got {kind}")
 
 

@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.np import arrayobj
 
 from jitkernels.attrs.schema.schema_queries import trailing_of
-from jitkernels.attrs.schema.signature import Argument, Extent
+from jitkernels.attrs.schema.signature import Argument, DeclaredExtent
 from jitkernels.core import dtypes
 
 types: Any = numba.core.types
@@ -167,7 +167,7 @@ class ShapeEmitter:
         trailing = self.site.trailing() if argument.trailing is not None else 0
         return len(self._pairs(argument, shape)) + trailing
 
-    def _pairs(self, argument: Argument, shape: Any) -> list[tuple[Extent, Any]]:
+    def _pairs(self, argument: Argument, shape: Any) -> list[tuple[DeclaredExtent, Any]]:
         """The declared extents of an array paired with its actual ones."""
         trailing = self.site.trailing() if argument.trailing is not None else 0
         own = argument.fixed
@@ -178,13 +178,13 @@ class ShapeEmitter:
             own = own[:-1]
         return list(zip(own, before[len(before) - len(own) :], strict=True))
 
-    def _define(self, extent: Extent, size: Any) -> None:
+    def _define(self, extent: DeclaredExtent, size: Any) -> None:
         symbol = extent.symbols[0]
         if symbol not in self.symbols:
             value = self.builder.sub(size, INT(extent.more)) if extent.more else size
             self.symbols[symbol] = self.builder.sdiv(value, INT(extent.factor)) if extent.factor > 1 else value
 
-    def _extent(self, extent: Extent) -> Any:
+    def _extent(self, extent: DeclaredExtent) -> Any:
         value = self._product([INT(extent.factor), *(self.symbols[symbol] for symbol in extent.symbols)])
         return self.builder.add(value, INT(extent.more)) if extent.more else value
 

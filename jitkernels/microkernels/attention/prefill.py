@@ -38,7 +38,7 @@ class PanelSizes:
 
 
 @record
-class Room:
+class WorkspaceOffsets:
     """Offsets of the parts of the workspace, in elements."""
 
     panel: int
@@ -49,7 +49,7 @@ class Room:
     end: int
 
 
-def room_of(dtype: str, lanes: int, sizes: PanelSizes, *, masked: bool) -> Room:
+def room_of(dtype: str, lanes: int, sizes: PanelSizes, *, masked: bool) -> WorkspaceOffsets:
     """Return the offsets of the panel of queries, the scores of a block, their mask, the sums, maxima and totals."""
     width = sizes.vectors * lanes
     slack = -(-packing_slack(lanes, width) // 64) * 64
@@ -58,7 +58,7 @@ def room_of(dtype: str, lanes: int, sizes: PanelSizes, *, masked: bool) -> Room:
     mask = scores + (sizes.block + sizes.key_rows) * width
     sums = mask + (sizes.block * width + slack if masked else 0)
     state = sums + (DEPTH + sizes.value_rows) * width
-    return Room(panel, scores, mask, sums, state, state + 2 * width)
+    return WorkspaceOffsets(panel, scores, mask, sums, state, state + 2 * width)
 
 
 @record
@@ -68,7 +68,7 @@ class PrefillPanel:
     dtype: str
     lanes: int
     sizes: PanelSizes
-    room: Room
+    room: WorkspaceOffsets
 
     @property
     def width(self) -> int:

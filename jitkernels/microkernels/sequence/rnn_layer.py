@@ -58,7 +58,7 @@ class Buffers(NamedTuple):
     sums: Any
 
 
-class Call(NamedTuple):
+class LayerCall(NamedTuple):
     """A call of the layer."""
 
     arrays: LayerArrays
@@ -134,7 +134,7 @@ def start_of(shape: Shape, products: Products, *, packs: bool) -> Any:
     put_biases, zero = put_biases_of(shape), np.dtype(shape.dtype).type(0)
 
     @inlined()
-    def start(call: Call, share: UnitsShare) -> None:
+    def start(call: LayerCall, share: UnitsShare) -> None:
         arrays = call.arrays
         sizes = call.sizes
         hidden, inputs, biases = sizes.hidden, sizes.input, call.buffers.biases
@@ -172,7 +172,7 @@ def inputs_of(shape: Shape, products: Products) -> Any:
             row += products.tiles(offset(x, row * inputs), inputs, rows - row, panel, to, blocks * width, inputs)
 
     @inlined()
-    def multiply_inputs(call: Call, share: UnitsShare, first: int) -> None:
+    def multiply_inputs(call: LayerCall, share: UnitsShare, first: int) -> None:
         x, w_ih, sums = call.arrays.x, call.arrays.w_ih, call.buffers.sums
         batch, inputs = call.sizes.batch, call.sizes.input
         rows, blocks, chunk = call.plan.rows, call.plan.blocks, call.plan.chunk
@@ -198,7 +198,7 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
     lanes, width, tall, bias_elements = shape.lanes, shape.width, shape.tall, shape.bias_elements
 
     @inlined()
-    def compute_block(call: Call, share: UnitsShare, block: int, t: int, before: Any) -> None:
+    def compute_block(call: LayerCall, share: UnitsShare, block: int, t: int, before: Any) -> None:
         """Compute a step of a block of units; before: the state of the step before."""
         hidden, rows = call.sizes.hidden, call.plan.rows
         is_first = call.arrays.h0 is None and t == 0
@@ -227,7 +227,7 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
             row += count
 
     @inlined()
-    def compute_step(call: Call, share: UnitsShare, t: int) -> None:
+    def compute_step(call: LayerCall, share: UnitsShare, t: int) -> None:
         before = offset(call.arrays.y, ((t - 1) * call.sizes.batch + call.part.begin) * call.sizes.hidden)
         if call.arrays.h0 is not None and t == 0:
             before = offset(call.arrays.h0, call.part.begin * call.sizes.hidden)
@@ -244,7 +244,7 @@ def last_state_of(shape: Shape) -> Any:
     zero = np.dtype(shape.dtype).type(0)
 
     @inlined()
-    def store_last_state(call: Call, share: UnitsShare) -> None:
+    def store_last_state(call: LayerCall, share: UnitsShare) -> None:
         arrays = call.arrays
         sizes = call.sizes
         hidden, lanes = sizes.hidden, shape.lanes
@@ -276,7 +276,7 @@ def layer_of(layout: WorkspaceLayout, step: Any, *, packs: bool) -> Any:
         return Buffers(workspace, panels, biases, tiles, offset(tiles, team_size * shape.tall * width))
 
     @inlined()
-    def share_of(call: Call, number: int, team_size: int) -> Any:
+    def share_of(call: LayerCall, number: int, team_size: int) -> Any:
         blocks = call.plan.blocks
         buffers = call.buffers
         # Packing writes past the end of its panel, where the next panel of the same thread begins.
@@ -291,7 +291,7 @@ def layer_of(layout: WorkspaceLayout, step: Any, *, packs: bool) -> Any:
         arrays: LayerArrays, state: CarriedState, sizes: LayerSizes, workspace: Any, part: Range, team: Team
     ) -> None:
         plan = layout.plan_of(sizes, part, team.team_size)
-        call = Call(arrays, state, sizes, part, plan, buffers_of(sizes, plan, workspace, team.team_size))
+        call = LayerCall(arrays, state, sizes, part, plan, buffers_of(sizes, plan, workspace, team.team_size))
         for t in range(max(sizes.steps, 1)):
             for turn in range(team.team_size):
                 number = (team.thread + turn) % team.team_size

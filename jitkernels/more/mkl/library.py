@@ -13,7 +13,7 @@ from typing import Any
 from jitkernels.attrs.schema.base import FLOATS
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.more.mkl.prototypes import FUNCTIONS, declared
-from jitkernels.runtime.cffi_library import Library, opened
+from jitkernels.runtime.cffi_library import CffiLibrary, opened
 from jitkernels.runtime.threads.team_size import runtime
 from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
@@ -48,7 +48,7 @@ def _open(path: str) -> Opened:
     return handle, path
 
 
-def _choose_threading(handle: Library) -> None:
+def _choose_threading(handle: CffiLibrary) -> None:
     """Make MKL use the OpenMP runtime of this process, unless the user or an earlier caller has chosen.
 
     By default it would load Intel's beside GNU's, and two runtimes in one process double the threads. Ours is loaded
@@ -60,7 +60,7 @@ def _choose_threading(handle: Library) -> None:
         handle.functions.MKL_Set_Threading_Layer(layer)
 
 
-def _version(handle: Library) -> str:
+def _version(handle: CffiLibrary) -> str:
     text = handle.ffi.new("char[200]")
     handle.functions.MKL_Get_Version_String(text, len(text))
     words = handle.ffi.string(text).decode("ascii", "replace").split()

@@ -17,7 +17,7 @@ import numpy as np
 from jitkernels.codegen.error_status import no_memory_for
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.more.onednn.prototypes import FUNCTIONS, declared
-from jitkernels.runtime.cffi_library import Library, opened
+from jitkernels.runtime.cffi_library import CffiLibrary, opened
 from jitkernels.runtime.threads.team_size import runtime
 from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
@@ -51,12 +51,12 @@ def _open(path: str) -> Opened:
     return handle, text
 
 
-def _version(handle: Library) -> Any:
+def _version(handle: CffiLibrary) -> Any:
     """Return its ``dnnl_version_t``."""
     return handle.functions.dnnl_version()
 
 
-def _function(handle: Library, name: str) -> int:
+def _function(handle: CffiLibrary, name: str) -> int:
     """Return the address of a function; for OpenMP's functions, the one that the library calls.
 
     The dynamic linker resolves symbols in the whole process before the dependencies of the library.

@@ -12,7 +12,7 @@ from pathlib import Path
 from jitkernels.attrs.schema.base import FLOATS
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.more.openblas.prototypes import FUNCTIONS, declared
-from jitkernels.runtime.cffi_library import Library, opened
+from jitkernels.runtime.cffi_library import CffiLibrary, opened
 from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
 PACKAGE = "scipy-openblas32"
@@ -44,7 +44,7 @@ def _open(path: str) -> Opened:
     return handle, f"{_version(handle)} ({path})"
 
 
-def _version(handle: Library) -> str:
+def _version(handle: CffiLibrary) -> str:
     text = handle.ffi.string(handle.functions.scipy_openblas_get_config())
     return " ".join(text.decode("ascii", "replace").split()[:2])
 

@@ -21,7 +21,7 @@ ENTRY, RANGE, WANTED, WORDS = 0, 1, 2, 3
 """The words of a function: its address and that of its range function, 0 before, and whether it is requested."""
 
 
-class Later:
+class LazyKernel:
     """A range kernel that is built on demand.
 
     `entry` and `part` call it and its range function, which must be built; `missing` is a function without arguments
@@ -91,17 +91,17 @@ fine:
         return f"{''.join(declared)}@{self.variable} = global [{WORDS} x i64] [{words}]\n"
 
 
-_known: dict[str, Later] = {}
+_known: dict[str, LazyKernel] = {}
 """All lazy functions, by the symbols of their words."""
 
 
-def later(nest: "LoopNest") -> Later:
+def later(nest: "LoopNest") -> LazyKernel:
     """Make a range kernel lazy; one object for all kernels of the same text."""
-    candidate = Later(nest)
+    candidate = LazyKernel(nest)
     return _known.setdefault(candidate.variable, candidate)
 
 
-def of_words(variable: str) -> Later | None:
+def of_words(variable: str) -> LazyKernel | None:
     """The lazy function whose words have this symbol."""
     return _known.get(variable)
 

@@ -78,7 +78,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "which outputs qualify: full cache lines, of the lane loop",
         ),
         (
-            "compiler.codegen.nest.loop_emitter:LoopWriter.are_many",
+            "compiler.codegen.nest.loop_emitter:LoopEmitter.are_many",
             "the test of size, alignment and aliasing at run time",
         ),
     ),
@@ -105,7 +105,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
     ),
     "fallback": (
-        ("compiler.capture.trace_call:trace_call", "a function that cannot be traced: UnknownError, with the reason"),
+        ("compiler.capture.trace_call:trace_call", "a function that cannot be traced: UnsupportedError, with the reason"),
         ("compiler.dispatch.specialization:specialize", "a trace or graph that cannot be compiled"),
         ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
         ("compiler.capture.numpy.numpy_callouts", "one NumPy function that compiled code calls"),
@@ -138,7 +138,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("tuning.tuner:contest", "who wins a measurement"),
         ("tuning.online_tuning:open_account", "whether calls of a kernel earn measurements"),
         ("tuning.tuning_budget:TuningBudget.buy", "what is measured for what calls have paid"),
-        ("compiler.diagnostics.autotune:Call.tuned", "what `f.tune` measures"),
+        ("compiler.diagnostics.autotune:TunedCall.tuned", "what `f.tune` measures"),
         ("compiler.lowering.autotune_program:choose_variant", "which measured variant of a program is compiled"),
         ("microkernels.gemm.gemm_heuristics:candidates", "which GEMM variants there are, and the static one"),
     ),
@@ -151,14 +151,17 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.ir.static_dim_policy:MOST", "and `MANY`: short last extents of larger arrays become constants"),
         ("compiler.ir.static_dim_policy:WIDEST", "small strides become constants, so that vectors are loaded whole"),
-        ("compiler.capture.pytree.recompile_limit:Varied.are_enough", "when another specialization is refused"),
+        ("compiler.capture.pytree.recompile_limit:RecompileLimit.is_reached", "when another specialization is refused"),
         ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
         ("selection.shape_buckets:class_of", "the size class of an attr"),
     ),
     "guards": (
         ("compiler.ir.symbolic_dims:Extent.guard", "relations between extents that the trace relied on"),
         ("compiler.capture.trace_context:Tracer.guard", "values of Python numbers that it relied on"),
-        ("compiler.dispatch.object_guards:Reaching", "globals, closures and attributes that must be what they were"),
+        (
+            "compiler.dispatch.object_guards:ObjectAccessBuilder",
+            "globals, closures and attributes that must be what they were",
+        ),
         ("compiler.dispatch.entry_point:EntryEmitter.text", "the order of the tests in the compiled entry"),
         ("compiler.dispatch.argument_checks:ArgumentGuards._bound", "there, values of numbers"),
         (

@@ -26,7 +26,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "compiled entry",
         "the function that Python calls of one specialization: guards, buffers, segment, results",
-        "compiler.dispatch.program_entry:Entry",
+        "compiler.dispatch.program_entry:EntrySource",
     ),
     (
         "context",
@@ -176,7 +176,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "an extent, stride or int argument whose value is known only at run time",
         "compiler.ir.symbolic_dims:Extent",
     ),
-    ("symint", "the Python int of a trace that stands for a symbolic dimension", "compiler.capture.symint:Whole"),
+    ("symint", "the Python int of a trace that stands for a symbolic dimension", "compiler.capture.symint:SymInt"),
     ("tape", "values of loop iterations that reverse mode stores for the way back", "compiler.autodiff.tapes"),
     ("trace", "one run of the user's function with array proxies", "compiler.capture.trace_context:Tracer"),
     ("trip count", "how many iterations a loop has", "compiler.transforms.trip_count:trip_count_of"),

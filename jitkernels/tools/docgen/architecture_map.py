@@ -214,8 +214,10 @@ CALL_PATHS = {
         (
             Station("compiler.api.jit:JitFunction.tune", "`f.tune(*args, seconds=1.0)`"),
             Station("compiler.diagnostics.autotune:tune", "divides the time among kinds of calls"),
-            Station("compiler.diagnostics.autotune:Call.tuned", "kernels, whole-program configs, then single nests"),
-            Station("tuning.plan_tuning:Ways.best", "measures ways of compiling against each other"),
+            Station(
+                "compiler.diagnostics.autotune:TunedCall.tuned", "kernels, whole-program configs, then single nests"
+            ),
+            Station("tuning.plan_tuning:Plans.best", "measures ways of compiling against each other"),
             Station(
                 "compiler.lowering.backends:choose_variant",
                 "a later compile looks for what was measured",

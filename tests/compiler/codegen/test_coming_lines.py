@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
 from jitkernels.core import cpu_target
 
 
@@ -37,13 +37,13 @@ def long(a: Any, b: Any) -> Any:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How lines were asked for."""
     found: list[str] = []
-    ask = LoopWriter.prefetch
+    ask = LoopEmitter.prefetch
 
-    def noted(writer: LoopWriter, block: Any, at: str, how: str) -> None:
+    def noted(writer: LoopEmitter, block: Any, at: str, how: str) -> None:
         found.append(how)
         ask(writer, block, at, how)
 
-    monkeypatch.setattr(LoopWriter, "prefetch", noted)
+    monkeypatch.setattr(LoopEmitter, "prefetch", noted)
     return found
 
 

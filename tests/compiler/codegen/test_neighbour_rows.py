@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
 from jitkernels.core import cpu_target
 
@@ -156,13 +156,13 @@ def test_lines_are_asked_for_where_stores_wait_for_them(
     if cpu_target.target().vector_bytes < 64:
         pytest.skip("rows of some of the programs share nothing in narrower vectors")
     asked: list[str] = []
-    ask, target = LoopWriter.prefetch, _with_name(name)
+    ask, target = LoopEmitter.prefetch, _with_name(name)
 
-    def noted(writer: LoopWriter, block: Any, at: str, how: str) -> None:
+    def noted(writer: LoopEmitter, block: Any, at: str, how: str) -> None:
         asked.append(how)
         ask(writer, block, at, how)
 
-    monkeypatch.setattr(LoopWriter, "prefetch", noted)
+    monkeypatch.setattr(LoopEmitter, "prefetch", noted)
     monkeypatch.setattr(cpu_target, "target", lambda: target)
     for program in PROGRAMS:
         asked.clear()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.builder import elementwise as e
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.symbolic_dims import Number, Scope, least_of, product, same, same_shape
@@ -61,7 +61,7 @@ class Maker:
         while len(self.nodes) < len(inputs) + steps:
             try:
                 made_node = self.pick(makers)()
-            except (UnknownError, TypeError, OverflowError):  # no loop for these dtypes
+            except (UnsupportedError, TypeError, OverflowError):  # no loop for these dtypes
                 continue
             if made_node is not None:
                 self.nodes.append(made_node)

@@ -11,12 +11,12 @@ from jitkernels.compiler.capture.control_flow import loop_phi
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, describe_variable, kind_of
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.core.frozen_dataclass import record
 
 
-class BranchMismatchError(UnknownError):
+class BranchMismatchError(UnsupportedError):
     """The sides of a branch give a variable values that code cannot select between."""
 
 

@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, is
 from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Alternatives, TaggedUnion
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 
 MAX_ELEMENTS, MAX_CONSTANTS, MAX_LEAVES = 32, 64, 256
@@ -61,7 +61,7 @@ Form = LeafForm | ContainerForm | Alternatives | CompositeForm
 UNSET_FORM = LeafForm(UNSET)
 
 
-class FormError(UnknownError):
+class FormError(UnsupportedError):
     """A variable has a wider form than the traced one; `state` is the state to trace with next."""
 
     def __init__(self, state: "FlattenedState") -> None:
@@ -286,11 +286,11 @@ class FlattenedState(State):
             tuple([unflatten(self.tracer, self._form(slot), remaining) for slot in range(len(self.base.names))])
         )
 
-    def _form_error(self, slot: int, value: Any) -> UnknownError:
+    def _form_error(self, slot: int, value: Any) -> UnsupportedError:
         """The error to raise where a variable of the base has another form."""
         wider = join_forms(self._form(slot), form_of(value))
         if wider is None or len(leaf_names("", wider)) > MAX_LEAVES:
-            return UnknownError(f"{self.base.names[slot]!r} has different structures on different paths")
+            return UnsupportedError(f"{self.base.names[slot]!r} has different structures on different paths")
         return FormError(FlattenedState(self.tracer, self.base, {**self.forms, slot: wider}))
 
     def with_form(self, slot: int, form: Form) -> "FlattenedState":
@@ -300,7 +300,7 @@ class FlattenedState(State):
             if first_leaf == slot and base_slot not in self.forms:
                 return FlattenedState(self.tracer, self.base, {**self.forms, base_slot: form})
             first_leaf += len(leaf_names("", self._form(base_slot)))
-        raise UnknownError(f"{self.names[slot]!r} has different structures on different paths")
+        raise UnsupportedError(f"{self.names[slot]!r} has different structures on different paths")
 
 
 def flatten_variable(tracer: Tracer, state: State, slot: int, values: Sequence[Any]) -> None:

@@ -16,10 +16,10 @@ from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Alterna
 from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.core.frozen_dataclass import record
 
@@ -36,20 +36,20 @@ class ElementType(NamedTuple):
 
 
 def element_type(value: Any, before: ElementType | None) -> ElementType:
-    """The common type of `before` and an element with this value. Raises UnknownError for unsupported elements."""
+    """The common type of `before` and an element with this value. Raises UnsupportedError for unsupported elements."""
     own = carried_trees.form_of(value)
     form = own if before is None else carried_trees.join_forms(before.form, own)
     if form is None or not _is_immutable(form):
-        raise UnknownError("a list of elements of different types or shapes")
+        raise UnsupportedError("a list of elements of different types or shapes")
     leaves = carried_trees.leaves_of(value, form)
     assert leaves is not None, "the form covers the value"
     kinds = [kind_of(leaf) for leaf in leaves]
     if before is not None and len(before.kinds) == len(kinds):
         kinds = [b if a is Unset else a for a, b in zip(before.kinds, kinds, strict=True)]
         if any(kind_of(leaf) not in (kind, Unset) for leaf, kind in zip(leaves, kinds, strict=True)):
-            raise UnknownError("a list of elements of different types")
+            raise UnsupportedError("a list of elements of different types")
     if not kinds or not all(is_number(kind) or leaf is UNSET for kind, leaf in zip(kinds, leaves, strict=True)):
-        raise UnknownError("elements of a list that are not numbers")
+        raise UnsupportedError("elements of a list that are not numbers")
     return ElementType(form, tuple(kinds), before is not None and before.is_queue)
 
 
@@ -120,19 +120,19 @@ class DeferredResult(Composite):
 
     def __getitem__(self, key: Any) -> "DeferredResult":
         if not isinstance(key, slice) or (key.start, key.stop, key.step) != (None, None, -1):
-            raise UnknownError("a slice of an array of a list that has grown")
+            raise UnsupportedError("a slice of an array of a list that has grown")
         return DeferredResult(operator.itemgetter(key), self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise UnknownError(f"{name} of an array of a list that has grown")
+        raise UnsupportedError(f"{name} of an array of a list that has grown")
 
     def __len__(self) -> int:
-        raise UnknownError("the length of an array of a list that has grown")
+        raise UnsupportedError("the length of an array of a list that has grown")
 
     def __repr__(self) -> str:
-        raise UnknownError("the text of a list that has grown")
+        raise UnsupportedError("the text of a list that has grown")
 
 
 class DynamicList:
@@ -164,7 +164,7 @@ class DynamicList:
     def _in_region(self, operation: Callable[[], Any]) -> Any:
         """Run an operation inside a loop or branch region: kernels do not access single elements."""
         if self.is_reversed:
-            raise UnknownError("a list that was reversed")
+            raise UnsupportedError("a list that was reversed")
         if self.tracer.depth:
             return operation()
         always = elementwise("greater_equal", self._end_as_view(END), builder.constant(0, "int64"))
@@ -269,7 +269,7 @@ class DynamicList:
         if type(index) is int and index < 0:
             index, position = length + index, as_int(self.tracer, length + index)
             self.tracer.checks.append(elementwise("less", position, zero))
-        elif type(index) in (int, Whole) or kind_of(index) is int:
+        elif type(index) in (int, SymInt) or kind_of(index) is int:
             node = as_int(self.tracer, index)
             if type(index) is not int:
                 is_negative = elementwise("less", node, zero)
@@ -279,6 +279,6 @@ class DynamicList:
                 index = as_number(self.tracer, node, int)
             self.tracer.checks.append(elementwise("greater_equal", node, as_int(self.tracer, length)))
         else:
-            raise UnknownError("a slice of a list that has grown")
+            raise UnsupportedError("a slice of a list that has grown")
         position = as_int(self.tracer, index + self._end(BEGIN) if self.elements.is_queue else index)
         return Node("bounded", (position,), "int64", (), {"extent": self.capacity, "counts_back": False})

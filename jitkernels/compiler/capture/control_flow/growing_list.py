@@ -15,14 +15,14 @@ from jitkernels.compiler.capture.control_flow.loop_state import kind_of
 from jitkernels.compiler.capture.control_flow.region_transaction import name_of
 from jitkernels.compiler.capture.control_flow.row_list import RowList, RowType
 from jitkernels.compiler.capture.control_flow.tagged_union import Undecided
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import INITIAL_TAPE_CAPACITY, Tracer, current
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.unsupported import ConcretizationError
 
 
-class ListGrowsError(UnknownError):
+class ListGrowsError(UnsupportedError):
     """A list grows in a loop, which is traced again with memory for elements of this type."""
 
     def __init__(self, grown: "GrowableList", elements: RowType | ElementType) -> None:
@@ -30,7 +30,7 @@ class ListGrowsError(UnknownError):
         self.grown, self.elements = grown, elements
 
 
-class EmptyListError(UnknownError):
+class EmptyListError(UnsupportedError):
     """A growing list has no elements as far as tracing knows, so their types are unknown."""
 
 
@@ -47,7 +47,7 @@ class GrowableList(list[Any], Undecided):
     # Tracing of loops
 
     def allocate(self, tracer: Tracer, elements: RowType | ElementType) -> None:
-        """Allocate memory for elements. Raises UnknownError for elements that are no rows."""
+        """Allocate memory for elements. Raises UnsupportedError for elements that are no rows."""
         self.restore()
         if isinstance(elements, RowType):
             self.rows = elements.allocate(tracer, self.initial_elements())
@@ -87,14 +87,14 @@ class GrowableList(list[Any], Undecided):
                 self._append_row(value)
             except ListGrowsError:
                 raise
-            except UnknownError as error:
+            except UnsupportedError as error:
                 self._restart_dynamic(error, value)
 
     def _append_row(self, value: Any) -> None:
         loops, tracer = self._loops(), current()
         assert tracer is not None, "the caller checks it"
         if len(loops) != tracer.depth - self.depth or not loops or (self.rows is not None and not self.rows.is_growing):
-            raise UnknownError(
+            raise UnsupportedError(
                 f"the list {name_of(self)!r} grows in a branch, or after a loop in which it has grown: "
                 "write to an array that is large enough"
             )
@@ -102,7 +102,7 @@ class GrowableList(list[Any], Undecided):
             value = value.whole()
         row = RowType.of(value, loops)
         if row.trip_count is None:
-            raise UnknownError(
+            raise UnsupportedError(
                 f"the list {name_of(self)!r} grows in a loop that may be left early, or whose trip count is not known"
             )
         if self.rows is None:
@@ -112,13 +112,13 @@ class GrowableList(list[Any], Undecided):
             raise ListGrowsError(self, wider_type)
         self.rows.append(value, row, loops, self)
 
-    def _restart_dynamic(self, error: UnknownError, *values: Any, is_queue: bool = False) -> NoReturn:
+    def _restart_dynamic(self, error: UnsupportedError, *values: Any, is_queue: bool = False) -> NoReturn:
         """Restart with a list whose length the compiled code counts and that holds `values`; else raise `error`."""
         elements = None
         try:
             for element in (*self.initial_elements(), *values):
                 elements = element_type(element, elements)
-        except UnknownError:
+        except UnsupportedError:
             raise error from None
         if elements is None and self.rows is not None and self.rows.kind is not None:
             elements = ElementType(UNSET_FORM, (self.rows.kind,))
@@ -148,7 +148,7 @@ class GrowableList(list[Any], Undecided):
             return list.__len__(self)
         loops = self._loops()
         if self.rows.is_growing and len(loops) != 1:
-            self._restart_dynamic(UnknownError("a list that grows in a nested loop is read"))
+            self._restart_dynamic(UnsupportedError("a list that grows in a nested loop is read"))
         return self.rows.length(loops)
 
     def item(self, index: Any) -> Any:
@@ -161,23 +161,23 @@ class GrowableList(list[Any], Undecided):
         if self.rows.is_growing:
             behind = -index if type(index) is int else 0
             if not 0 < behind <= self.rows.min_length:
-                self._restart_dynamic(UnknownError("an element of a list that grows"))
+                self._restart_dynamic(UnsupportedError("an element of a list that grows"))
             index = self.length - behind
-        elif type(index) not in (int, Whole) and kind_of(index) is not int:
+        elif type(index) not in (int, SymInt) and kind_of(index) is not int:
             if type(index) is slice and index == slice(None, None, -1):
                 return DeferredResult(list, self)[index]
-            raise UnknownError("a slice of a list that has grown")
+            raise UnsupportedError("a slice of a list that has grown")
         return self.rows.get(index)
 
     def whole(self) -> Any:
         """A new array of all elements."""
         if self.rows is None:
-            raise UnknownError("a list that grows")
+            raise UnsupportedError("a list that grows")
         return self.rows.whole()
 
     def _reject_grown(self) -> None:
         if is_array_backed(self):
-            raise UnknownError("a list that has grown in a loop")
+            raise UnsupportedError("a list that has grown in a loop")
 
     def __len__(self) -> int:
         self._reject_grown()
@@ -201,17 +201,17 @@ class GrowableList(list[Any], Undecided):
         elif current() is None or (self._is_ordinary() and type(index) in (int, slice)):
             super().__setitem__(index, value)
         else:
-            self._restart_dynamic(UnknownError("an element of a list that grows is assigned to"), value)
+            self._restart_dynamic(UnsupportedError("an element of a list that grows is assigned to"), value)
 
     def pop(self, index: Any = -1) -> Any:
         if self.dynamic is not None:
             if type(index) is not int or index not in (-1, 0):
-                raise UnknownError("list.pop of other elements than the first and last")
+                raise UnsupportedError("list.pop of other elements than the first and last")
             if index == 0 and not self.dynamic.elements.is_queue:
                 raise ListGrowsError(self, self.dynamic.elements._replace(is_queue=True))
             return self.dynamic.pop(index)
         if current() is not None and not self._is_ordinary():
-            self._restart_dynamic(UnknownError("list.pop of a list that grows"), is_queue=index == 0)
+            self._restart_dynamic(UnsupportedError("list.pop of a list that grows"), is_queue=index == 0)
         return super().pop(index)
 
     def extend(self, values: Any) -> None:
@@ -219,7 +219,7 @@ class GrowableList(list[Any], Undecided):
             super().extend(values)
             return
         if type(values) not in (list, tuple):
-            raise UnknownError("list.extend of a list that grows, by an object that is no list or tuple")
+            raise UnsupportedError("list.extend of a list that grows, by an object that is no list or tuple")
         for value in values:
             self.append(value)
 
@@ -234,7 +234,7 @@ class GrowableList(list[Any], Undecided):
         elif self._is_ordinary():
             super().reverse()
         else:
-            raise UnknownError("list.reverse of a list that grows in a loop, or in a branch")
+            raise UnsupportedError("list.reverse of a list that grows in a loop, or in a branch")
 
     @property
     def is_decided(self) -> bool:
@@ -242,7 +242,7 @@ class GrowableList(list[Any], Undecided):
 
     def truth(self, of: Callable[[Any], Node]) -> Node:  # noqa: ARG002  # for numbers
         if self.dynamic is None:
-            self._restart_dynamic(UnknownError("whether there are elements in a list that grows"))
+            self._restart_dynamic(UnsupportedError("whether there are elements in a list that grows"))
         return self.dynamic.truth()
 
     def __bool__(self) -> bool:
@@ -256,7 +256,7 @@ def _rejecting(name: str) -> Callable[..., Any]:
 
     def call(self: GrowableList, *arguments: Any, **keywords: Any) -> Any:
         if not self._is_ordinary():
-            raise UnknownError(f"list.{name} of a list that grows in a loop, or in a branch")
+            raise UnsupportedError(f"list.{name} of a list that grows in a loop, or in a branch")
         return method(self, *arguments, **keywords)
 
     return call

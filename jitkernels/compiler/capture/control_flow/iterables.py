@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
-from jitkernels.compiler.capture.symint import Whole, as_extent, as_symint, known_extent
+from jitkernels.compiler.capture.symint import SymInt, as_extent, as_symint, known_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.symbolic_dims import Number
@@ -36,7 +36,7 @@ class LoopRange(NamedTuple):
         """The range of the traced call; None where values of arrays decide it."""
         if not self.is_decided:
             return None
-        return range(*(limit.value if type(limit) is Whole else limit for limit in self))
+        return range(*(limit.value if type(limit) is SymInt else limit for limit in self))
 
     @property
     def extent(self) -> Number | None:
@@ -99,7 +99,7 @@ class LoopIterable:
 
 def range_(*limits: Any, **options: Any) -> Any:
     """``range(...)``."""
-    if options or not any(type(limit) in (Whole, Traced) for limit in limits):
+    if options or not any(type(limit) in (SymInt, Traced) for limit in limits):
         return range(*limits, **options)
     step = limits[2] if len(limits) == 3 else 1
     limits = tuple(as_python_int(limit) for limit in limits)
@@ -139,7 +139,7 @@ def as_python_int(value: Any) -> Any:
 
 
 def _is_int(value: Any) -> bool:
-    return type(value) in (int, Whole) or (type(value) is Traced and value.python is int)
+    return type(value) in (int, SymInt) or (type(value) is Traced and value.python is int)
 
 
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
@@ -180,7 +180,7 @@ def index_tuples(
 ) -> LoopIterable | None:
     """All index tuples of a shape, last index fastest; None for a known shape, or a number."""
     sizes = [*shape]
-    if Whole not in map(type, sizes) or not all(map(_is_int, sizes)) or Traced in map(type, sizes):
+    if SymInt not in map(type, sizes) or not all(map(_is_int, sizes)) or Traced in map(type, sizes):
         return None
 
     def index_tuple(i: Any) -> Any:
@@ -198,7 +198,7 @@ def index_tuples(
 
 def _ndindex(*shape: Any) -> Any:
     sizes: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-    symbolic: list[Any] = [size for size in sizes if type(size) is Whole]
+    symbolic: list[Any] = [size for size in sizes if type(size) is SymInt]
     if any(size < 0 for size in symbolic):
         return np.ndindex(*shape)  # raises
     return index_tuples(sizes, lambda index: index) or np.ndindex(*shape)
@@ -220,8 +220,10 @@ def product_(*values: Any, repeat: Any = 1) -> Any:
     sizes = [value.range.end for value in iterables]
     if (
         any((value.range.begin, value.range.step) != (0, 1) for value in iterables)
-        or Whole not in map(type, sizes)
-        or not all(type(value) in (int, Whole) and intervals.guarded_at_least_zero(as_extent(value)) for value in sizes)
+        or SymInt not in map(type, sizes)
+        or not all(
+            type(value) in (int, SymInt) and intervals.guarded_at_least_zero(as_extent(value)) for value in sizes
+        )
     ):
         return itertools.product(*values, repeat=repeat)
 

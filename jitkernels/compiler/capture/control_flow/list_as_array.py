@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, 
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.trace_context import current
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 
 FUNCTIONS_OF_ARRAYS = frozenset({
     np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.sum, np.mean, np.max, np.min, np.prod, np.std, np.var,
@@ -57,8 +57,8 @@ def _is_grown(value: Any) -> bool:
     return is_array_backed(value) or type(value) is DeferredResult
 
 
-def _unsupported(function: Any) -> UnknownError:
-    return UnknownError(f"numpy.{function.__name__} of a list that has grown in a loop")
+def _unsupported(function: Any) -> UnsupportedError:
+    return UnsupportedError(f"numpy.{function.__name__} of a list that has grown in a loop")
 
 
 def _masked_array(grown: Any) -> Masked | None:

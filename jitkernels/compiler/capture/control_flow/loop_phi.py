@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.control_flow.region_transaction import local_va
 from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import base_of, home_array, is_direct
 
@@ -138,10 +138,10 @@ def rebound_inputs(tracer: Tracer, before: Sequence[Traced], owned: Sequence[boo
 
 
 def outputs(after: Sequence[Traced], parameters: Sequence[Node]) -> list[Node]:
-    """The arrays carried into the next iteration. Raises UnknownError where two variables hold the same array."""
+    """The arrays carried into the next iteration. Raises UnsupportedError where two variables hold the same array."""
     storages = [array.view.storage for array in after]
     if len({*storages}) < len(storages):
-        raise UnknownError("two variables hold the same array after an iteration of a loop")
+        raise UnsupportedError("two variables hold the same array after an iteration of a loop")
     bases = [base_of(storage.node) for storage in storages]
     is_materialized = [
         is_direct(array.node) and home_array(array.node) is not base

@@ -12,10 +12,10 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common
 from jitkernels.compiler.capture.source_locations import line_of
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current, user_frame
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 
@@ -27,13 +27,13 @@ Kind = Any
 
 
 class Unset:
-    """The value of an unbound variable. Every use raises UnknownError, as Python would raise."""
+    """The value of an unbound variable. Every use raises UnsupportedError, as Python would raise."""
 
     def __getattr__(self, name: str) -> Any:
         frame = user_frame()
         names = [variable for variable, value in frame.f_locals.items() if value is UNSET] if frame else []
         text = " or ".join(map(repr, names)) or "a variable"
-        raise UnknownError(f"{text} may have no value: give it one before")
+        raise UnsupportedError(f"{text} may have no value: give it one before")
 
     def __bool__(self) -> Any:
         return self.__getattr__("")
@@ -106,7 +106,7 @@ def kind_of(value: Any) -> Kind:
         if value.ndim or not (value.is_scalar or value.is_weak):
             return None
         return value.python or value.node.dtype
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return int
     if type(value) in PYTHON_NUMBERS:
         return type(value) if type(value) is not int or abs(value) < 2**62 else None
@@ -133,7 +133,7 @@ def is_user_variable(name: str) -> bool:
 
 
 def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
-    """The common kind of two, in a loop or branch at a line. Raises UnknownError where there is none."""
+    """The common kind of two, in a loop or branch at a line. Raises UnsupportedError where there is none."""
     if first == other or other is Unset:
         return first
     if first is Unset:
@@ -149,7 +149,7 @@ def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
         tracer = current()
         if tracer is not None and tracer.differentiates and first in FLOATS and other in FLOATS:
             return max(first, other, key=FLOATS.index)
-    raise UnknownError(
+    raise UnsupportedError(
         f"{describe_variable(name)} is {_describe_kind(first)} on one path and {_describe_kind(other)} on another: "
         "expected one type",
         line_of(name, line) if line else 0,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from jitkernels.compiler.capture.control_flow.loop_state import Kind
 from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import serial
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 
@@ -53,7 +53,7 @@ class LoopPosition:
         """Begin the trace of one iteration."""
         self.tracer.traced_iterations += 1
         if self.tracer.traced_iterations > MAX_TRACED_ITERATIONS:
-            raise UnknownError("nested loops whose variables change their types or bounds with each iteration")
+            raise UnsupportedError("nested loops whose variables change their types or bounds with each iteration")
         self.tracer.enclosing_loops.append(EnclosingLoop(self.start_serial, serial()))
         return self
 

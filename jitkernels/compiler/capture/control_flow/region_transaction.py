@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from jitkernels.compiler.capture.functionalization import Storage, watched
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.trace_context import Tracer, is_package_file
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.regions import RegionBuilder
 from jitkernels.compiler.ir.unsupported import note_raised
@@ -25,7 +25,7 @@ class RegionRoots(NamedTuple):
         return RegionRoots(region_builder.inside(self.outputs), region_builder.inside(self.checks))
 
 
-class ContainerChangedError(UnknownError):
+class ContainerChangedError(UnsupportedError):
     """A region assigns to entries of a list or dict."""
 
     def __init__(self, container: Any, keys: list[Any]) -> None:
@@ -90,7 +90,7 @@ class RegionTransaction:
         iterator = next((value for value in values if isinstance(value, Iterator)), None)
         if iterator is not None:  # each iteration would take the same elements of it
             self.__exit__(None, None, None)
-            raise UnknownError(
+            raise UnsupportedError(
                 f"the {type(iterator).__name__} {name_of(iterator)!r} may be advanced in a loop or branch: "
                 "make a list of it"
             )
@@ -113,7 +113,7 @@ class RegionTransaction:
         storage.node = node
 
     def finish(self, entries: Sequence[tuple[Any, Any]], line: int) -> None:
-        """Raise UnknownError where the region, which begins at a line, had effects that a graph cannot express.
+        """Raise UnsupportedError where the region, which begins at a line, had effects that a graph cannot express.
 
         ContainerChangedError where it assigned to entries of a container that are not among `entries`.
         """
@@ -121,7 +121,7 @@ class RegionTransaction:
             container, keys = snapshot.container, snapshot.changed_keys()
             if keys is None:
                 kind, name = type(container).__name__, name_of(container)
-                raise UnknownError(
+                raise UnsupportedError(
                     f"the {kind} {name!r} is changed in a loop or branch: take an array that is large enough",
                     line_of(name, line),
                 )

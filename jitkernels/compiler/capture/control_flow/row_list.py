@@ -10,7 +10,7 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.symbolic_dims import Number, product
 from jitkernels.core.frozen_dataclass import record
 
@@ -25,32 +25,32 @@ class RowType:
 
     @staticmethod
     def of(value: Any, loops: Sequence[Any]) -> "RowType":
-        """The type of an element that an iteration of loops appends. Raises UnknownError for unsupported elements."""
+        """The type of an element that an iteration of loops appends. UnsupportedError for unsupported elements."""
         kind, like = kind_of(value), None
         if not is_number(kind):
             if type(value) is not Traced or not value.ndim:
-                raise UnknownError("elements of a list that are neither numbers nor arrays")
+                raise UnsupportedError("elements of a list that are neither numbers nor arrays")
             storage = value.view.storage
             if any(storage in log for log in watched.logs) or storage.born < loops[-1].start and storage.leaf is None:
-                raise UnknownError("a write to an array in a list")
+                raise UnsupportedError("a write to an array in a list")
             kind, like = None, value
         trip_counts = [loop.trip_count for loop in loops]
         return RowType(kind, like, None if None in trip_counts else product(trip_counts))
 
     def allocate(self, tracer: Tracer, values: Sequence[Any]) -> "RowList":
-        """A list of values with rows for the elements to come. Raises UnknownError for elements that are no rows."""
+        """A list of values with rows for the elements to come. Raises UnsupportedError for other elements."""
         like, kind, trip_count = self.like, self.kind, self.trip_count
         assert trip_count is not None, "tested before"
         shape: tuple[Number, ...] = like.extents if like is not None else ()
         if any(map(symbolic_dims.is_loop_variant, (*shape, trip_count))):
-            raise UnknownError("a list whose length, or that of its elements, depends on an enclosing loop")
+            raise UnsupportedError("a list whose length, or that of its elements, depends on an enclosing loop")
         for element in values:
             if like is None:
                 kind = join_kinds("an element", kind, kind_of(element))
             elif type(element) is not Traced or not _has_rows(element, like.dtype, shape):
-                raise UnknownError("a list of elements of different types or shapes")
+                raise UnsupportedError("a list of elements of different types or shapes")
         if not values and not intervals.guarded_at_least_zero(trip_count - 1):
-            raise UnknownError("a list that may be empty")
+            raise UnsupportedError("a list that may be empty")
         zero = builder.constant(0, dtype_of(kind) if like is None else like.node.dtype)
         rows = trip_count + len(values)
         array = fresh(tracer, builder.broadcast_to(zero, (rows, *shape)))
@@ -84,13 +84,13 @@ class RowList:
         self._appended = 0
 
     def end(self) -> None:
-        """End the trace of the loop. Raises UnknownError where an iteration did not append to the list."""
+        """End the trace of the loop. Raises UnsupportedError where an iteration did not append to the list."""
         if self._loops is None:
-            raise UnknownError("a list grows in some iterations only")
+            raise UnsupportedError("a list grows in some iterations only")
         self.is_growing = False
 
     def wider_type(self, row: RowType) -> RowType | None:
-        """The type that the list needs for another number; None where its own will do. Else raises UnknownError."""
+        """The type that the list needs for another number; None where its own will do. Else raises UnsupportedError."""
         if row.like is None and self.kind is not None:
             kind = join_kinds("an element", self.kind, row.kind)
             return None if kind == self.kind else RowType(kind, None, row.trip_count)
@@ -99,7 +99,7 @@ class RowList:
             or self.kind is not None
             or not _has_rows(row.like, self.array.dtype, self.array.extents[1:])
         ):
-            raise UnknownError("a list of different elements")
+            raise UnsupportedError("a list of different elements")
         return None
 
     def append(self, value: Any, row: RowType, loops: Sequence[Any], owner: Any) -> None:
@@ -107,7 +107,7 @@ class RowList:
         self._loops = self._loops or loops
         this_append = loops[-1], loops[-1].iteration_traces
         if self._last_append == this_append or any(a is not b for a, b in zip(self._loops, loops, strict=True)):
-            raise UnknownError("a list grows at several statements of a loop")
+            raise UnsupportedError("a list grows at several statements of a loop")
         self._last_append = this_append
         self.array[self._position(loops)] = value if row.like is None else row.like
         if row.like is not None:
@@ -145,5 +145,5 @@ class RowList:
     def whole(self) -> Traced:
         """A new array of all elements."""
         if self.is_growing:
-            raise UnknownError("a list that grows")
+            raise UnsupportedError("a list that grows")
         return fresh(self.array.tracer, self.array.node)

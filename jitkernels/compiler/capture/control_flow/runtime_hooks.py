@@ -31,7 +31,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.source_locations import place_of, placed
 from jitkernels.compiler.capture.trace_context import Tracer, current
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeError
 
@@ -89,7 +89,7 @@ def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any]
 def _for(tracer: Tracer, values: Any, iterable: LoopIterable | None, test: Any, body: Any, state: State) -> None:
     """The same within a trace."""
     if iterable is None:
-        reason = UnknownError("a loop is unrolled and has too many iterations: iterate over a range or an array")
+        reason = UnsupportedError("a loop is unrolled and has too many iterations: iterate over a range or an array")
         unrolled = unroll_at_trace.bounded(values, reason, 2 * unroll_at_trace.MAX_UNROLLED_NODES)
         _run(tracer, unrolled, test, body, state)
         return
@@ -110,10 +110,10 @@ def _for(tracer: Tracer, values: Any, iterable: LoopIterable | None, test: Any, 
         _trace_until_stable(tracer, state, trace)
     except ListGrowsError:
         raise
-    except (Exception, UnknownError) as error:
+    except (Exception, UnsupportedError) as error:
         if loop_range.is_empty():
             return
-        if not isinstance(error, UnknownError):
+        if not isinstance(error, UnsupportedError):
             raise
         concrete_range, reason = loop_range.concrete_range, placed(error, state.line)
         if concrete_range is None or tracer.depth and trip_count is None:
@@ -194,7 +194,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> No
         _trace_until_stable(tracer, state, trace)
     except ListGrowsError:
         raise
-    except UnknownError as error:
+    except UnsupportedError as error:
         # Later iterations of an enclosing loop append elements, or this loop does not run.
         if isinstance(error, EmptyListError):
             condition = test()
@@ -226,7 +226,7 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
         if error.is_placed:
             raise
         raise BranchMismatchError(f"{place_of(error, state.line)}: {error}: {CURE}", is_placed=True) from None
-    except UnknownError as error:
+    except UnsupportedError as error:
         if not tracer.depth:
             reason = placed(error, state.line)
             tracer.note(str(reason))
@@ -299,7 +299,7 @@ def is_(left: Any, right: Any) -> Any:
             return value.is_constant(constant)
     leaves = [value.view.storage.leaf for value in (left, right) if type(value) is Traced and not value.is_scalar]
     if left is not right and len(leaves) == 2 and None not in leaves:
-        raise UnknownError("an identity test of two array arguments")
+        raise UnsupportedError("an identity test of two array arguments")
     return left is right
 
 

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.control_flow.loop_state import UNSET, as_number
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 
 OTHER = 0
@@ -41,7 +41,7 @@ class Undecided:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        raise UnknownError("the text of a value that only the compiled code knows")
+        raise UnsupportedError("the text of a value that only the compiled code knows")
 
     @property
     def is_decided(self) -> bool:
@@ -66,7 +66,7 @@ class TaggedUnion(Undecided):
         """The value that is no constant, under a guard: calls in which it is a constant bail out."""
         if self.alternatives.other is None:
             constants = ", ".join(map(repr, self.alternatives.constants))
-            raise UnknownError(f"one of {constants}, depending on runtime values")
+            raise UnsupportedError(f"one of {constants}, depending on runtime values")
         self.tracer.checks.append(elementwise("not_equal", self.tag.node, builder.constant(OTHER, "int64")))
         return self.other
 
@@ -123,7 +123,7 @@ class TaggedUnion(Undecided):
         return iter(self.value())
 
     def __bool__(self) -> bool:
-        raise UnknownError("the truth of a value that is one of several alternatives")
+        raise UnsupportedError("the truth of a value that is one of several alternatives")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

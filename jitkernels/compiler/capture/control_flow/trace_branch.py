@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.ints import branch_refinement, intervals
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import copy_to_home, unsupported
 from jitkernels.compiler.ir.regions import RegionBuilder, items
@@ -28,7 +28,7 @@ def truth(tracer: Tracer, value: Any) -> Node:
     if type(value) is not Traced:
         return builder.constant(bool(value), "bool")
     if value.ndim and not all(symbolic_dims.same(extent, 1) for extent in value.extents):
-        raise UnknownError("the truth of an array with more than one element is ambiguous")
+        raise UnsupportedError("the truth of an array with more than one element is ambiguous")
     node = value.node
     if node.ndim:
         node = builder.view(node, ((0, ()),) * node.ndim, ())
@@ -72,7 +72,7 @@ class TracedSide:
     def _run(self, run: Callable[[], Any]) -> None:
         try:
             watched(run)
-        except UnknownError:
+        except UnsupportedError:
             raise
         except BaseException as error:  # `SystemExit` too: the fallback raises it where control reaches this
             if signal_exceptions.end_calls(error):
@@ -166,13 +166,13 @@ class _Branch:
         return [(slot, kind) for slot, kind in enumerate(self.kinds) if type(kind) is ArrayPhi]
 
     def _reject_shared_arrays(self) -> None:
-        """Raise UnknownError where two variables hold the same array on a side: a write to one changes the other."""
+        """Raise UnsupportedError where two variables hold the same array on a side: a write to one changes both."""
         for values in zip(*(phi.values for _, phi in self._arrays), strict=False):
             storages = [value.view.storage for value in values if type(value) is Traced]
             if len({*storages}) < len(storages):
-                raise UnknownError("two variables hold the same array on a side of a branch")
+                raise UnsupportedError("two variables hold the same array on a side of a branch")
         if any(not storage.node.ndim for storage in self.storages):
-            raise UnknownError("an array without dimensions is changed in a branch")
+            raise UnsupportedError("an array without dimensions is changed in a branch")
 
     def build(self) -> None:
         """Build the branch node; bind variables and storages to its results."""
@@ -251,11 +251,11 @@ def keep_alive(tracer: Tracer, item: Node) -> None:
 
 
 def reject_unsupported_regions(tracer: Tracer, options: dict[str, Any]) -> None:
-    """Raise UnknownError for regions that code generation does not support."""
+    """Raise UnsupportedError for regions that code generation does not support."""
     for option in options.values():
         operation = unsupported(option) if isinstance(option, Graph) else ""
         if operation:
-            raise UnknownError(f"{operation} in a loop or branch")
+            raise UnsupportedError(f"{operation} in a loop or branch")
     tracer.has_flows = True
 
 

@@ -19,7 +19,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import copy_to_home
 from jitkernels.compiler.ir.regions import RegionBuilder, items, parameter
@@ -94,7 +94,7 @@ class Loop:
                     self._rebind(slot)
 
     def trace(self) -> None:
-        """Build the loop node and bind the variables to its results. Raises UnknownError where that is impossible."""
+        """Build the loop node and bind the variables to its results. UnsupportedError where that is impossible."""
         try:
             for _ in range(MAX_BODY_TRACES):
                 if self._trace_body():
@@ -103,7 +103,9 @@ class Loop:
             self.state.put(self.entry_values)
             raise
         self.state.put(self.entry_values)
-        raise UnknownError("the types of variables differ between iterations: give each variable one type throughout")
+        raise UnsupportedError(
+            "the types of variables differ between iterations: give each variable one type throughout"
+        )
 
     @property
     def trip_count(self) -> Number | None:
@@ -199,7 +201,7 @@ class Loop:
     def _reject_shared_writes(
         self, transaction: RegionTransaction, values: Sequence[Any], originals: Sequence[Storage]
     ) -> None:
-        """Raise UnknownError where an iteration writes to a rebound array that others may hold.
+        """Raise UnsupportedError where an iteration writes to a rebound array that others may hold.
 
         The first iteration has the array from before the loop; others may alias it and see the writes: user variables,
         iterables of loops, and default arguments of functions.
@@ -207,7 +209,7 @@ class Loop:
         for slot, original in zip(self.rebound, originals, strict=True):
             is_written = values[slot].view.storage in transaction.writes
             if self.lists and is_written:
-                raise UnknownError(f"{self.state.names[slot]} is written to, and an element of a list")
+                raise UnsupportedError(f"{self.state.names[slot]} is written to, and an element of a list")
             is_shared = original.is_read and original in transaction.writes
             if is_shared or (is_written and (original.is_read or not self.is_owner[slot])):
                 raise self._error(slot, "is written to, and bound to another array later: take a copy before")
@@ -273,7 +275,7 @@ class Loop:
         return is_fixpoint
 
     def _join_objects(self, slot: int, before: Any, now: Any) -> None:
-        """Raise where a variable holds another object after an iteration: FormError for a pytree, else UnknownError."""
+        """Raise where a variable holds another object after an iteration: FormError or UnsupportedError."""
         if self._is_rebound(slot, now):
             self._rebind(slot)
         elif now is not before:
@@ -282,10 +284,10 @@ class Loop:
                 text = f"is another array or object in each iteration: {loop_state.KEEP}, or assign to its elements"
                 raise self._error(slot, text)
 
-    def _error(self, slot: int, text: str) -> UnknownError:
+    def _error(self, slot: int, text: str) -> UnsupportedError:
         """An error about a variable, with the line on which the loop changes it."""
         name = self.state.names[slot]
-        return UnknownError(f"{loop_state.describe_variable(name)} {text}", line_of(name, self.state.line))
+        return UnsupportedError(f"{loop_state.describe_variable(name)} {text}", line_of(name, self.state.line))
 
     def _is_rebound(self, slot: int, now: Any) -> bool:
         """Whether a variable holds another array now that the loop can carry: a new one, or another variable's."""
@@ -383,7 +385,7 @@ class Loop:
             self.tracer.checks.append(elementwise("logical_not", truth(self.tracer, watched(self.test))))
         else:
             line = line_of(name, self.state.line)
-            raise UnknownError(f"{name} may have no value after a loop: give it one before", line)
+            raise UnsupportedError(f"{name} may have no value after a loop: give it one before", line)
 
     def _is_zero_trip(self) -> bool:
         """Whether the trip count of this call is zero and that matters, as variables (and arguments) keep their values.

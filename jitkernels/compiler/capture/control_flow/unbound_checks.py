@@ -6,7 +6,7 @@ from typing import Any
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET
 from jitkernels.compiler.capture.control_flow.trace_branch import is_decided
 from jitkernels.compiler.capture.trace_context import current, is_package_file
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 
 
 def check_bound(name: str, value: Any, has: Any = True) -> Any:
@@ -48,5 +48,5 @@ def check_caught(error: BaseException) -> BaseException:
     while last is not None and last.tb_next is not None:
         last = last.tb_next
     if last is not None and is_package_file(last.tb_frame.f_code.co_filename):
-        raise UnknownError(f"the text of the {type(error).__name__} that is caught here differs between calls")
+        raise UnsupportedError(f"the text of the {type(error).__name__} that is caught here differs between calls")
     return error

@@ -7,14 +7,14 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import State
 from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import serial
 
 MAX_UNROLLED_NODES = 1000
 """Nodes that all unrolled iterations may have together: LLVM takes a millisecond or two for each."""
 
 
-def bounded(values: Any, reason: UnknownError, most: int = MAX_UNROLLED_NODES) -> Iterator[Any]:
+def bounded(values: Any, reason: UnsupportedError, most: int = MAX_UNROLLED_NODES) -> Iterator[Any]:
     """The iterations of an unrolled loop; raises `reason` once these would take too long to compile."""
     start = serial()
     for value in values:

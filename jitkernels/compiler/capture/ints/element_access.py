@@ -11,10 +11,10 @@ from jitkernels.compiler.capture.functionalization import View
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
@@ -24,7 +24,7 @@ def element_index(array: Traced, key: Any) -> tuple[Any, ...] | None:
     parts = key if type(key) is tuple else (key,)
     if not array.tracer.depth or len(parts) != array.ndim or not parts:
         return None
-    if not all(type(part) in (int, Whole) or _is_int(part) for part in parts):
+    if not all(type(part) in (int, SymInt) or _is_int(part) for part in parts):
         return None
     return parts
 
@@ -42,11 +42,11 @@ def read(array: Traced, parts: tuple[Any, ...]) -> Traced:
 
 
 def check_assignment(array: Traced, value: Any) -> None:
-    """Raise UnknownError for an assignment to an element that fails, or that code generation does not support."""
+    """Raise UnsupportedError for an assignment to an element that fails, or that code generation does not support."""
     if array.view.is_readonly:
-        raise UnknownError("an assignment to a read-only array")
+        raise UnsupportedError("an assignment to a read-only array")
     if getattr(value, "ndim", 0):
-        raise UnknownError("an array is assigned to one element")
+        raise UnsupportedError("an array is assigned to one element")
 
 
 def write(array: Traced, parts: tuple[Any, ...], node: Node) -> None:
@@ -96,7 +96,7 @@ def _base_and_indices(tracer: Tracer, view: View, indices: list[Node]) -> tuple[
             view = parent
             continue
         if view.map is None:
-            raise UnknownError("an element of a reshaped array")
+            raise UnsupportedError("an element of a reshaped array")
         base_indices = []
         for start, steps in view.map:
             total = builder.extent(start)

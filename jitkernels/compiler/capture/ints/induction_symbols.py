@@ -53,7 +53,7 @@ def has_no_extent(value: Any) -> bool:
 def extent_of(value: Any) -> Number:
     """An int, possibly of a loop, as an extent.
 
-    Raises UnknownError for values that are no polynomial of induction variables.
+    Raises UnsupportedError for values that are no polynomial of induction variables.
     """
     if not _is_of_region(value):
         return as_extent(value)

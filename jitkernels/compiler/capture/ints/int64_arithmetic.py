@@ -12,10 +12,10 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import serves
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError, elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
@@ -37,7 +37,7 @@ class BoundedInt(NamedTuple):
 
 def as_int(tracer: Tracer, value: Any) -> Node:
     """An operand as int64."""
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return builder.extent(value.extent)  # keeps its known bounds
     return cast_to(tracer, value, "int64")
 
@@ -78,7 +78,7 @@ def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         result = elementwise("right_shift", first.node, second.node)
         bounds = (0, first.bounds[1]) if first.bounds and _is_natural(first) else None
     else:
-        raise UnknownError(f"{ufunc.__name__} of Python ints that only the compiled code knows")
+        raise UnsupportedError(f"{ufunc.__name__} of Python ints that only the compiled code knows")
     intervals.note(tracer, result, bounds)
     return as_number(tracer, result, int)
 
@@ -173,7 +173,7 @@ def _true_divide(tracer: Tracer, left: Any, right: Any) -> Any:
 
 def _power(tracer: Tracer, left: Any, right: Any) -> Any:
     if type(right) is not int or not 0 <= right <= MAX_POWER:
-        raise UnknownError("a power of Python ints that only the compiled code knows")
+        raise UnsupportedError("a power of Python ints that only the compiled code knows")
     power: Any = left if right else 1
     for _ in range(right - 1):
         power = of_ints(tracer, np.multiply, power, left)
@@ -192,12 +192,12 @@ def sign(tracer: Tracer, value: Traced, ufunc: Any) -> Any:
 
 
 def min_or_max(tracer: Tracer, values: Any, better: Any) -> Any:
-    """Python's ``min`` and ``max``: the first value unless another is `better`. Raises UnknownError for mixed types."""
+    """Python's ``min`` and ``max``: the first value unless another is `better`. UnsupportedError for mixed types."""
     kind = kind_of(values[0])
     for value in values[1:]:
         kind = join_kinds("an extreme", kind, kind_of(value))
     if kind is None:
-        raise UnknownError("min or max of values that are not numbers")
+        raise UnsupportedError("min or max of values that are not numbers")
     best: Any = values[0]
     for value in values[1:]:
         is_better = cast_to(tracer, better(value, best), "bool")
@@ -224,7 +224,7 @@ def round_to_int(tracer: Tracer, value: Traced, rounding: str = "trunc") -> Any:
 def _is_number(value: Any) -> bool:
     if type(value) is Traced:
         return value.is_scalar or value.is_weak
-    return type(value) is Whole or type(value) in CLASSES
+    return type(value) is SymInt or type(value) in CLASSES
 
 
 def _traced_extreme(function: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.graph import Node
@@ -27,7 +27,7 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
     """The bounds of an int, both inclusive; None where they are unknown."""
     if type(value) is bool or type(value) is int:
         return int(value), int(value)
-    if type(value) is Whole:
+    if type(value) is SymInt:
         low, high = (dim_bounds.limit(value.extent, is_upper=is_upper) for is_upper in (False, True))
         return None if low is None or high is None else (low, high)
     node = value.node if type(value) is Traced else value

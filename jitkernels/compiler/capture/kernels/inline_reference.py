@@ -19,7 +19,7 @@ from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.symbolic_dims import Number, same
@@ -37,7 +37,7 @@ def inline_reference(tracer: Tracer, shapes: KernelShapes, options: Mapping[str,
     for splitting in _splittings(shapes):
         try:
             return _trace_reference(tracer, shapes, options, splitting)
-        except (Exception, UnknownError):  # noqa: BLE001  # concretization may raise anything
+        except (Exception, UnsupportedError):  # noqa: BLE001  # concretization may raise anything
             snapshot.restore()
     return None
 
@@ -87,12 +87,12 @@ def _trace_reference(
                 operand_checks.check_index_bounds(tracer, argument, node, shapes)
         nodes = _run_reference(tracer, form, values, options, inputs)
         if any(not symbolic_dims.symbols_of(guard.extent).isdisjoint(own) for guard in tracer.scope.guards.values()):
-            raise UnknownError("a reference that depends on the number of rows")
+            raise UnsupportedError("a reference that depends on the number of rows")
         nodes = unflatten(nodes, unsplit, own) if splitting else nodes
         if not (
             tracer.differentiates or is_compiled(type(form.attr)) or _is_worth_it(nodes, since, snapshot, form.attr)
         ):
-            raise UnknownError("a reference that is slower than its kernel")
+            raise UnsupportedError("a reference that is slower than its kernel")
     finally:
         for name in own:
             del tracer.scope.values[name]
@@ -184,4 +184,4 @@ class TracedFields:
             return numpy_callouts.traced_copy(member.fget)(self)
         if isinstance(member, types.FunctionType):
             return types.MethodType(numpy_callouts.traced_copy(member), self)
-        raise UnknownError(f"the attribute {name} of {self._row.__name__}")
+        raise UnsupportedError(f"the attribute {name} of {self._row.__name__}")

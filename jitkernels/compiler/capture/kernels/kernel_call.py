@@ -18,10 +18,10 @@ from jitkernels.compiler.capture.kernels.kernel_node import build_kernel_node, r
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
 from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand, stored, weak
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch import outputs
 
@@ -89,21 +89,21 @@ def _option(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
     """An option as is, or as a traced number where its row accepts one; other traced options are concretized."""
     if name == SHAPE and isinstance(value, tuple | list):
         return tuple(map(operator.index, value))
-    if type(value) not in (Traced, Whole):
+    if type(value) not in (Traced, SymInt):
         return value
     field = row.known_fields().get(name)
-    if type(value) is Whole and field is not None and field.kind == "whole" and not field.is_size:
+    if type(value) is SymInt and field is not None and field.kind == "whole" and not field.is_size:
         return value
-    if name in row.floats and (type(value) is Whole or value.ndim == 0):
+    if name in row.floats and (type(value) is SymInt or value.ndim == 0):
         return weak(tracer, value)
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return int(value)
     return value._value()
 
 
 def _example(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
     """A representative valid value of an option: its value in this call, if known."""
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return value.value
     if type(value) is not Traced:
         return value
@@ -112,7 +112,7 @@ def _example(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
 
 def _placeholder(value: Any) -> Any:
     """A placeholder for a traced value: an array of its shape and dtype without data, or a Python number."""
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return value.value
     if type(value) is not Traced:
         return value
@@ -148,7 +148,7 @@ def _store(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
     if len(outs) == min_results(row) == 1:
         out = outs[0]
     if any(type(array) is not Traced and isinstance(array, np.ndarray) for array in outs):
-        raise UnknownError("an output that is no array of the function")
+        raise UnsupportedError("an output that is no array of the function")
     placeholders = [
         np.empty([*map(symbolic_dims.value_of, array.extents)], array.dtype) if type(array) is Traced else array
         for array in outs
@@ -157,7 +157,7 @@ def _store(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
     sizes = [tuple(map(symbolic_dims.value_of, node.shape)) for node in nodes]
     outputs.check_out(row.kernel_type.name.lower(), given, [node.dtype for node in nodes], sizes)
     if len({array.view.storage for array in outs}) < len(outs):
-        raise UnknownError("outputs that may overlap")
+        raise UnsupportedError("outputs that may overlap")
     for node, array in zip(nodes, outs, strict=True):
         stored(tracer, node, array, casting="unsafe")
     return out

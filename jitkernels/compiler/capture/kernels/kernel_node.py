@@ -9,12 +9,12 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.kernels import operand_checks
 from jitkernels.compiler.capture.kernels.inline_reference import TracedFields
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
-from jitkernels.compiler.capture.symint import Whole, as_symint
+from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.compiler.ir.unsupported import UnknownError
+from jitkernels.compiler.ir.unsupported import UnsupportedError
 from jitkernels.compiler.schedule.kernel_step import NamedKernel
 
 ResultTypes = Sequence[tuple[str, Sequence[Number]]]
@@ -33,7 +33,7 @@ def build_kernel_node(
     numbers = {name: value for name, value in options.items() if type(value) is Traced}
     try:
         _validate_fields(form.attr, {name: as_symint(tracer, n) for name, n in shapes.values.items()} | numbers)
-    except (Exception, UnknownError):  # noqa: BLE001  # whatever the validation of a row raises
+    except (Exception, UnsupportedError):  # noqa: BLE001  # whatever the validation of a row raises
         snapshot.restore()
         return None
     results = [(argument.dtype_in(fields), shapes.result_shape(argument)) for argument, _ in form.results]
@@ -55,7 +55,7 @@ def build_kernel_node(
         if decomposition is None:
             operand_checks.check_number_limits(tracer, form.attr, name, value.node)
     sizes = {name: value for name, value in shapes.values.items() if type(fields[name]) is int}
-    sizes |= {name: value.extent for name, value in options.items() if type(value) is Whole}
+    sizes |= {name: value.extent for name, value in options.items() if type(value) is SymInt}
     node_options = {
         "function": NamedKernel(form.attr, sizes, [*numbers]),
         "results": tuple(results),

@@ -10,9 +10,9 @@ from typing import Any
 from jitkernels.attrs.schema.argument_binding import Form
 from jitkernels.attrs.schema.schema_queries import AXIS, SHAPE, inputs_of, integer_options_of, spread_of
 from jitkernels.attrs.schema.shape_inference import behind_of, fixed_of, from_end
-from jitkernels.attrs.schema.signature import Argument, Extent
+from jitkernels.attrs.schema.signature import Argument, DeclaredExtent
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 
@@ -69,7 +69,7 @@ class KernelShapes:
         return node
 
     def _match_symbols(self) -> dict[str, Number]:
-        """The value of each symbol. Raises UnknownError for shapes that do not fit."""
+        """The value of each symbol. Raises UnsupportedError for shapes that do not fit."""
         attr, values = (self.form.attr, {name: getattr(self.form.attr, name) for name in integer_options_of(self.row)})
         sizes = {name: self._sizes(argument, self.nodes[name]) for name, argument in self._present()}
         if SHAPE in self.row.options:
@@ -83,7 +83,7 @@ class KernelShapes:
             for extent, size in zip(argument.extents, sizes[name], strict=True):
                 wanted = value_of(extent, values)
                 if not same(wanted, size) and not bool(wanted == size):
-                    raise UnknownError(f"{attr.name}: {name} of another shape")
+                    raise UnsupportedError(f"{attr.name}: {name} of another shape")
         return values
 
     def _sizes(self, argument: Argument, node: Node) -> tuple[Number, ...]:
@@ -121,7 +121,7 @@ class KernelShapes:
         return builder.transpose(node, order)
 
 
-def value_of(extent: Extent, values: Mapping[str, Number]) -> Number:
+def value_of(extent: DeclaredExtent, values: Mapping[str, Number]) -> Number:
     """A declared extent, evaluated with `values` for its symbols."""
     return extent.factor * symbolic_dims.product(values[symbol] for symbol in extent.symbols) + extent.more
 

@@ -10,7 +10,7 @@ from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.override_registry import COMPOSED, TABLE, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import pytree
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 
 UNSUPPORTED_FUNCTIONS = {
     np.put, np.place, np.putmask, np.save, np.savez, np.savez_compressed,
@@ -27,14 +27,14 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     result = TABLE.get(function)
     name = getattr(function, "__name__", str(function))
     if function in UNSUPPORTED_FUNCTIONS:
-        raise UnknownError(f"numpy.{name}")
+        raise UnsupportedError(f"numpy.{name}")
     if tracer.differentiates and function in COMPOSED and keywords.get("out") is None:
-        with contextlib.suppress(UnknownError):  # unsupported options use the undifferentiated path
+        with contextlib.suppress(UnsupportedError):  # unsupported options use the undifferentiated path
             return COMPOSED[function](*arguments, **keywords)
     if result is not None:
         try:
             return result(*arguments, **keywords)
-        except UnknownError:
+        except UnsupportedError:
             if keywords.get("out") is not None or function in TABLE_WRITES:
                 raise
     elif numpy_callouts.is_python(function):
@@ -43,12 +43,12 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
         ]
         try:
             return numpy_callouts.traced_copy(function)(*arguments, **keywords)
-        except (Exception, UnknownError):  # noqa: BLE001  # NumPy raises at run time where needed
+        except (Exception, UnsupportedError):  # noqa: BLE001  # NumPy raises at run time where needed
             tracer.note(f"numpy.{name} cannot be traced")
             if any(array.view.storage.node is not node for array, node in before):
-                raise UnknownError(f"numpy.{name}, which writes to its arguments") from None
+                raise UnsupportedError(f"numpy.{name}, which writes to its arguments") from None
     if keywords.get("out") is not None:
-        raise UnknownError(f"numpy.{name} with out=")
+        raise UnsupportedError(f"numpy.{name} with out=")
     return numpy_callouts.call_at_run_time(tracer, function, arguments, keywords)
 
 

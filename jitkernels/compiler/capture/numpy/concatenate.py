@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common, kind_of, o
 from jitkernels.compiler.capture.override_registry import implements, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
@@ -119,7 +119,7 @@ def columns(tracer: Tracer, parts: Any) -> Any:
 
 def _parts(tracer: Tracer, values: Any) -> list[Any]:
     if any(isinstance(value, slice | str) for value in values):
-        raise UnknownError("numpy.r_ with slices or options")
+        raise UnsupportedError("numpy.r_ with slices or options")
     listed = [operand(tracer, value) for value in values]
     name = settled(functools.reduce(common, map(kind_of, listed)))
     return [atleast_1d(fresh(tracer, cast_to(tracer, array, name))) for array in listed]

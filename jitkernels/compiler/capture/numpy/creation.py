@@ -19,10 +19,10 @@ from jitkernels.compiler.capture.numpy.shape_ops import (
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_to, kind_of, operand, settled
 from jitkernels.compiler.capture.numpy_namespace_proxy import creates, has_traced
 from jitkernels.compiler.capture.override_registry import SERVICES, implements, serves
-from jitkernels.compiler.capture.symint import Whole, as_extent
+from jitkernels.compiler.capture.symint import SymInt, as_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
@@ -108,9 +108,9 @@ def arange(
     if stop is None:
         start, stop = 0, start
     if stop is None:
-        raise UnknownError("arange without a stop")  # NumPy raises
+        raise UnsupportedError("arange without a stop")  # NumPy raises
     parts = (start, stop, 1 if step is None else step)
-    if not all(type(part) in (int, Whole) for part in parts):
+    if not all(type(part) in (int, SymInt) for part in parts):
         return _concrete(tracer, np.arange, (*parts,), {"dtype": dtype})
     first, last, by = (as_extent(part) for part in parts)
     by = operator.index(by)
@@ -123,7 +123,7 @@ def arange(
         count = 1 if type(count) is not int and count == 1 else count
     name = dtype_name(dtype) if is_given(dtype) else "int64"
     if name == "bool":
-        raise UnknownError("arange of bool")
+        raise UnsupportedError("arange of bool")
     whole = iota(count)
     if by != 1:
         whole = builder.elementwise("multiply", whole, builder.constant(by, "int64"))
@@ -140,15 +140,15 @@ def linspace(
     parts = (start, stop)
     if all(type(part) in (int, float) for part in parts) and type(num) is int:
         return _concrete(tracer, np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {})
-    if retstep or axis != 0 or not all(type(part) in (int, float, Whole) or _is_number(part) for part in parts):
-        raise UnknownError("linspace with these arguments")
+    if retstep or axis != 0 or not all(type(part) in (int, float, SymInt) or _is_number(part) for part in parts):
+        raise UnsupportedError("linspace with these arguments")
     count = as_extent(num)
     intervals = count - 1 if endpoint else count
     if intervals <= 0:
-        raise UnknownError("linspace of less than two numbers")
+        raise UnsupportedError("linspace of less than two numbers")
     name = dtype_name(dtype) if is_given(dtype) else "float64"
     if np.dtype(name).kind != "f":
-        raise UnknownError("linspace of ints")
+        raise UnsupportedError("linspace of ints")
     first, last = (fresh(tracer, cast_to(tracer, operand(tracer, part), "float64")) for part in parts)
     steps = fresh(tracer, iota(count, "float64"))
     step = apply(tracer, "divide", last - first, fresh(tracer, cast_to(tracer, intervals, "float64")))
@@ -194,7 +194,7 @@ def _triangle(compared: str) -> Any:
     def cut(m: Any, k: Any = 0) -> Any:
         array = of_array(m)
         if array.ndim < 2:
-            raise UnknownError("a triangle of a vector")
+            raise UnsupportedError("a triangle of a vector")
         rows, columns = array.extents[-2:]
         mask = _on_diagonal(rows, columns, as_extent(k), compared)
         node = Node("where", (mask, array.node, builder.constant(0, array.node.dtype)), array.node.dtype, array.extents)
@@ -239,12 +239,12 @@ def _of_array(array: Traced, dtype: Any, copy: Any, ndmin: int, order: Any = "K"
 
 
 def _has_order(array: Traced, order: Any) -> bool:
-    """Whether an array has a memory order. Raises UnknownError where only NumPy knows, and would skip the copy."""
+    """Whether an array has a memory order. Raises UnsupportedError where only NumPy knows, and would skip the copy."""
     if order not in ("C", "F") or array.ndim < 1:
         return True
     lies = (transpose(array) if order == "F" else array).view.is_c()
     if lies is None:
-        raise UnknownError(f"an array that may lie in order {order} already")
+        raise UnsupportedError(f"an array that may lie in order {order} already")
     return lies
 
 
@@ -256,7 +256,7 @@ def _converter(default_order: Any = None, ndmin: int = 0) -> Any:
 
     def convert(tracer: Tracer, a: Any, dtype: Any = None, order: Any = default_order, **keywords: Any) -> Any:
         if keywords.get("copy") is False:
-            raise UnknownError("asarray with copy=False")
+            raise UnsupportedError("asarray with copy=False")
         return make(tracer, a, dtype, order, copy=bool(keywords.get("copy")), ndmin=ndmin)
 
     return convert
@@ -269,12 +269,12 @@ creates(np.asfortranarray)(_converter("F", 1))
 
 @creates(np.require)
 def require(tracer: Tracer, *arguments: Any, **keywords: Any) -> Any:
-    raise UnknownError("numpy.require")
+    raise UnsupportedError("numpy.require")
 
 
 def _concrete(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A constant array computed by NumPy; symbolic ints among the arguments are specialized."""
-    plain = [operator.index(argument) if type(argument) is Whole else argument for argument in arguments]
+    plain = [operator.index(argument) if type(argument) is SymInt else argument for argument in arguments]
     if any(type(value) is Traced for value in plain):
         plain = [float(value) if type(value) is Traced and value.is_weak else value for value in plain]
     result = function(*plain, **{name: value for name, value in keywords.items() if value is not None})
@@ -311,7 +311,7 @@ def meshgrid(tracer: Tracer, *xi: Any, copy: Any = True, sparse: Any = False, in
 @creates(np.indices)
 def indices(tracer: Tracer, dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     if sparse:
-        raise UnknownError("sparse indices")
+        raise UnsupportedError("sparse indices")
     wanted = extents_of(tuple(dimensions))
     name = dtype_name(dtype)
     listed = [fresh(tracer, Node("iota", (), name, wanted, {"axis": i})) for i in range(len(wanted))]

@@ -11,7 +11,7 @@ import numpy as np
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.override_registry import METHODS, composes
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 
 SINC_TERMS = 9
 """Terms of the sinc series below 1 that reach double precision."""
@@ -42,7 +42,7 @@ def quantile(
     array = of_array(a)
     parts = np.asarray(q, np.float64)
     if out is not None or method != "linear" or weights is not None or array.dtype.kind != "f":
-        raise UnknownError("quantile with these options")
+        raise UnsupportedError("quantile with these options")
     if not ((parts >= 0) & (parts <= 1)).all():
         raise ValueError("Quantiles must be in the range [0, 1]")
     axes = axes_of(axis, array.ndim)
@@ -117,7 +117,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     longer: Any = of_array(a)
     shorter = of_array(v)
     if longer.ndim != 1 or shorter.ndim != 1 or mode not in ("valid", "same", "full"):
-        raise UnknownError("correlate with these operands")
+        raise UnsupportedError("correlate with these operands")
     if longer.shape[0] < shorter.shape[0]:
         return correlate(shorter, longer, mode)[::-1]
     count = shorter.shape[0]
@@ -139,7 +139,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     """Requires a sufficient `minlength`: numbers from there on bail out, as do negative ones."""
     if weights is None or not is_given(minlength) or type(minlength) is int and minlength <= 0:
-        raise UnknownError("bincount without weights and minlength=")
+        raise UnsupportedError("bincount without weights and minlength=")
     result: Any = np.zeros_like(floats(weights), shape=(minlength,))
     np.add.at(result, np.where(np.less(x, 0), minlength, x), floats(weights))
     return result
@@ -159,10 +159,10 @@ def kron(a: Any, b: Any) -> Any:
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     array = of_array(a)
     if weights is None or returned or keepdims is not False:
-        raise UnknownError("average with these options")
+        raise UnsupportedError("average with these options")
     heavy = of_array(weights)
     if heavy.ndim != array.ndim:
-        raise UnknownError("average with weights of another shape")
+        raise UnsupportedError("average with weights of another shape")
     total = np.sum(heavy, axis=axis)
     is_nothing: Any = np.any(total == 0)
     tracer_of().checks.append(is_nothing.node)  # NumPy raises ZeroDivisionError
@@ -178,7 +178,7 @@ def nanmean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 def logaddexp_reduce(a: Any, axis: Any = 0, *, keepdims: bool = False) -> Any:
     array = of_array(a)
     if array.dtype.kind != "f":
-        raise UnknownError(f"logaddexp.reduce of {array.dtype}")
+        raise UnsupportedError(f"logaddexp.reduce of {array.dtype}")
     largest = np.max(array, axis=axis, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0.0)
     total = np.log(np.sum(np.exp(array - shift), axis=axis, keepdims=True)) + shift

@@ -12,10 +12,10 @@ from jitkernels.compiler.capture.ints.slice_bounds import slice_extents
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, kind_of, operand
 from jitkernels.compiler.capture.override_registry import serves
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.memory_order import order_like
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
@@ -83,13 +83,13 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
         _set_masked(array, mask, value)
         return
     if type(value) is Masked:
-        raise UnknownError("an assignment of masked elements to unmasked ones")
+        raise UnsupportedError("an assignment of masked elements to unmasked ones")
     index_key = parse_key(array, key)
     if not index_key.arrays:
         target = array.region(index_key.map, index_key.shape)
         dimensions: int = getattr(operand(tracer, value), "ndim", 0)
         if not index_key.shape and dimensions:
-            raise UnknownError("an array is assigned to one element")  # NumPy raises, or warns
+            raise UnsupportedError("an array is assigned to one element")  # NumPy raises, or warns
         target.view.write(assigned(tracer, value, array.node.dtype, index_key.shape))
         return
     base, axis, indices = _gathered(array, index_key)
@@ -120,11 +120,11 @@ def at_ufunc(tracer: Tracer, ufunc: Any, array: Any, key: Any, value: Any = None
     """``ufunc.at``, which applies repeated indices repeatedly: sums and differences."""
     index_key = parse_key(array, key) if type(array) is Traced and ufunc in (np.add, np.subtract) else None
     if index_key is None or not index_key.arrays or array.dtype == "bool":
-        raise UnknownError(f"numpy.{ufunc.__name__}.at")
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.at")
     base, axis, indices = _gathered(array, index_key)
     node = base.node
     if not np.can_cast(traced(tracer, value).dtype, node.dtype, "same_kind"):
-        raise UnknownError(f"numpy.{ufunc.__name__}.at of other types")
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.at of other types")
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     values = assigned(tracer, value, node.dtype, shape)
     if ufunc is np.subtract:
@@ -161,7 +161,7 @@ def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) ->
     if type(array) is float and np.dtype(dtype).kind in "iub":
         array = np.float64(array)
         if not np.isfinite(array):
-            raise UnknownError("assignment of an infinite number or NaN to ints")
+            raise UnsupportedError("assignment of an infinite number or NaN to ints")
     node = cast_to(tracer, array, dtype)
     while node.ndim > len(shape) and node.shape[0] == 1:
         node = builder.squeeze(node, (0,))
@@ -237,7 +237,7 @@ def _is_inside(index: Number, extent: Number) -> bool:
 def _inside(value: Any, extent: Number, axis: int) -> Number:
     """A nonnegative int index."""
     if isinstance(value, bool | np.bool_):
-        raise UnknownError("a bool as an index")
+        raise UnsupportedError("a bool as an index")
     if isinstance(value, float) or (type(value) is Traced and value.dtype.kind not in "iu"):
         raise IndexError(INVALID)
     try:
@@ -288,17 +288,17 @@ def _gathered(array: Traced, index_key: IndexKey) -> tuple[Traced, int, list[Nod
 
 
 def _indices(tracer: Tracer, value: Any) -> Node:
-    if type(value) is Whole or isinstance(value, Extent) or type(value) is int:
+    if type(value) is SymInt or isinstance(value, Extent) or type(value) is int:
         return cast_to(tracer, value, "int64")
     array = traced(tracer, value)
     if isinstance(value, list) and not value:
         return builder.cast(array.node, "int64")
     if array.dtype.kind not in "iu":
         if array.dtype.kind == "b":
-            raise UnknownError("a mask for some of the dimensions")
+            raise UnsupportedError("a mask for some of the dimensions")
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     if not array.ndim and array.dtype == np.uint64:
-        raise UnknownError("one number of uint64 as an index")  # NumPy raises where int64 cannot represent it
+        raise UnsupportedError("one number of uint64 as an index")  # NumPy raises where int64 cannot represent it
     return builder.cast(array.node, "int64")
 
 
@@ -331,7 +331,7 @@ def _set_masked(array: Traced, mask: Traced, value: Any) -> None:
         chosen = assigned(tracer, number, dtype, ()) if is_float else cast_to(tracer, number, dtype)
         rest = array.extents[mask.ndim :]
         if chosen.ndim > len(rest):
-            raise UnknownError("an array is assigned to elements chosen by a mask")
+            raise UnsupportedError("an array is assigned to elements chosen by a mask")
         chosen = builder.broadcast_to(chosen, rest)
     full = mask.node
     if mask.ndim < array.ndim:

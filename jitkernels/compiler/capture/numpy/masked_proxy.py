@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.ir import builder, graph, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 
 
@@ -48,11 +48,11 @@ class Masked:
         if way == "reduce" and len(inputs) == 1:
             return self._reduced(ufunc, keywords)
         if way != "__call__" or keywords or ufunc.nout != 1 or ufunc.signature is not None:
-            raise UnknownError("elements chosen by a mask")
+            raise UnsupportedError("elements chosen by a mask")
         operands = [self._operand(operand) for operand in inputs]
         result = SERVICES["ufunc"](tracer, ufunc, "__call__", tuple(operands), {})
         if not symbolic_dims.same_shape(result.extents, self._node.shape):
-            raise UnknownError("elements chosen by a mask meet an array of another shape")
+            raise UnsupportedError("elements chosen by a mask meet an array of another shape")
         return self._with_mask(result, operands)
 
     def _with_mask(self, result: Traced, operands: Iterable[Any]) -> "Masked":
@@ -70,11 +70,11 @@ class Masked:
     def _operand(self, value: Any) -> Any:
         if type(value) is Masked:
             if not self._same(value):
-                raise UnknownError("elements chosen by different masks")
+                raise UnsupportedError("elements chosen by different masks")
             return self._without_masked_gradients(value._elements())
         is_array = value.ndim > 0 if type(value) is Traced else isinstance(value, np.ndarray | list | tuple)
         if is_array:
-            raise UnknownError("elements chosen by a mask meet an array")
+            raise UnsupportedError("elements chosen by a mask meet an array")
         return self._without_masked_gradients(value) if type(value) is Traced else value
 
     def _without_masked_gradients(self, value: Traced) -> Traced:
@@ -96,7 +96,7 @@ class Masked:
         """An in-place operator on the selected copy, which leaves the source array unchanged."""
         result = _operate(self, ufunc, self, other)
         if not np.can_cast(result._node.dtype, self._node.dtype, "same_kind"):
-            raise UnknownError("a result that does not fit elements chosen by a mask")  # NumPy raises
+            raise UnsupportedError("a result that does not fit elements chosen by a mask")  # NumPy raises
         self._array = fresh(self._array.tracer, builder.cast(result._node, self._node.dtype))
         self._node = self._array.node
         return self
@@ -104,9 +104,9 @@ class Masked:
     def _reduced(self, ufunc: Any, keywords: dict[str, Any]) -> Any:
         axis = keywords.get("axis") if "axis" in keywords else 0  # the default of `ufunc.reduce`
         if set(keywords) - {"axis", "dtype"} or (axis not in (None, 0)):
-            raise UnknownError("a reduction of elements chosen by a mask with options")
+            raise UnsupportedError("a reduction of elements chosen by a mask with options")
         if ufunc not in (np.add, np.multiply, np.logical_or, np.logical_and):
-            raise UnknownError("a reduction of elements chosen by a mask")
+            raise UnsupportedError("a reduction of elements chosen by a mask")
         over = None if axis is None else tuple(range(self._mask_node.ndim))
         chosen = fresh(self._array.tracer, self._full())
         return ufunc.reduce(self._elements(), axis=over, dtype=keywords.get("dtype"), where=chosen)
@@ -121,7 +121,7 @@ class Masked:
 
     def mean(self, axis: Any = None) -> Any:
         if self._node.dtype not in ("float32", "float64"):
-            raise UnknownError("the mean of elements chosen by a mask that are no floats")
+            raise UnsupportedError("the mean of elements chosen by a mask that are no floats")
         count = np.sum(self._current_mask())
         if axis is None:
             for extent in self._elements().shape[self._mask_node.ndim :]:
@@ -139,21 +139,21 @@ class Masked:
             return getattr(self, function.__name__)(**keywords)
         if function in (np.any, np.all) and len(arguments) == 1 and not keywords:
             return getattr(self, function.__name__)()
-        raise UnknownError(f"numpy.{function.__name__} of elements chosen by a mask")
+        raise UnsupportedError(f"numpy.{function.__name__} of elements chosen by a mask")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise UnknownError(f"elements chosen by a mask, .{name}")
+        raise UnsupportedError(f"elements chosen by a mask, .{name}")
 
     def assigned_to(self, array: Traced, mask: Traced) -> Node:
         """The value of an assignment to elements of the same mask."""
         if not is_congruent(mask.node, self._mask_node) or not symbolic_dims.same_shape(
             self._node.shape, array.extents
         ):
-            raise UnknownError("elements chosen by different masks")
+            raise UnsupportedError("elements chosen by different masks")
         if not np.can_cast(self._node.dtype, array.node.dtype, "unsafe"):
-            raise UnknownError("an assignment between dtypes")
+            raise UnsupportedError("an assignment between dtypes")
         return builder.cast(self._node, array.node.dtype)
 
 
@@ -188,7 +188,7 @@ def _operators() -> None:
 
     def unsupported(reason: str) -> Any:
         def method(self: Masked, *_: Any, **__: Any) -> Any:
-            raise UnknownError(reason)
+            raise UnsupportedError(reason)
 
         return method
 
@@ -209,7 +209,7 @@ def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:
     operands = [masked._operand(operand) for operand in (left, right)]
     result = SERVICES["operate"](masked._array.tracer, ufunc, *operands)
     if type(result) is not Traced or not symbolic_dims.same_shape(result.extents, masked._node.shape):
-        raise UnknownError("elements chosen by a mask meet an array of another shape")
+        raise UnsupportedError("elements chosen by a mask meet an array of another shape")
     return masked._with_mask(result, operands)
 
 

@@ -21,7 +21,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import apply, operand, stored
 from jitkernels.compiler.capture.override_registry import METHODS, implements
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 
 
@@ -51,7 +51,7 @@ def matmul(
     x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None, casting: str = "same_kind", **others: Any
 ) -> Any:
     if any(name not in ("order", "subok") for name in others):
-        raise UnknownError(f"matmul with {', '.join(others)}")
+        raise UnsupportedError(f"matmul with {', '.join(others)}")
     tracer = tracer_of()
     left, right = traced(tracer, x1), traced(tracer, x2)
     name = dtype_name(dtype) if is_given(dtype) else product_type(left, right)
@@ -63,11 +63,11 @@ def matmul(
 @implements(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: Any) -> Any:
     if others or type(axis) is not int:
-        raise UnknownError("vecdot with options")
+        raise UnsupportedError("vecdot with options")
     tracer = tracer_of()
     left, right = moveaxis(of_array(x1), axis, -1), moveaxis(of_array(x2), axis, -1)
     if not left.extents[-1] == right.extents[-1]:
-        raise UnknownError("vecdot of vectors of different sizes")  # NumPy raises
+        raise UnsupportedError("vecdot of vectors of different sizes")  # NumPy raises
     result = reduced("sum", left * right, ReductionOptions(-1, product_type(left, right)))
     return stored(tracer, result.node, out[0] if isinstance(out, tuple) else out) if out is not None else result
 
@@ -152,7 +152,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 @implements(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **others: Any) -> Any:
     if others or not isinstance(operands[0], str):
-        raise UnknownError("einsum with lists of axes or options")
+        raise UnsupportedError("einsum with lists of axes or options")
     tracer = tracer_of()
     arrays = [traced(tracer, operand) for operand in operands[1:]]
     terms, result = _parsed(operands[0], arrays)
@@ -174,7 +174,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **others: Any
     if out is not None:
         return stored(tracer, node, out)
     if len(arrays) == 1 and node.operation in ("view", "input"):
-        raise UnknownError("einsum whose result is a view")
+        raise UnsupportedError("einsum whose result is a view")
     return fresh(tracer, node, is_scalar=True, is_c=node.ndim < 2 or None)
 
 
@@ -230,7 +230,7 @@ def _contract_pair(
     for letter, extent in zip(second, right.shape, strict=True):
         if letter in first and not symbolic_dims.same(size[letter], extent):
             if bool(size[letter] == 1) or bool(extent == 1):
-                raise UnknownError("einsum that broadcasts")
+                raise UnsupportedError("einsum that broadcasts")
             if size[letter] != extent:
                 raise ValueError("operands could not be broadcast together")
     over = [letter for letter in first if letter in second and letter not in needed]

@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, 
 from jitkernels.compiler.capture.override_registry import implements
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 
 
@@ -30,7 +30,7 @@ def _count(array: Traced, axis: Any, tracer: Tracer, where: Any) -> Any:
         return reduced("sum", mask, ReductionOptions(axis, "int64", keepdims=True))
     count = symbolic_dims.product(array.extents[i] for i in over)
     if symbolic_dims.same(count, 0):
-        raise UnknownError("a mean of an empty array")
+        raise UnsupportedError("a mean of an empty array")
     guard_nonempty(tracer, [array.extents[i] for i in over])
     return count
 
@@ -55,7 +55,7 @@ def _working_type(dtype: Any, own: Any) -> str:
     if is_given(dtype):
         name = dtype_name(dtype)
         if np.dtype(name).kind != "f":
-            raise UnknownError(f"a mean in {name}")
+            raise UnsupportedError(f"a mean in {name}")
         return name
     return "float64" if own.kind in "iub" else str(own.name)
 
@@ -84,10 +84,10 @@ def var(
     tracer = tracer_of()
     array = traced(tracer, a)
     if is_given(mean) or (is_given(where) and where is not True):
-        raise UnknownError("var with mean= or where=")
+        raise UnsupportedError("var with mean= or where=")
     if is_given(correction):
         if ddof != 0:
-            raise UnknownError("var with ddof= and correction=")  # which NumPy refuses
+            raise UnsupportedError("var with ddof= and correction=")  # which NumPy refuses
         ddof = correction
     name = _working_type(dtype, array.dtype)
     average = _mean_of(tracer, array, axis, name, True, True)
@@ -98,7 +98,7 @@ def var(
     if not isinstance(count, float) and symbolic_dims.is_loop_variant(count):
         guard_nonempty(tracer, [count])
     elif isinstance(count, float) or bool(count <= 0):
-        raise UnknownError("var with this ddof")
+        raise UnsupportedError("var with this ddof")
     outcome = builder.cast(_divided(tracer, total, count), name)
     return stored_or_new(tracer, outcome, out, array)
 

@@ -15,13 +15,13 @@ from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_code
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import NUMPY, PACKAGE, Tracer
 from jitkernels.compiler.ir import pytree, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.numpy_call_spec import Called, Hole, described
+from jitkernels.compiler.ir.numpy_call_spec import ArrayPlaceholder, Called, described
 
 REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("refer", "attrs"))
 """Folders of the references of kernels, and of the code that these use."""
@@ -84,15 +84,15 @@ def emptied(
                 int(extent)
             nodes.append(value.node)
             kinds.append(value.python or ("scalar" if value.is_scalar else "array"))
-            return Hole(len(nodes) - 1)
-        if type(value) is Whole:
+            return ArrayPlaceholder(len(nodes) - 1)
+        if type(value) is SymInt:
             return int(value)
         if type(value) is str and value in ("K", "A"):
-            raise UnknownError(f"numpy.{name} in the order of memory")
+            raise UnsupportedError(f"numpy.{name} in the order of memory")
         if callable(value) and not isinstance(value, type | np.ufunc):
-            raise UnknownError(f"numpy.{name} with a function")
+            raise UnsupportedError(f"numpy.{name} with a function")
         if isinstance(value, np.ndarray):
-            raise UnknownError(f"numpy.{name} with an array that is no argument of the function")
+            raise UnsupportedError(f"numpy.{name} with an array that is no argument of the function")
         return value
 
     arguments, keywords = pytree.tree_map(without, (arguments, keywords))
@@ -135,11 +135,11 @@ def call_at_run_time(tracer: Tracer, function: Any, arguments: tuple[Any, ...], 
         if isinstance(example, np.ndarray)
         for array in operands
     ):
-        raise UnknownError(f"numpy.{name} that returns a view")
+        raise UnsupportedError(f"numpy.{name} that returns a view")
     if not all(type(example) is np.ndarray or isinstance(example, np.generic) for example in examples) or any(
         not is_known(example.dtype) for example in examples
     ):
-        raise UnknownError(f"numpy.{name}")
+        raise UnsupportedError(f"numpy.{name}")
     call.expected = described(example_result)
     tracer.note(f"numpy.{name} is computed by NumPy, for these shapes")
     first = examples[0]

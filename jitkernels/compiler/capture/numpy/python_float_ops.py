@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, elementwise, kind_of, weak
 from jitkernels.compiler.capture.override_registry import SERVICES, serves
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 
 PLAIN = {
@@ -29,12 +29,12 @@ def of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         return SERVICES["ints"](tracer, ufunc, left, right)
     if ufunc in (np.add, np.subtract, np.multiply):
         return weak(tracer, fresh(tracer, elementwise(tracer, ufunc, (left, right))[0]))
-    if ufunc is np.true_divide and type(right) is Whole:
+    if ufunc is np.true_divide and type(right) is SymInt:
         if not right:
             raise ZeroDivisionError("float division by zero")
         return quotient(tracer, left, right)
     if ufunc is np.true_divide:
-        node = right.node if type(right) in (Traced, Whole) else None
+        node = right.node if type(right) in (Traced, SymInt) else None
         if node is None or node.operation == "input":
             if node is not None:
                 leaf = node.options["index"]
@@ -42,7 +42,7 @@ def of_floats(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
             if (right if node is None else tracer.leaves[leaf]) == 0:
                 raise ZeroDivisionError("float division by zero")
             return quotient(tracer, left, right)
-    if ufunc is np.power and not (type(left) is Whole and type(right) in (int, Whole, bool) and right >= 0):
+    if ufunc is np.power and not (type(left) is SymInt and type(right) in (int, SymInt, bool) and right >= 0):
         return SERVICES["power"](tracer, left, right)
     if ufunc in (np.true_divide, np.remainder, np.floor_divide) and float in (kind_of(left), kind_of(right)):
         return SERVICES["careful"](tracer, ufunc, left, right)
@@ -104,4 +104,4 @@ def _is_decided(value: Any) -> bool:
 def _plain(value: Any) -> Any:
     if type(value) is Traced:
         return float(value)
-    return int(value) if type(value) is Whole else value
+    return int(value) if type(value) is SymInt else value

@@ -13,9 +13,9 @@ from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, trac
 from jitkernels.compiler.capture.numpy.shape_ops import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, operand, stored
 from jitkernels.compiler.capture.override_registry import implements
-from jitkernels.compiler.capture.symint import Whole, as_extent
+from jitkernels.compiler.capture.symint import SymInt, as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
@@ -29,17 +29,17 @@ def along(array: Traced, axis: int, part: Any) -> Any:
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     array = of_array(a)
     if mode != "raise":
-        raise UnknownError("take with mode=")
+        raise UnsupportedError("take with mode=")
     if axis is None:
         array, axis = ravel(array), 0
     position = axes_of(axis, array.ndim)[0]
-    if type(indices) is int or type(indices) is Whole:
+    if type(indices) is int or type(indices) is SymInt:
         result = along(array, position, indices)
         result = fresh(array.tracer, result.node, is_scalar=not result.ndim)
     else:
         chosen = traced(array.tracer, indices)
         if chosen.dtype.kind not in "iu":
-            raise UnknownError("take by indices that are no ints")
+            raise UnsupportedError("take by indices that are no ints")
         result = along(array, position, chosen if chosen.ndim else chosen.region((), ()))
         result = fresh(array.tracer, result.node, is_scalar=result.is_scalar)
     return stored(array.tracer, result.node, out) if out is not None else result
@@ -54,9 +54,9 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     if type(arr) is not Traced:
-        raise UnknownError("put_along_axis of an object that is no array of the trace")
+        raise UnsupportedError("put_along_axis of an object that is no array of the trace")
     if axis is None and arr.ndim != 1:
-        raise UnknownError("put_along_axis without an axis")
+        raise UnsupportedError("put_along_axis without an axis")
     array, key = _key_along(arr, of_array(indices), 0 if axis is None else axis, "put_along_axis")
     array[key] = values
 
@@ -74,7 +74,7 @@ def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Tra
             key.append(chosen)
             continue
         if array.extents[i] != chosen.extents[i]:
-            raise UnknownError(f"{name} that broadcasts")
+            raise UnsupportedError(f"{name} that broadcasts")
         numbers = builder.expand_dims(iota(array.extents[i]), [j for j in range(array.ndim) if j != i])
         key.append(fresh(array.tracer, numbers))
     return array, tuple(key)
@@ -85,8 +85,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     array = of_array(a)
     if isinstance(repeats, tuple | list) and len(repeats) == 1:
         repeats = repeats[0]
-    if type(repeats) not in (int, Whole, np.int64):
-        raise UnknownError("repeat by an array")
+    if type(repeats) not in (int, SymInt, np.int64):
+        raise UnsupportedError("repeat by an array")
     times = as_extent(repeats)
     if axis is None:
         array, axis = ravel(array), 0
@@ -142,7 +142,7 @@ def _rolled(array: Traced, shift: Number, axis: int) -> Traced:
     if shift == 0:
         return array
     cut = extent - shift if shift > 0 else -shift
-    whole = Whole(array.tracer, cut)
+    whole = SymInt(array.tracer, cut)
     return concatenate([along(array, axis, slice(whole, None)), along(array, axis, slice(None, whole))], axis)  # type: ignore[no-any-return]
 
 
@@ -168,7 +168,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     array = of_array(a)
     if is_given(prepend) or is_given(append) or type(n) is not int:
-        raise UnknownError("diff with these options")
+        raise UnsupportedError("diff with these options")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     position = axes_of(axis, array.ndim)[0]
@@ -206,7 +206,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     if extent % sections != 0:
         raise ValueError("array split does not result in an equal division")
     each = extent // sections
-    part: Any = each if type(each) is int else Whole(array.tracer, each)
+    part: Any = each if type(each) is int else SymInt(array.tracer, each)
     return [along(array, position, slice(i * part, (i + 1) * part)) for i in range(sections)]
 
 
@@ -216,7 +216,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     widths = _widths(pad_width, operand_array.ndim)
     values = _widths(keywords.pop("constant_values", 0), operand_array.ndim) if mode == "constant" else None
     if keywords or mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        raise UnknownError(f"pad with mode {mode!r} and these options")
+        raise UnsupportedError(f"pad with mode {mode!r} and these options")
     result = operand_array
     for axis, (before, after) in enumerate(widths):
         if not (symbolic_dims.same(before, 0) and symbolic_dims.same(after, 0)):
@@ -231,7 +231,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
 def _widths(width: Any, ndim: int) -> list[Any]:
     """Pairs for all dimensions."""
     if isinstance(width, dict):
-        raise UnknownError("pad with a dict")
+        raise UnsupportedError("pad with a dict")
     if not isinstance(width, tuple | list):
         return [(width, width)] * ndim
     if all(not isinstance(pair_of_axis, tuple | list) for pair_of_axis in width):
@@ -252,12 +252,12 @@ def _padded(array: Traced, axis: int, before: Any, after: Any, mode: str, values
         parts: list[Any] = [_constant(array, axis, first, values[0]), array, _constant(array, axis, last, values[1])]
     elif mode == "edge":
         if extent == 0:
-            raise UnknownError("pad of an empty array")
+            raise UnsupportedError("pad of an empty array")
         parts = [_edge(array, axis, slice(0, 1), first), array, _edge(array, axis, slice(-1, None), last)]
     else:
         shift = 1 if mode == "reflect" else 0
         if first > extent - shift or last > extent - shift or extent < 2:
-            raise UnknownError("pad by more elements than the array has")
+            raise UnsupportedError("pad by more elements than the array has")
         before_count, after_count, size = (_whole(array, number) for number in (first, last, extent))
         if mode == "wrap":
             parts = [
@@ -276,7 +276,7 @@ def _padded(array: Traced, axis: int, before: Any, after: Any, mode: str, values
 
 
 def _whole(array: Traced, value: Number) -> Any:
-    return value if type(value) is int else Whole(array.tracer, value)
+    return value if type(value) is int else SymInt(array.tracer, value)
 
 
 def _constant(array: Traced, axis: int, count: Number, value: Any) -> Traced:
@@ -284,7 +284,7 @@ def _constant(array: Traced, axis: int, count: Number, value: Any) -> Traced:
     shape = [count if i == axis else extent for i, extent in enumerate(array.extents)]
     number = operand(tracer, value)
     if type(number) is float and array.dtype.kind != "f":
-        raise UnknownError("pad of ints with a float")
+        raise UnsupportedError("pad of ints with a float")
     return fresh(tracer, builder.broadcast_to(cast_to(tracer, number, array.dtype.name), shape))
 
 
@@ -324,7 +324,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
         axisa = axisb = axisc = axis
     left, right = moveaxis(left, axisa, -1), moveaxis(right, axisb, -1)
     if left.extents[-1] != 3 or right.extents[-1] != 3:
-        raise UnknownError("cross of vectors of other than three elements")
+        raise UnsupportedError("cross of vectors of other than three elements")
     x = [left[..., i] for i in range(3)]
     y = [right[..., i] for i in range(3)]
     parts = [x[i] * y[j] - x[j] * y[i] for i, j in ((1, 2), (2, 0), (0, 1))]

@@ -11,7 +11,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, 
 from jitkernels.compiler.capture.override_registry import COMPOSED, METHODS, implements, serves
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
@@ -28,7 +28,7 @@ def tracer_of() -> Tracer:
     """The trace of this thread; traced arrays exist only while there is one."""
     tracer = current()
     if tracer is None:
-        raise UnknownError("no trace is open")
+        raise UnsupportedError("no trace is open")
     return tracer
 
 
@@ -40,10 +40,10 @@ def is_given(value: Any) -> bool:
 def dtype_name(dtype: Any) -> str:
     """A dtype argument's name."""
     if type(dtype) is Traced:
-        raise UnknownError("a number or an array as a dtype")  # although they have a dtype
+        raise UnsupportedError("a number or an array as a dtype")  # although they have a dtype
     kind = np.dtype(dtype)
     if not is_known(kind):
-        raise UnknownError(f"dtype {kind}")
+        raise UnsupportedError(f"dtype {kind}")
     return str(kind.name)
 
 
@@ -129,11 +129,11 @@ def reduced(kind: str, array: Traced, options: ReductionOptions) -> Any:
     over = axes_of(options.axis, array.ndim)
     if kind in ("min", "max") and name == "bool":
         if any(symbolic_dims.same(array.extents[i], 0) for i in over):
-            raise UnknownError(f"{kind} of an empty array")
+            raise UnsupportedError(f"{kind} of an empty array")
         guard_nonempty(tracer, [array.extents[i] for i in over])
         kind = "all" if kind == "min" else "any"
     elif name == "bool" and kind not in ("any", "all"):
-        raise UnknownError(f"{kind} of bool")
+        raise UnsupportedError(f"{kind} of bool")
     if options.where is not True and is_given(options.where):
         node = _masked(kind, tracer, node, options)
     if kind in ("min", "max"):
@@ -144,14 +144,14 @@ def reduced(kind: str, array: Traced, options: ReductionOptions) -> Any:
     result_node = builder.reduce(kind, node, over, keepdims=options.keeps_dims, is_tested=True)
     if is_given(options.initial):
         if kind == "sum" and np.dtype(name).kind == "f" and bool(options.initial == 0):
-            raise UnknownError("a sum with initial=0, whose sign matters")
+            raise UnsupportedError("a sum with initial=0, whose sign matters")
         initial = fresh(tracer, cast_to(tracer, operand(tracer, options.initial), name))
         result_node = apply(tracer, UFUNCS[kind].__name__, fresh(tracer, result_node), initial)
     if type(out) is Traced and not (
         out.ndim == result_node.ndim
         and all(extent == other for extent, other in zip(out.extents, result_node.shape, strict=True))
     ):
-        raise UnknownError("an output of another shape than a reduction's result")  # NumPy raises
+        raise UnsupportedError("an output of another shape than a reduction's result")  # NumPy raises
     if out is not None:
         return stored(tracer, result_node, out, casting="unsafe" if kind in ("any", "all") else "same_kind")
     return result(tracer, result_node, array)
@@ -162,7 +162,7 @@ def _accumulated(kind: str, array: Traced, dtype: str) -> Node:
     own = array.dtype.name
     if kind in ("any", "all"):
         if dtype != "bool":
-            raise UnknownError(f"{kind} with dtype {dtype}")
+            raise UnsupportedError(f"{kind} with dtype {dtype}")
         return array.node if own == "bool" else builder.elementwise("not_equal", array.node, 0)
     if not np.can_cast(own, dtype, "same_kind"):
         raise TypeError(f"Cannot cast ufunc '{UFUNCS[kind].__name__}' input from {own} to {dtype}")
@@ -185,10 +185,10 @@ def _reduce_by_numpy(ufunc: Any, array: Traced, options: ReductionOptions) -> An
     """Reductions by ufuncs without a graph operation: NumPy computes them."""
     is_plain = not is_given(options.dtype) and not is_given(options.initial) and options.where is True
     if not is_plain or ufunc.nin != 2 or ufunc.nout != 1:
-        raise UnknownError(f"numpy.{ufunc.__name__}.reduce with these options")
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.reduce with these options")
     over = axes_of(options.axis, array.ndim)
     if any(symbolic_dims.same(array.extents[i], 0) for i in over):
-        raise UnknownError(f"numpy.{ufunc.__name__}.reduce of an empty array")
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.reduce of an empty array")
     name = builder.ufunc_loop(ufunc, (array.node.dtype,) * 2)[-1]
     shape = [extent for i, extent in enumerate(array.extents) if i not in over]
     array.tracer.note(f"numpy.{ufunc.__name__}.reduce is computed by NumPy")
@@ -215,7 +215,7 @@ def accumulate_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, dtyp
     kind = KINDS.get(ufunc)
     operand_array = traced(tracer, array)
     if kind not in ("sum", "prod", "min", "max") or not operand_array.ndim:
-        raise UnknownError(f"numpy.{ufunc.__name__}.accumulate")
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.accumulate")
     return cumulative_reduction(tracer, kind, operand_array, axis, dtype, out[0] if isinstance(out, tuple) else out)
 
 
@@ -231,7 +231,7 @@ def cumulative_reduction(
         else accumulator(kind, array.dtype.name)
     )
     if not np.can_cast(array.dtype, name, "same_kind") or name == "bool":
-        raise UnknownError(f"a cumulative {kind} of {array.dtype} in {name}")
+        raise UnsupportedError(f"a cumulative {kind} of {array.dtype} in {name}")
     along = axes_of(axis, array.ndim)[0]
     options = {"kind": kind, "axis": along}
     node = Node("scan", (builder.cast(array.node, name),), name, array.extents, options)
@@ -249,7 +249,7 @@ def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: A
 @serves("ufunc.reduceat")
 def reduceat_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
     """``ufunc.reduceat``."""
-    raise UnknownError(f"numpy.{ufunc.__name__}.reduceat")
+    raise UnsupportedError(f"numpy.{ufunc.__name__}.reduceat")
 
 
 def _reduction(kind: str) -> Any:
@@ -307,7 +307,7 @@ def _position(kind: str) -> Any:
         tracer = tracer_of()
         array = traced(tracer, a)
         if array.ndim == 0:
-            raise UnknownError(f"{kind} of a number")
+            raise UnsupportedError(f"{kind} of a number")
         flat = builder.reshape(array.node, (-1,)) if axis is None and array.ndim > 1 else array.node
         along = (0,) if axis is None else axes_of(axis, array.ndim)[:1]
         guard_nonempty(tracer, [flat.shape[i] for i in along])

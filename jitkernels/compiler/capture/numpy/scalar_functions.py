@@ -21,17 +21,17 @@ from jitkernels.compiler.capture.numpy import python_float_ops
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to, elementwise, kind_of, weak
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import METHODS, serves
-from jitkernels.compiler.capture.symint import Whole, as_symint, known_extent
+from jitkernels.compiler.capture.symint import SymInt, as_symint, known_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is Whole or (type(value) is Traced and (value.is_scalar or value.is_weak))
+    return type(value) is SymInt or (type(value) is Traced and (value.is_scalar or value.is_weak))
 
 
 def _tracer_of(array: tuple[Any, ...]) -> Tracer | None:
@@ -163,7 +163,7 @@ def _rounded(tracer: Tracer, value: Any, way: str) -> Any:
 
     A quotient of ints below 2**53 rounds to an integer only where it is one.
     """
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return value
     node = value.node
     if node.operation in ("floor", "ceil", "trunc") and way == "trunc":
@@ -198,20 +198,20 @@ def _extent_of(node: Node) -> Number | None:
 def _float(value: Any = 0.0) -> Any:
     if type(value) is Traced and not value.extents and value.dtype.kind in "fiub":
         return value if value.python is float else weak(value.tracer, value)
-    return weak(value.tracer, value) if type(value) is Whole else float(value)
+    return weak(value.tracer, value) if type(value) is SymInt else float(value)
 
 
 @serves("item")
 def item(value: Traced) -> Any:
-    """One element as a Python number. Raises UnknownError for ints that only the compiled code knows."""
+    """One element as a Python number. Raises UnsupportedError for ints that only the compiled code knows."""
     if value.ndim:
         if not all(symbolic_dims.same(extent, 1) for extent in value.extents):
-            raise UnknownError("ndarray.item of several elements")  # NumPy raises
+            raise UnsupportedError("ndarray.item of several elements")  # NumPy raises
         value = fresh(value.tracer, builder.view(value.node, ((0, ()),) * value.ndim, ()), is_scalar=True)
     if value.dtype.kind == "f":
         return _float(value)
     if any(node.operation == "call" or _is_array(value.tracer, node) for node in sorted_nodes([value.node])):
-        raise UnknownError("ndarray.item of ints")
+        raise UnsupportedError("ndarray.item of ints")
     whole = known_extent(value.tracer, value.node)
     if whole is not None:
         return as_symint(value.tracer, whole)
@@ -235,7 +235,7 @@ def _of_code(value: Any) -> Any:
         result = known_extent(value.tracer, value.node) if type(value) is Traced else None
         return int(value) if result is None else as_symint(value.tracer, result)
     if value.dtype == np.uint64:
-        raise UnknownError("the int of a uint64, which may need more than 64 bits")
+        raise UnsupportedError("the int of a uint64, which may need more than 64 bits")
     return (
         round_to_int(value.tracer, value)
         if value.dtype.kind == "f"
@@ -257,7 +257,7 @@ def _of_type(kind: Any) -> Callable[..., Any]:
         value: Any = arguments[0] if len(arguments) == 1 else None
         if type(value) is Traced and value.ndim:
             return METHODS["astype"](value, kind, copy=False)
-        if type(value) not in (Whole, Traced):
+        if type(value) not in (SymInt, Traced):
             return kind(*arguments)
         if kind_of(value) is float and np.dtype(kind).kind != "f":
             return kind(*arguments)  # raises for numbers out of range

@@ -25,7 +25,7 @@ from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, imp
 from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch import operators
 
@@ -33,7 +33,7 @@ from jitkernels.dispatch import operators
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None or y is None:
-        raise UnknownError("where with one argument")
+        raise UnsupportedError("where with one argument")
     tracer = tracer_of()
     mask = operand(tracer, condition)
     kind = kind_of(mask)
@@ -70,10 +70,10 @@ def clip(
     max: Any = np._NoValue, **keywords: Any,  # noqa: A002
 ) -> Any:  # fmt: skip
     if keywords:
-        raise UnknownError("clip with options of a universal function")
+        raise UnsupportedError("clip with options of a universal function")
     bounds_given = [value is not np._NoValue for value in (a_min, a_max, min, max)]
     if bounds_given[0] != bounds_given[1] or (bounds_given[0] and any(bounds_given[2:])):
-        raise UnknownError("clip with only one of a_min and a_max, or with bounds given twice")
+        raise UnsupportedError("clip with only one of a_min and a_max, or with bounds given twice")
     low = a_min if is_given(a_min) else min if is_given(min) else None
     high = a_max if is_given(a_max) else max if is_given(max) else None
     tracer = tracer_of()
@@ -105,7 +105,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = tracer_of()
     array = traced(tracer, a)
     if type(decimals) is not int:
-        raise UnknownError("round with decimals that are no concrete int")
+        raise UnsupportedError("round with decimals that are no concrete int")
     if array.dtype.kind == "f":
         node = array.node
         if decimals == 0:
@@ -118,7 +118,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     elif array.dtype.kind in "iu" and decimals >= 0:
         node = array.node
     else:
-        raise UnknownError("round of bools, or of ints to tens")
+        raise UnsupportedError("round of bools, or of ints to tens")
     return stored_or_new(tracer, node, out, array)
 
 
@@ -126,7 +126,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     array = of_array(x)
     if array.dtype.kind != "f" or not copy or type(nan) not in (float, int):
-        raise UnknownError("nan_to_num with these arguments")
+        raise UnsupportedError("nan_to_num with these arguments")
     limits = np.finfo(array.dtype)
     outcome: Any = np.where(np.isnan(array), array.dtype.type(nan), array)
     outcome = np.where(array == np.inf, array.dtype.type(limits.max if posinf is None else posinf), outcome)
@@ -138,7 +138,7 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     tracer = tracer_of()
     if type(dst) is not Traced:
-        raise UnknownError("copyto to an object that is no array of the trace")
+        raise UnsupportedError("copyto to an object that is no array of the trace")
     value = operand(tracer, src)
     kind = kind_of(value)
     is_python = kind in (int, float, bool)
@@ -168,7 +168,7 @@ def size(a: Any, axis: Any = None) -> Any:
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     if type(x) is not Traced:
-        raise UnknownError("whether a list is complex")
+        raise UnsupportedError("whether a list is complex")
     return False
 
 
@@ -193,7 +193,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 def _sum_without_nan(kind: str, nothing: float) -> Any:
     def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any) -> Any:
         if any(is_given(other_value) for other_value in others.values()):
-            raise UnknownError(f"nan{kind} with these options")
+            raise UnsupportedError(f"nan{kind} with these options")
         tracer = tracer_of()
         array = traced(tracer, a)
         if array.dtype.kind == "f":
@@ -215,7 +215,7 @@ def _array_and_axis(a: Any, axis: Any, order: Any, name: str) -> tuple[Traced, i
     """The array that a sort orders, and its axis."""
     array = of_array(a)
     if order is not None:
-        raise UnknownError(f"{name} with order=")
+        raise UnsupportedError(f"{name} with order=")
     if axis is None:
         array, axis = ravel(array), -1
     return array, axes_of(axis, array.ndim)[0]
@@ -255,7 +255,7 @@ def sort_method(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, 
 @implements(np.searchsorted, methods="searchsorted")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if sorter is not None:
-        raise UnknownError("searchsorted with sorter=")
+        raise UnsupportedError("searchsorted with sorter=")
     table, values = of_array(a), of_array(v)
     if table.ndim != 1:
         raise ValueError("object too deep for desired array")
@@ -266,7 +266,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if any(type(operand) not in (type(None), int, float) for operand in (left, right, period)):
-        raise UnknownError("interp with these options")
+        raise UnsupportedError("interp with these options")
     values, table, heights = of_array(x), of_array(xp), of_array(fp)
     if table.ndim != 1 or heights.ndim != 1 or table.extents != heights.extents:
         raise ValueError("fp and xp are not of the same length.")
@@ -289,7 +289,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
             return np.where(nothing, total, np.sqrt(np.where(nothing, array.dtype.type(1), total)))
         return np.sqrt(total)
     if len(over) != 1 or type(ord) not in (int, float):
-        raise UnknownError("norm of matrices by this order")
+        raise UnsupportedError("norm of matrices by this order")
     size_: Any = np.abs(array)
     if abs(ord) == np.inf:
         return (np.max if ord > 0 else np.min)(size_, axis=over, keepdims=keepdims)

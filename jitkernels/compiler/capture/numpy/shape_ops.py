@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is
 from jitkernels.compiler.capture.override_registry import implements, serves
 from jitkernels.compiler.capture.symint import as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
@@ -44,7 +44,7 @@ def known_order(array: Traced, order: Any) -> str:
         return order or "K"
     is_c, in_columns = array.view.is_c(), transpose(array).view.is_c()
     if order != "A" or (is_c is None and in_columns is not False):
-        raise UnknownError(f"an array in order {order!r}")
+        raise UnsupportedError(f"an array in order {order!r}")
     return "F" if in_columns and not is_c else "C"
 
 
@@ -53,7 +53,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     array = of_array(a)
     requested = shape if shape is not None else newshape
     if copy is not None or order not in ("C", "F", "A"):
-        raise UnknownError("reshape with copy=, or with an unknown order")
+        raise UnsupportedError("reshape with copy=, or with an unknown order")
     if known_order(array, order) == "F":
         backwards = tuple(reversed(requested)) if isinstance(requested, tuple | list) else requested
         return transpose(reshape(transpose(array), backwards))
@@ -61,10 +61,10 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
         isinstance(wanted_extent, bool | np.bool)
         for wanted_extent in (requested if isinstance(requested, tuple | list) else (requested,))
     ):
-        raise UnknownError("reshape to bools")  # which NumPy refuses
+        raise UnsupportedError("reshape to bools")  # which NumPy refuses
     wanted = extents_of(requested)
     if any(not symbolic_dims.same(wanted_extent, -1) and bool(wanted_extent < 0) for wanted_extent in wanted):
-        raise UnknownError("reshape to negative extents")
+        raise UnsupportedError("reshape to negative extents")
     node = builder.reshape(array.node, wanted)
     if symbolic_dims.same_shape(node.shape, array.extents) or node.operation == "view":
         return Traced(array.tracer, array.view.reshaped(node.shape))
@@ -92,7 +92,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     if order == "F":
         return ravel(transpose(array)) if array.ndim > 1 else ravel(array)
     if order != "C":
-        raise UnknownError("ravel in the order of memory")
+        raise UnsupportedError("ravel in the order of memory")
     node = builder.reshape(array.node, (-1,))
     if is_c and not array.is_scalar:
         return Traced(array.tracer, array.view.reshaped(node.shape))
@@ -106,7 +106,7 @@ def ravel(a: Any, order: str = "C") -> Any:
 def flatten(a: Any, order: str = "C") -> Any:
     order = "C" if order == "K" and a.view.is_c() else known_order(a, order)
     if order == "K":
-        raise UnknownError("flatten in the order of memory")
+        raise UnsupportedError("flatten in the order of memory")
     array = transpose(a) if order == "F" else a
     return fresh(a.tracer, builder.reshape(array.node, (-1,)))
 
@@ -223,7 +223,7 @@ def flip(m: Any, axis: Any = None) -> Any:
         (extent - 1, ((i, -1),)) if i in over else (0, ((i, 1),)) for i, extent in enumerate(array.extents)
     )
     if any(symbolic_dims.same(extent, 0) for extent in array.extents):
-        raise UnknownError("flip of an empty array")
+        raise UnsupportedError("flip of an empty array")
     return array.region(index_map, array.extents)
 
 
@@ -255,7 +255,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     array = of_array(a)
     if array.ndim != 2 or wrap or array.extents[0] > array.extents[1]:
-        raise UnknownError("fill_diagonal of other than wide matrices")
+        raise UnsupportedError("fill_diagonal of other than wide matrices")
     count = array.extents[0]
     target = array.region(((0, ((0, 1),)), (0, ((0, 1),))), (count,))
     target[...] = val
@@ -269,11 +269,11 @@ def sliding_window_view(
     window = extents_of(window_shape)
     axes = axes_of(tuple(range(array.ndim)) if axis is None else axis, array.ndim)
     if len(window) != len(axes):
-        raise UnknownError("sliding_window_view with other axes than windows")  # which NumPy refuses
+        raise UnsupportedError("sliding_window_view with other axes than windows")  # which NumPy refuses
     shape, index_map = list(array.extents), builder.identity_map(array.ndim)
     for i, (own, extent) in enumerate(zip(axes, window, strict=True)):
         if extent < 0 or extent > shape[own]:
-            raise UnknownError("sliding_window_view with windows that do not fit")
+            raise UnsupportedError("sliding_window_view with windows that do not fit")
         shape[own] = shape[own] - (extent - 1)
         start, steps = index_map[own]
         index_map[own] = (start, (*steps, (array.ndim + i, 1)))
@@ -299,7 +299,7 @@ def astype(a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok:
         )
     if not copy and a.dtype == name:
         if order not in ("K", "A") and not (order == "C" and a.view.is_c()):
-            raise UnknownError("astype with copy=False and order=")
+            raise UnsupportedError("astype with copy=False and order=")
         return a
     return result(a.tracer, builder.cast(a.node, name), a) if a.is_scalar else copied(a, order, name)
 
@@ -307,7 +307,7 @@ def astype(a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok:
 @implements(methods="view")
 def view(a: Any, dtype: Any = None) -> Any:
     if is_given(dtype) and np.dtype(dtype) != a.dtype:
-        raise UnknownError("a view in another dtype")
+        raise UnsupportedError("a view in another dtype")
     return a.region(tuple(builder.identity_map(a.ndim)), a.extents)
 
 

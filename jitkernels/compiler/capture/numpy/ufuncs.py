@@ -8,10 +8,10 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, known_array, result, scalar_node, traced
 from jitkernels.compiler.capture.ints import int_cast_checks
 from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, unsupported_operand
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, SCALARS, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent
@@ -23,13 +23,13 @@ def kind_of(value: Any) -> Any:
     """The promotion kind of an operand: a dtype name, or int, float or bool for Python numbers."""
     if type(value) is Traced:
         return value.python or value.node.dtype
-    if type(value) is Whole or isinstance(value, Extent):
+    if type(value) is SymInt or isinstance(value, Extent):
         return int
     if type(value) in CLASSES:
         return type(value)
     if isinstance(value, np.ndarray | np.generic):
         if not is_known(value.dtype):
-            raise UnknownError(f"an operand of dtype {value.dtype}")
+            raise UnsupportedError(f"an operand of dtype {value.dtype}")
         return value.dtype.name
     raise unsupported_operand(value)
 
@@ -40,7 +40,7 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
         if value.python is int:
             int_cast_checks.check(tracer, value.node, dtype)
         return builder.cast(value.node, dtype)
-    if type(value) is Whole:
+    if type(value) is SymInt:
         return value.cast(dtype, np.dtype(dtype))
     if isinstance(value, Extent):
         return builder.cast(builder.extent(value), dtype)
@@ -53,7 +53,7 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
 
 def operand(tracer: Tracer, value: Any) -> Any:
     """Normalize an operand for `kind_of` and `cast_to`."""
-    if type(value) in (Traced, Whole, int, float, bool) or isinstance(value, np.ndarray | np.generic | Extent):
+    if type(value) in (Traced, SymInt, int, float, bool) or isinstance(value, np.ndarray | np.generic | Extent):
         return value
     if isinstance(value, list | tuple):
         return traced(tracer, value)
@@ -165,11 +165,11 @@ def call_ufunc(tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], ke
     if ufunc in NOT_ELEMENTWISE:
         return TABLE[ufunc](*inputs, **keywords)
     if ufunc.signature is not None or not all(name in KEYWORDS for name in keywords):
-        raise UnknownError(f"numpy.{ufunc.__name__} with {', '.join(keywords) or 'these operands'}")
+        raise UnsupportedError(f"numpy.{ufunc.__name__} with {', '.join(keywords) or 'these operands'}")
     out, where = keywords.get("out"), keywords.get("where", True)
     outputs = (out if isinstance(out, tuple) else (out,)) if out is not None else (None,) * ufunc.nout
     if where is not True and "out" not in keywords:
-        raise UnknownError(f"numpy.{ufunc.__name__} with where= and no out=")  # NumPy warns of it
+        raise UnsupportedError(f"numpy.{ufunc.__name__} with where= and no out=")  # NumPy warns of it
     casting = keywords.get("casting", "same_kind")
     dtype = _dtype_of(ufunc, keywords)
     operands = [operand(tracer, value) for value in inputs]
@@ -207,13 +207,13 @@ KEYWORDS = ("out", "where", "dtype", "casting", "order", "subok", "signature")
 
 def _dtype_of(ufunc: Any, keywords: dict[str, Any]) -> str | None:
     if keywords.get("order", "K") != "K" or keywords.get("signature") is not None:
-        raise UnknownError("order= or signature= of a universal function")
+        raise UnsupportedError("order= or signature= of a universal function")
     dtype = keywords.get("dtype")
     if dtype is None:
         return None
     kind = np.dtype(dtype)
     if not is_known(kind):
-        raise UnknownError(f"numpy.{ufunc.__name__} with dtype={kind}")
+        raise UnsupportedError(f"numpy.{ufunc.__name__} with dtype={kind}")
     return str(kind.name)
 
 
@@ -227,7 +227,7 @@ def stored(
         nothing = builder.constant(0, node.dtype)
         return fresh(tracer, Node("where", (mask, node, nothing), node.dtype, shape), is_scalar=True)
     if type(out) is not Traced or out.is_scalar or out.is_weak:
-        raise UnknownError("an output that is not an array of the trace")
+        raise UnsupportedError("an output that is not an array of the trace")
     if not np.can_cast(node.dtype, out.node.dtype, casting):
         name = getattr(ufunc, "__name__", "function")
         raise TypeError(
@@ -235,7 +235,7 @@ def stored(
             f"{casting!r}"
         )
     if ufunc is None and not builder.shapes_agree(node.shape, out.extents):
-        raise UnknownError("an output of another shape, to which only universal functions broadcast")
+        raise UnsupportedError("an output of another shape, to which only universal functions broadcast")
     value = builder.cast(node, out.node.dtype)
     if where is not True:
         mask = cast_mask(tracer, where)
@@ -297,7 +297,7 @@ def operand_or_none(tracer: Tracer, value: Any) -> Any:
 def _is_decided_by(base: Traced, exponent: Any) -> bool:
     """Whether a power has another type where an int is 2, so that code is made for either."""
     number: Any = exponent
-    return type(exponent) is Whole and base.dtype.kind == "b" and bool(number == 2)
+    return type(exponent) is SymInt and base.dtype.kind == "b" and bool(number == 2)
 
 
 def _power_by_simpler_ufunc(base: Traced, exponent: Any) -> Any:
@@ -307,7 +307,7 @@ def _power_by_simpler_ufunc(base: Traced, exponent: Any) -> Any:
     kind = base.dtype.kind
     if kind == "b" and base.is_scalar:
         return None
-    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) in (int, Whole))):
+    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) in (int, SymInt))):
         return np.square
     if kind == "f":
         return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)
@@ -315,7 +315,7 @@ def _power_by_simpler_ufunc(base: Traced, exponent: Any) -> Any:
 
 
 def _is_python(value: Any) -> bool:
-    return (type(value) is Traced and value.is_weak) or type(value) in (Whole, int, float, bool)
+    return (type(value) is Traced and value.is_weak) or type(value) in (SymInt, int, float, bool)
 
 
 @serves("sign")

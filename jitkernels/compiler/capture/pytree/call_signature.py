@@ -82,7 +82,7 @@ class CallSignature:
     def flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
         """Bind and flatten the arguments of a call, with the free variables and globals of the function.
 
-        Raises TypeError as the call would, and UnknownError for arguments that cannot be traced.
+        Raises TypeError as the call would, and UnsupportedError for arguments that cannot be traced.
         """
         if any(map(operator.is_not, _defaults_of(self.function), self._defaults)):
             self._read()

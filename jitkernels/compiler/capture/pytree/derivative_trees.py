@@ -12,7 +12,7 @@ from jitkernels.compiler.autodiff.reverse import NotDifferentiableError, cotange
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, scalar_node, traced
 from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.ints import induction_symbols
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree
 from jitkernels.compiler.ir.graph import Node
@@ -130,4 +130,4 @@ def describe_value(value: Any) -> str:
     if type(value) is Traced:
         shape = tuple(map(value_of, value.extents))
         return f"{value.dtype} of shape {shape}"
-    return f"the int {value.value}" if type(value) is Whole else shown(value)
+    return f"the int {value.value}" if type(value) is SymInt else shown(value)

@@ -17,7 +17,7 @@ import numpy as np
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.trace_context import INT64
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.static_dim_policy import MANY, MOST, WIDEST
 
@@ -64,7 +64,7 @@ class Flattener:
         self._reads_by_name = False
 
     def flatten(self, value: Any) -> Any:
-        """Flatten one value. Raises UnknownError for unsupported types."""
+        """Flatten one value. Raises UnsupportedError for unsupported types."""
         kind = type(value)
         if kind is np.ndarray:
             return self._array(value)
@@ -89,31 +89,31 @@ class Flattener:
             for name in sorted(self.attributes):
                 item = getattr(value, name, None)
                 if isinstance(item, SHARED) and not isinstance(item, enum.Enum):
-                    raise UnknownError(f"{value.__name__}.{name}, of an argument that is a class or module")
+                    raise UnsupportedError(f"{value.__name__}.{name}, of an argument that is a class or module")
         return self.flatten(value)
 
     def _look_at_function(self, value: Any) -> None:
         """Reject impure functions; after `getattr` and the like, all strings in code count as attribute names."""
         why = impure.why_impure(value)
         if why:
-            raise UnknownError(why)
+            raise UnsupportedError(why)
         if value is getattr or value is hasattr or value is operator.attrgetter:
             self._reads_by_name = True
             self.attributes |= self._strings
 
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
         if len(self.leaves) >= MOST_LEAVES:
-            raise UnknownError(f"more than {MOST_LEAVES} arrays and numbers as arguments")
+            raise UnsupportedError(f"more than {MOST_LEAVES} arrays and numbers as arguments")
         self.leaves.append(value)
         return mark
 
     def _array(self, value: Any) -> Leaf:
         if value.dtype not in _dtypes or not value.dtype.isnative:
-            raise UnknownError(f"an argument of dtype {value.dtype}")
+            raise UnsupportedError(f"an argument of dtype {value.dtype}")
         if not value.flags.aligned:
-            raise UnknownError("an argument that is not aligned")
+            raise UnsupportedError("an argument that is not aligned")
         if not value.flags.c_contiguous and any(step % value.itemsize for step in value.strides):
-            raise UnknownError("an argument whose strides are no multiples of its elements")
+            raise UnsupportedError("an argument whose strides are no multiples of its elements")
         return self._leaf(value, ARRAY)
 
     def _container(self, value: Any, kind: type) -> Any:
@@ -128,9 +128,9 @@ class Flattener:
                 return "slice", *(self.flatten(item) for item in (value.start, value.stop, value.step))
             return "static", kind, value
         if id(value) in self._open:
-            raise UnknownError("an argument that contains itself")
+            raise UnsupportedError("an argument that contains itself")
         if len(self._open) > DEPTH:
-            raise UnknownError("an argument nested too deeply")
+            raise UnsupportedError("an argument nested too deeply")
         self._open.append(id(value))
         try:
             return self._opened(value, kind)
@@ -142,7 +142,7 @@ class Flattener:
             return kind, tuple([self.flatten(item) for item in value])
         if kind is dict:
             if not all(type(key) in (str, int, bool, tuple, type(None)) for key in value):
-                raise UnknownError("a dict with keys that are no names")
+                raise UnsupportedError("a dict with keys that are no names")
             return kind, tuple(value), tuple([self.flatten(item) for item in value.values()])
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return "named", kind, tuple([self.flatten(item) for item in value])
@@ -166,25 +166,25 @@ class Flattener:
     def _foreign(self, value: Any) -> Any:
         """An array of another library, read without a copy."""
         if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array_ufunc__"):
-            raise UnknownError(f"an argument of type {type(value).__name__}")
+            raise UnsupportedError(f"an argument of type {type(value).__name__}")
         array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
         if type(array) is not np.ndarray:
-            raise UnknownError(f"an argument of type {type(value).__name__}")
+            raise UnsupportedError(f"an argument of type {type(value).__name__}")
         self._array(array)
         return FOREIGN
 
     def _object(self, value: Any, kind: type) -> Any:
         if any(base.__module__.startswith(STATEFUL) for base in kind.__mro__):
-            raise UnknownError(f"a random generator ({kind.__name__}), which changes as it is used")
+            raise UnsupportedError(f"a random generator ({kind.__name__}), which changes as it is used")
         if dataclasses.is_dataclass(value):
             names: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(value))
             if hasattr(value, "__dict__"):
                 names = tuple(vars(value))
         elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):
-            raise UnknownError(f"an argument of type {kind.__name__}")
+            raise UnsupportedError(f"an argument of type {kind.__name__}")
         else:
             if any(hasattr(item, "__slots__") and item.__slots__ for item in kind.__mro__):
-                raise UnknownError(f"an argument of type {kind.__name__}, which has __slots__")
+                raise UnsupportedError(f"an argument of type {kind.__name__}, which has __slots__")
             names = tuple(vars(value))
         parts = tuple([self.flatten(getattr(value, name)) for name in names])
         return "object", kind, names, parts, self._methods(kind, names)
@@ -205,7 +205,7 @@ class Flattener:
                 elif isinstance(value, bool | int | float | str | tuple):
                     result[name] = "value", free_variables.Constant(static(value), value)
                 elif isinstance(value, np.ndarray | list | dict):
-                    raise UnknownError(f"{kind.__name__}.{name}, which all objects of the class share")
+                    raise UnsupportedError(f"{kind.__name__}.{name}, which all objects of the class share")
                 else:
                     result[name] = None
                     self._hidden(value)
@@ -238,12 +238,12 @@ class Flattener:
             count = len(self.leaves)
             try:
                 return self.flatten(value)
-            except UnknownError:
+            except UnsupportedError:
                 if not callable(value):
                     raise
                 del self.leaves[count:]
         if not callable(value):
-            raise UnknownError(f"the function reads {'.'.join(read.chain)}")
+            raise UnsupportedError(f"the function reads {'.'.join(read.chain)}")
         return "static", type(value), free_variables.Same(value)  # the trace calls and checks it
 
     def _referred(self, value: Any, is_static: bool) -> Any:
@@ -256,17 +256,17 @@ class Flattener:
             return "static", types.FunctionType, value
         names = free_variables.names_of(value.__code__)
         if names.refused:
-            raise UnknownError(f"{names.refused} ({value.__code__.co_filename}:{names.line})", is_placed=True)
+            raise UnsupportedError(f"{names.refused} ({value.__code__.co_filename}:{names.line})", is_placed=True)
         if names.assigns:
             location = free_variables.place_of(value.__code__, names.assigns)
-            raise UnknownError(f"the function assigns to an attribute, {names.assigns!r}{location}", is_placed=True)
+            raise UnsupportedError(f"the function assigns to an attribute, {names.assigns!r}{location}", is_placed=True)
         statics = self._static_names if is_outermost else ()
         around = free_variables.around(value)
         bound = free_variables.globals_of(value, names.names)
         for name, item in (*around.items(), *bound.items()):
             why = impure.why_impure(item)
             if why:
-                raise UnknownError(f"{why}{free_variables.place_of(value.__code__, name)}", is_placed=True)
+                raise UnsupportedError(f"{why}{free_variables.place_of(value.__code__, name)}", is_placed=True)
         cells = tuple([self._referred(item, name in statics) for name, item in around.items()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(item) for item in value.__defaults__ or ()])
@@ -278,7 +278,9 @@ class Flattener:
         for name, item in bound.items():
             if id(item) in self._open:
                 location = free_variables.place_of(value.__code__, name)
-                raise UnknownError(f"{name!r} refers to itself, by recursion: write a loop{location}", is_placed=True)
+                raise UnsupportedError(
+                    f"{name!r} refers to itself, by recursion: write a loop{location}", is_placed=True
+                )
             parts.append((name, self._referred(item, name in statics)))
         read = tuple([(item.chain, self._read(item)) for item in attributes])
         return (

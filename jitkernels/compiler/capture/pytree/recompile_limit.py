@@ -13,13 +13,13 @@ REASON = f"code is made for each string, range, and length of a list or dict tha
 VARYING = frozenset({str, bytes, int, complex, range})
 
 
-class Varied:
+class RecompileLimit:
     """Counts specializations with congruent structures."""
 
     def __init__(self) -> None:
         self._made: dict[Any, int] = {}
 
-    def are_enough(self, key: Any) -> bool:
+    def is_reached(self, key: Any) -> bool:
         """Count a new specialization; whether its congruence class is full."""
         structure, patterns = key
         part, (_, parts), named = structure

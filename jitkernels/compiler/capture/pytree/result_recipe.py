@@ -11,7 +11,7 @@ from jitkernels.compiler.capture.control_flow.carried_trees import ContainerForm
 from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, ListSnapshot
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import Alternatives, TaggedUnion
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.call_abi import NUMBERS, Recipe
 
@@ -31,7 +31,7 @@ class WrittenRecipe(NamedTuple):
 
 def concrete_key(key: Any) -> Any:
     """The Python key for a traced key, whose value the trace knows."""
-    if type(key) is Whole:
+    if type(key) is SymInt:
         return int(key)
     if type(key) is Traced:
         return key.python(key._value()) if key.is_weak else key._value()
@@ -71,7 +71,7 @@ class _RecipeWriter:
             raise _NoRecipeError
         if type(value) is Traced:
             return self._array(value)
-        if type(value) is Whole:
+        if type(value) is SymInt:
             return self._whole(value)
         if value is None or isinstance(value, self.constants):
             return Recipe("held", self._hold(value))
@@ -94,7 +94,7 @@ class _RecipeWriter:
             return Recipe("dict", self._hold(*keys), tuple(map(self.of, value.values())))
         return self._object(value)
 
-    def _whole(self, value: Whole) -> Recipe:
+    def _whole(self, value: SymInt) -> Recipe:
         """An int; computed ones may exceed 64 bits and have no recipe."""
         if value.leaf is not None:
             return Recipe("input", value.leaf)

@@ -17,10 +17,10 @@ from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
 from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
-from jitkernels.compiler.capture.symint import Whole
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.ops import strided_view
 from jitkernels.compiler.ir.regions import leaked
@@ -121,7 +121,7 @@ class ResultPlanner:
         """How to build one part of the result; a part that occurs twice is built once per call."""
         key = id(value)
         is_constant = type(value) is not Traced and isinstance(value, IMMUTABLE)
-        if self.occurrences[key] < 2 or type(value) is Whole or is_constant:
+        if self.occurrences[key] < 2 or type(value) is SymInt or is_constant:
             return self._part(value)
         if key not in self.repeated:
             self._alive.append(value)
@@ -144,7 +144,7 @@ class ResultPlanner:
             names = pytree.attribute_names(value)
             fields = [self.make(getattr(value, name)) for name in names]
             return lambda known: pytree.object_with(kind, names, [make(known) for make in fields])
-        raise UnknownError(f"a result of type {kind.__name__}")
+        raise UnsupportedError(f"a result of type {kind.__name__}")
 
     def _list(self, value: GrowableList) -> Make:
         """A list, whose elements may be the rows of an array."""
@@ -174,7 +174,7 @@ class ResultPlanner:
             return lambda known: tuple([make(known) for make in parts])
         return lambda known: kind(*[make(known) for make in parts])
 
-    def _int(self, value: Whole) -> Make:
+    def _int(self, value: SymInt) -> Make:
         if value.leaf is not None:
             return self._leaf(value.leaf)
         self.views += 1
@@ -247,7 +247,7 @@ class ResultPlanner:
 
 PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
     Traced: ResultPlanner._array,
-    Whole: ResultPlanner._int,
+    SymInt: ResultPlanner._int,
     GrowableList: ResultPlanner._list,
     ListSnapshot: ResultPlanner._snapshot,
     TaggedUnion: lambda planner, value: dynamic_results.build_tagged(value, planner.make),
@@ -292,7 +292,7 @@ def _are_equal(left: Node, right: Node) -> Node:
 
 
 def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Graph, ResultPlan]:
-    """The graph of a trace, and the plan of its result. Raises UnknownError for unsupported results."""
+    """The graph of a trace, and the plan of its result. Raises UnsupportedError for unsupported results."""
     planner = ResultPlanner(tracer, {id(proxy): i for i, proxy in enumerate(proxies)})
     planner.count(result)
     make = planner.make(result)
@@ -320,7 +320,7 @@ def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Gr
         if lost:  # their checks run even where the result is unused
             graph = graph.remade(graph.outputs, graph.writes, _any_of([*tracer.checks, *lost]))
     if tracer.has_flows and leaked(graph):
-        raise UnknownError("a value of the inside of a loop is used outside of it")
+        raise UnsupportedError("a value of the inside of a loop is used outside of it")
     return bounds_checks.with_unused_gather_checks(graph, tracer.picks), _plan(planner, make, result)
 
 
@@ -329,12 +329,12 @@ def _any_of(checks: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _check_aliases(tracer: Tracer, arguments: Sequence[Storage], results: Sequence[Storage]) -> None:
-    """Bail out where results that may alias other arrays differ from them. Raises UnknownError for possible views."""
+    """Bail out where results that may alias other arrays differ from them. UnsupportedError for possible views."""
     own = {*arguments, *results}
     for storage in results:
         for other in dict.fromkeys(alias for alias in storage.may_aliases if alias in own):
             if tracer.differentiates or not storage.is_whole_alias(other):
-                raise UnknownError("a result that may be a view or a copy")
+                raise UnsupportedError("a result that may be a view or a copy")
             tracer.checks.append(_are_equal(storage.node, other.node))
 
 

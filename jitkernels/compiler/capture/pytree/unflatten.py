@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker
 from jitkernels.compiler.capture.source_locations import line_of, line_of_def
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
-from jitkernels.compiler.ir.builder import UnknownError
+from jitkernels.compiler.ir.builder import UnsupportedError
 
 MOST_INSIDE = 64
 """Most elements of a container that are searched for replaced functions."""
@@ -122,7 +122,7 @@ class Unflattener:
         return flowing
 
     def check(self) -> None:
-        """Raise UnknownError if the function changed a list, dict or object argument."""
+        """Raise UnsupportedError if the function changed a list, dict or object argument."""
         for value, content in self._copies:
             now = _content(value)
             if len(now) == len(content) and all(map(operator.is_, now, content)):
@@ -135,7 +135,7 @@ class Unflattener:
             if code is not None and name:
                 line = line_of(name, line_of_def(code), code.co_filename)
                 text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
-            raise UnknownError(text, is_placed=True)
+            raise UnsupportedError(text, is_placed=True)
 
 
 def _replace_callees(code: types.CodeType, names: dict[str, Any], cells: Mapping[str, types.CellType]) -> None:
@@ -186,8 +186,8 @@ def _content(value: Any) -> list[Any]:
 
 
 def _blank(kind: type) -> Any:
-    """An instance made without its own ``__new__``. Raises UnknownError if it has state beyond attributes."""
+    """An instance made without its own ``__new__``. Raises UnsupportedError if it has state beyond attributes."""
     base: Any = next(value for value in kind.__mro__ if not value.__flags__ & HEAP_TYPE)
     if base not in (object, types.SimpleNamespace):
-        raise UnknownError(f"an argument of type {kind.__name__}, which is a {base.__name__}")
+        raise UnsupportedError(f"an argument of type {kind.__name__}, which is a {base.__name__}")
     return base.__new__(kind)

@@ -6,7 +6,7 @@ from typing import Any
 from jitkernels.compiler.codegen.core.ir_builder import Register
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule.region_stages import NestGroup
 from jitkernels.core.frozen_dataclass import record
@@ -27,7 +27,7 @@ class StridedPointer:
 class RegionEvaluator:
     """Computes the values of a region's nodes in order; a subclass emits the code of each."""
 
-    arrays: Mapping[Node, Array]
+    arrays: Mapping[Node, StridedArray]
     flow: Flow
 
     def _region(self, graph: Graph, arguments: Sequence[Any], known: Values | None = None) -> list[Any]:

@@ -12,7 +12,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, 
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
@@ -55,7 +55,7 @@ class FlowFunction(FunctionBuilder):
 class ScalarEmitter(RegionEvaluator):
     """Emits scalar computation. `pointers`: the array arguments, by their frame words."""
 
-    arrays: Mapping[Node, Array]
+    arrays: Mapping[Node, StridedArray]
     function: FlowFunction
     pointers: dict[int, str] = field(default_factory=dict, kw_only=True)
 

@@ -13,7 +13,7 @@ from jitkernels.compiler.codegen.core.load_store import Memory
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 
@@ -27,7 +27,7 @@ class Index(NamedTuple):
 
 
 def emit_gather(
-    memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index]
+    memory: Memory, block: Block, array: StridedArray, access_map: IndexMap, indices: Sequence[Index]
 ) -> tuple[Block, Register]:
     """Gather the elements of an array at an access map plus indices; return the block that computes them too."""
     offsets, lane_indices = _split(memory, indices)
@@ -44,7 +44,7 @@ def emit_gather(
 
 
 def emit_scatter(
-    memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
+    memory: Memory, block: Block, array: StridedArray, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter a value to an access map plus indices; of lanes that hit one element, the last one wins."""
     offsets, lane_indices = _split(memory, indices)
@@ -58,7 +58,7 @@ def emit_scatter(
 
 
 def emit_scatter_add(
-    memory: Memory, block: Block, array: Array, access_map: IndexMap, indices: Sequence[Index], value: Register
+    memory: Memory, block: Block, array: StridedArray, access_map: IndexMap, indices: Sequence[Index], value: Register
 ) -> None:
     """Scatter-add a value at an access map plus indices, one lane after another where lanes may collide."""
     offsets, lane_indices = _split(memory, indices)

@@ -19,7 +19,7 @@ from jitkernels.compiler.codegen.core.ir_builder import (
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.static_dim_policy import WIDEST
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
@@ -61,7 +61,7 @@ class Memory:
         return constant, {loop: step for loop, step in steps.items() if not same(step, 0)}
 
     def address(
-        self, block: Block, array: Array, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
+        self, block: Block, array: StridedArray, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, str, Number]:
         """Return the block that computes an element's address (the first lane's), the address, and the lane stride.
 
@@ -102,13 +102,13 @@ class Memory:
         return text
 
     def load(
-        self, block: Block, array: Array, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
+        self, block: Block, array: StridedArray, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
         """Load an element, or one per lane; return the block that computes the value too."""
         home, pointer, lane_stride = self.address(block, array, access_map, offsets)
         return home, self.load_at(home, block, array, pointer, lane_stride)
 
-    def load_at(self, home: Block, block: Block, array: Array, pointer: str, stride: Number) -> Register:
+    def load_at(self, home: Block, block: Block, array: StridedArray, pointer: str, stride: Number) -> Register:
         """Load from an address, with a lane stride, in block `home`; the mask is that of `block`."""
         function, size = self.function, NUMBERS[array.dtype].size
         if same(stride, 0):
@@ -253,12 +253,12 @@ class Memory:
         zero = "zeroinitializer" if lanes > 1 else "0"
         return Register(self.function.new(block, f"icmp ne {memory_type(dtype, lanes)} {text}, {zero}"), dtype, lanes)
 
-    def store(self, block: Block, array: Array, access_map: IndexMap, value: Register) -> None:
+    def store(self, block: Block, array: StridedArray, access_map: IndexMap, value: Register) -> None:
         """Store a value at an access map, or the active lanes."""
         _, pointer, lane_stride = self.address(block, array, access_map)
         self.store_at(block, array, pointer, lane_stride, value)
 
-    def store_at(self, block: Block, array: Array, pointer: str, stride: Number, value: Register) -> None:
+    def store_at(self, block: Block, array: StridedArray, pointer: str, stride: Number, value: Register) -> None:
         """Store to an address with a lane stride."""
         function, size = self.function, NUMBERS[array.dtype].size
         lanes = 1 if same(stride, 0) else self.lanes(block)

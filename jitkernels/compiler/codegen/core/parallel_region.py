@@ -14,7 +14,7 @@ from jitkernels.compiler.codegen.core.cycle_counter import Clock
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.runtime.threads.parallel_for import PHASE, WORK
@@ -83,7 +83,7 @@ def accesses_of(emitter: NestEmitter) -> Accesses:
     return Accesses(reads, writes)
 
 
-def _note(emitter: NestEmitter, accesses: Steps, array: Array, access_map: IndexMap) -> None:
+def _note(emitter: NestEmitter, accesses: Steps, array: StridedArray, access_map: IndexMap) -> None:
     step = _disjoint_stride(emitter, array, access_map)
     if array.word in accesses:
         before = accesses[array.word]
@@ -91,7 +91,7 @@ def _note(emitter: NestEmitter, accesses: Steps, array: Array, access_map: Index
     accesses[array.word] = step
 
 
-def _disjoint_stride(emitter: NestEmitter, array: Array, access_map: IndexMap) -> Number | None:
+def _disjoint_stride(emitter: NestEmitter, array: StridedArray, access_map: IndexMap) -> Number | None:
     """The elements per iteration of the parallel loop, if iterations access adjacent disjoint ranges; else None."""
     first, steps = emitter.values.coefficients(array.strides, access_map)
     stride = steps.pop(emitter.range_loop, None) if emitter.range_loop is not None else None

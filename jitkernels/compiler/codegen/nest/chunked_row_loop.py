@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec, LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter, LoopSpec
 from jitkernels.microkernels.maths.blocked_summation import ADDS, PARTS
 
 Pairs = Sequence[tuple[Accumulator, Accumulator]]
@@ -26,7 +26,7 @@ class VectorLoop:
     length: int
     body: Callable[[Block], None]
 
-    def write(self, writer: LoopWriter, block: Block, begin: str, end: str) -> None:
+    def write(self, writer: LoopEmitter, block: Block, begin: str, end: str) -> None:
         """Emit the loop from `begin` to `end`."""
         writer.emit_loop(block, LoopSpec(self.loop, begin, end, self.lanes, self.lanes, enters=True), self.body)
 
@@ -39,7 +39,7 @@ class VectorLoop:
 
 
 def emit_full_vectors(
-    writer: LoopWriter, block: Block, steps: VectorLoop, pairs: Pairs, deciding: Sequence[Accumulator]
+    writer: LoopEmitter, block: Block, steps: VectorLoop, pairs: Pairs, deciding: Sequence[Accumulator]
 ) -> None:
     """Emit the full vectors of a row; stop behind a chunk after which all `deciding` accumulators are decided."""
     begin, end = steps.limits
@@ -88,7 +88,7 @@ def emit_full_vectors(
 
 
 def combine_parts(
-    writer: LoopWriter, block: Block, accumulators: Sequence[Accumulator], limits: tuple[str, str], length: int
+    writer: LoopEmitter, block: Block, accumulators: Sequence[Accumulator], limits: tuple[str, str], length: int
 ) -> None:
     """Begin another part of all sums, and another group after every `PARTS` parts.
 
@@ -107,7 +107,7 @@ def combine_parts(
 class PartCounter:
     """Counts at run time the elements that the current part has in each lane, where several loops are reduced."""
 
-    def __init__(self, writer: LoopWriter, block: Block, accumulators: Sequence[Accumulator]) -> None:
+    def __init__(self, writer: LoopEmitter, block: Block, accumulators: Sequence[Accumulator]) -> None:
         self.writer, self.accumulators = writer, accumulators
         self.elements, self.parts = (writer.function.variable("i64") for _ in range(2))
         block.lines += [f"  store i64 0, ptr {at}" for at in (self.elements, self.parts)]

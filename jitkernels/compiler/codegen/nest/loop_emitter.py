@@ -9,7 +9,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
 from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
@@ -37,7 +37,7 @@ class LoopSpec:
     is_range: bool = False
 
 
-class LoopWriter(SerpentineOrder):
+class LoopEmitter(SerpentineOrder):
     """Emits loops around any body. `accumulates`: whether the current loops reduce."""
 
     accumulates = False
@@ -251,7 +251,7 @@ class LoopWriter(SerpentineOrder):
         """The address of the array at a frame word."""
         return self.function.load_slot(block, word)
 
-    def _line_from(self, block: Block, array: Array, address: str, limits: tuple[str, str]) -> str:
+    def _line_from(self, block: Block, array: StridedArray, address: str, limits: tuple[str, str]) -> str:
         """The first iteration that stores to the beginning of a cache line, given the address of the first store."""
         new, (begin, end) = self.function.new, limits
         negative = new(block, f"sub i64 0, {address}")

@@ -9,7 +9,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.static_dim_policy import FEW, MANY
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -231,7 +231,7 @@ class Loops(Targets):
         return False
 
     @property
-    def streamed(self) -> list[Array]:
+    def streamed(self) -> list[StridedArray]:
         """The outputs that are stored past the caches: all outputs of a nest, in full cache lines, or none.
 
         The nest has one loop, or rows along which a single output lies. Lines that are also read are in the caches
@@ -248,7 +248,7 @@ class Loops(Targets):
         is_read = {array.word for array in arrays} & self.read_words
         return arrays if len(arrays) == len(self.targets) and len(sizes) == 1 and not is_read else []
 
-    def _streamed_rows(self, row: int, column: int) -> list[Array]:
+    def _streamed_rows(self, row: int, column: int) -> list[StridedArray]:
         """The same for rows, if they are large enough in total in the traced call."""
         roots = [target for target in self.targets if target.reduction is None]
         if len(roots) != 1 or not self._is_streamed(roots[0], [row, column]):

@@ -25,7 +25,7 @@ from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.maths.blocked_summation import ADDS
@@ -117,7 +117,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
                 address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * CACHE_LINE_BYTES}")
                 self.prefetch(block, address, "i32 0, i32 2")
 
-    def _read_first(self) -> dict[int, tuple[Array, IndexMap, Number]]:
+    def _read_first(self) -> dict[int, tuple[StridedArray, IndexMap, Number]]:
         """The arrays that the first phase of a row loads with unit stride, and their strides to the next row."""
         result = {}
         for target in self.targets:

@@ -12,7 +12,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_ty
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 
 
 @dataclass
@@ -56,7 +56,7 @@ class RowGroup(ValueEmitter):
         return block.mask
 
     def load(
-        self, block: Block, array: Array, index_map: IndexMap, moves: Sequence[tuple[Block, str]] = ()
+        self, block: Block, array: StridedArray, index_map: IndexMap, moves: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
         loops = {*self.coefficients(array.strides, index_map)[1]}
         if not loops & {self.row_loop, self.lane_loop}:
@@ -108,7 +108,7 @@ class RowGroup(ValueEmitter):
         text = self.function.shuffle(block, kind, left.lanes, left.text, right.text, numbers)
         return Register(text, left.dtype, len(numbers))
 
-    def store(self, block: Block, array: Array, index_map: IndexMap, value: Register) -> None:
+    def store(self, block: Block, array: StridedArray, index_map: IndexMap, value: Register) -> None:
         """Store each row's part."""
         inside = block is self.whole
         value = broadcast(self.function, block, value, self.lanes(block))

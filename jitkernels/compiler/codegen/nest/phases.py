@@ -12,7 +12,7 @@ from jitkernels.compiler.codegen.nest.value_emitter import Pair, ValueEmitter
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule.loop_nest import Nest
 from jitkernels.core.frozen_dataclass import record
@@ -53,7 +53,7 @@ class NestTarget:
     phase: int
     loops: tuple[int, ...]
     reduction: Pair | None = None
-    array: Array | None = None
+    array: StridedArray | None = None
     where: IndexMap = ()
 
     @property
@@ -63,7 +63,7 @@ class NestTarget:
         return self.reduction
 
     @property
-    def output(self) -> Array:
+    def output(self) -> StridedArray:
         """The array that is stored to."""
         assert self.array is not None, "an output"
         return self.array
@@ -74,7 +74,7 @@ class Targets:
     """The targets of one nest, and the loops around each."""
 
     nest: Nest
-    arrays: dict[Node, Array]
+    arrays: dict[Node, StridedArray]
     function: FunctionBuilder
     variant: NestSchedule
     name: str

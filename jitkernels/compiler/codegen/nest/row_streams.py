@@ -6,12 +6,12 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
-from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopSpec, LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopEmitter, LoopSpec
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -31,13 +31,13 @@ LEAST_VECTORS = 4
 class LongRun:
     """An array that is loaded in runs: an access map, the stride between runs, and whether all are aligned."""
 
-    array: Array
+    array: StridedArray
     access_map: IndexMap
     step: Number
     begins_line: bool
 
 
-class Runs(LoopWriter):
+class Runs(LoopEmitter):
     """Emits runs: aligned loads, rotating vectors, and prefetches."""
 
     def _long_runs(self, loop: int, targets: list[NestTarget]) -> list[LongRun]:
@@ -63,7 +63,7 @@ class Runs(LoopWriter):
         other_ways |= {self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"}
         return [pair for pair in pairs.values() if pair[0] in arrays and arrays[pair[0]].word not in other_ways]
 
-    def _bytes_now(self, loop: int, array: Array) -> int:
+    def _bytes_now(self, loop: int, array: StridedArray) -> int:
         """The bytes of all runs in the traced call."""
         lanes = symbolic_dims.value_of(self.extents[self.vector_loop])
         return symbolic_dims.value_of(self.extents[loop]) * lanes * NUMBERS[array.dtype].size
@@ -167,7 +167,7 @@ class Runs(LoopWriter):
 
         self.emit_loop(block, LoopSpec(None, *limits, width), chunk)
 
-    def _numbers(self, block: Block, loop: int, targets: list[NestTarget]) -> list[tuple[Array, IndexMap]]:
+    def _numbers(self, block: Block, loop: int, targets: list[NestTarget]) -> list[tuple[StridedArray, IndexMap]]:
         """The arrays of scalars that are loaded beside runs with unit stride along the loop, by one access map.
 
         Extraction pays only beside runs of at least `RUN` vectors that are aligned.
@@ -175,7 +175,7 @@ class Runs(LoopWriter):
         runs = self._far_runs(block, loop, targets, RUN)
         if not runs or not all(run.begins_line for run in runs):
             return []
-        result: dict[int, list[tuple[Array, IndexMap, bool]]] = {}
+        result: dict[int, list[tuple[StridedArray, IndexMap, bool]]] = {}
         for node, index_map in self._read(targets):
             array = self.values.arrays[node]
             steps = self.values.coefficients(array.strides, index_map)[1]

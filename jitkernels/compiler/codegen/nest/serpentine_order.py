@@ -10,7 +10,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import Loops
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.core.cached_property import unlocked_cached_property
 
@@ -44,7 +44,7 @@ class SerpentineOrder(Loops):
         )
         return frozenset(word for word, size in {**bytes_written, **bytes_read}.items() if size >= SHARED_BYTES)
 
-    def bytes_along(self, loop: int, accesses: list[tuple[Array | None, IndexMap]]) -> dict[int, int]:
+    def bytes_along(self, loop: int, accesses: list[tuple[StridedArray | None, IndexMap]]) -> dict[int, int]:
         """By frame word, the bytes of an array that a loop traverses, different ones in each iteration."""
         result = {}
         for array, access_map in accesses:

@@ -11,12 +11,12 @@ from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, memory_type
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -35,13 +35,13 @@ LEAST_VECTORS = 2
 class AdjacentLoads:
     """Loads of one array that are a few elements apart, by their distance from the first one."""
 
-    array: Array
+    array: StridedArray
     first: Number
     moves: Any
     reads: dict[int, list[Pair]] = field(default_factory=dict)
 
 
-class SharedLoads(LoopWriter):
+class SharedLoads(LoopEmitter):
     """Finds the loads that rows share, and emits them once."""
 
     @property
@@ -142,7 +142,7 @@ class SharedLoads(LoopWriter):
         return result
 
 
-def word_of(array: Array, steps: dict[int, Number]) -> Any:
+def word_of(array: StridedArray, steps: dict[int, Number]) -> Any:
     """The key of loads whose distance is the same in all iterations."""
     return array.word, tuple((loop, symbolic_dims.key_of(steps[loop])) for loop in sorted(steps))
 

@@ -17,7 +17,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.bool_argmax import BoolArgmax
 from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec, LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter, LoopSpec
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
 from jitkernels.compiler.codegen.nest.packed_rows import RowGroup
 from jitkernels.compiler.codegen.nest.phases import NestTarget
@@ -53,7 +53,7 @@ class RowPacking:
         return self.limit > 0
 
 
-class ShortRows(LoopWriter):
+class ShortRows(LoopEmitter):
     """Emits the packed short rows of one nest."""
 
     def short_rows(self, block: Block) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopWriter
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.core import cpu_target
@@ -20,7 +20,7 @@ SOON = 8 * CACHE_LINE_BYTES
 """The prefetch distance in bytes: 128 to 2,048 do as well, in L1 and in L2."""
 
 
-class StorePrefetch(LoopWriter):
+class StorePrefetch(LoopEmitter):
     """Prefetches lines of a nest's outputs."""
 
     def prefetch_stores(self, block: Block, targets: Sequence[NestTarget]) -> None:

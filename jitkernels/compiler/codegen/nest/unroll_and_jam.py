@@ -22,7 +22,7 @@ from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.shared_loads import SharedLoads
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
@@ -43,7 +43,7 @@ FIRST_CACHE = 48 << 10
 class PendingLines:
     """Cache lines to prefetch for stores: an access map of an array, and a distance in elements."""
 
-    array: Array
+    array: StridedArray
     access_map: IndexMap
     distance: str
 

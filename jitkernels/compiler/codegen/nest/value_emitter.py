@@ -16,7 +16,7 @@ from jitkernels.compiler.codegen.nest.scan import emit_scan, loop_of
 from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 
 Pair = tuple[Node, IndexMap]
@@ -31,10 +31,10 @@ class ValueEmitter(Memory):
     restarts its scans. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
     """
 
-    arrays: Mapping[Node, Array]
+    arrays: Mapping[Node, StridedArray]
     inside: Callable[[Node, int, IndexMap], IndexMap] = access_map.operand_access_map
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
-    scratch_of_value: dict[Any, Array] = field(default_factory=dict)
+    scratch_of_value: dict[Any, StridedArray] = field(default_factory=dict)
     keys: dict[int, tuple[IndexMap, Any]] = field(default_factory=dict)
     runs: int = 0
     multiplies: bool = field(default_factory=has_fma)
@@ -114,7 +114,7 @@ class ValueEmitter(Memory):
             home, register = self._computed(block, node, index_map)
         home.known[key] = (home, register)
 
-    def indexed(self, node: Node) -> Array:
+    def indexed(self, node: Node) -> StridedArray:
         """The array that a gather node loads from."""
         index_map, source = None, node.inputs[0]
         while source not in self.arrays:
@@ -140,7 +140,7 @@ class ValueEmitter(Memory):
         return emit_gather(self, block, array, self.inside(node, 0, index_map), numbers)
 
     def _numbers(
-        self, block: Block, node: Node, index_map: IndexMap, array: Array, extents: Sequence[Number]
+        self, block: Block, node: Node, index_map: IndexMap, array: StridedArray, extents: Sequence[Number]
     ) -> list[Index]:
         results = []
         strides = array.strides[node.options["axis"] :]
@@ -150,7 +150,7 @@ class ValueEmitter(Memory):
         return results
 
     def store_node(
-        self, block: Block, node: Node, index_map: IndexMap, array: Array, where: IndexMap, value: Register
+        self, block: Block, node: Node, index_map: IndexMap, array: StridedArray, where: IndexMap, value: Register
     ) -> None:
         """Store a node's value at an access map of an array, scattered by indices if the node is a scatter."""
         if node.operation != "placed":

@@ -14,7 +14,7 @@ from jitkernels.compiler.codegen.numba.python_expressions import constant_text, 
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same, symbols_of
 
 STATUS = {"refused": REFUSED, "full": FULL}
@@ -27,7 +27,7 @@ class NumberPrinter(RegionEvaluator):
     `symbol_slots`: the frame's words of symbols; `loop_variant`: the loop-variant symbols.
     """
 
-    arrays: Mapping[Node, Array]
+    arrays: Mapping[Node, StridedArray]
     symbol_slots: dict[str, int]
     loop_variant: Container[str]
     flow: Flow

@@ -17,7 +17,7 @@ from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
 from jitkernels.core.frozen_dataclass import record
 
@@ -65,11 +65,13 @@ class ValuePrinter:
     def _note(self, extent: Number) -> None:
         self.symbols |= symbols_of(extent)
 
-    def array(self, array: Array) -> str:
+    def array(self, array: StridedArray) -> str:
         """The variable of an array's pointer."""
         return self.arrays.setdefault(array.word, f"a{array.word}")
 
-    def element(self, array: Array, index_map: IndexMap, more: list[str] | None = None) -> tuple[str, frozenset[int]]:
+    def element(
+        self, array: StridedArray, index_map: IndexMap, more: list[str] | None = None
+    ) -> tuple[str, frozenset[int]]:
         """An element as text, and the loops that its index depends on.
 
         `scalars` has the variables that stand for arrays without dimensions, by their words.
@@ -83,11 +85,11 @@ class ValuePrinter:
         text = index_text(first, steps, self.variables, more or ())
         return f"{self.array(array)}[{text}]", frozenset(steps)
 
-    def read(self, array: Array, text: str) -> str:
+    def read(self, array: StridedArray, text: str) -> str:
         """An element as a number: bools are bytes in memory."""
         return f"{text} != 0" if array.dtype == "bool" and array.word not in self.scalars else text
 
-    def written(self, array: Array, text: str) -> str:
+    def written(self, array: StridedArray, text: str) -> str:
         """A number as an element."""
         return f"uint8({text})" if array.dtype == "bool" and array.word not in self.scalars else text
 
@@ -197,7 +199,7 @@ class ValuePrinter:
         return PrintedValue(self.spelling.cast(text, "int64", node.dtype), node.dtype, block.of(frozenset(moves)))
 
     def numbers(
-        self, block: Block, node: Node, index_map: IndexMap, array: Array, extents: Any
+        self, block: Block, node: Node, index_map: IndexMap, array: StridedArray, extents: Any
     ) -> tuple[list[str], Block]:
         """What numbers that pick elements add to an index, and the block that knows them all."""
         terms, home = [], block.of(set())

@@ -7,12 +7,12 @@ from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 
 
-def can_run_as_epilogue(product: MatMulStep, emitter: NestEmitter, arrays: Mapping[Node, Array]) -> bool:
+def can_run_as_epilogue(product: MatMulStep, emitter: NestEmitter, arrays: Mapping[Node, StridedArray]) -> bool:
     """Return whether a nest can run as an epilogue on finished rows: it writes no operand of the product."""
     if emitter.range_loop is None or any(product.node in region.gathered for region in emitter.nest.regions):
         return False

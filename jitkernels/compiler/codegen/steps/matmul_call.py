@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import dtypes
@@ -14,7 +14,7 @@ from jitkernels.core import dtypes
 def text_of(
     product: MatMulStep,
     function: FunctionBuilder,
-    arrays: Mapping[Node, Array],
+    arrays: Mapping[Node, StridedArray],
     name: str,
     external: External,
     after: str = "",
@@ -66,7 +66,11 @@ def text_of(
 
 
 def _pair_pointers(
-    product: MatMulStep, function: FunctionBuilder, body: Block, arrays: Mapping[Node, Array], pointers: list[str]
+    product: MatMulStep,
+    function: FunctionBuilder,
+    body: Block,
+    arrays: Mapping[Node, StridedArray],
+    pointers: list[str],
 ) -> list[str]:
     """The addresses of the matrices of pair ``%pair``."""
     new, nodes, results = function.new, (product.left, product.right, product.node), list(pointers)
@@ -86,7 +90,7 @@ def _pair_pointers(
     return results
 
 
-def _steps(product: MatMulStep, function: FunctionBuilder, array: Array, node: Node) -> list[str]:
+def _steps(product: MatMulStep, function: FunctionBuilder, array: StridedArray, node: Node) -> list[str]:
     """The strides between the matrices of an array along each batch dimension."""
     missing = product.node.ndim - node.ndim
     return ["0"] * missing + [

@@ -6,7 +6,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.ir import numpy_call_spec, symbolic_dims
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.runtime import python_callback, vectorcall
@@ -20,7 +20,7 @@ KINDS = {
 }
 
 
-def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, Array], name: str) -> str:
+def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, StridedArray], name: str) -> str:
     """Return a function that calls NumPy's function; it returns 0 if the result is as expected."""
     called_spec = call.node.options["function"]
     kinds = called_spec.kinds if type(called_spec) is numpy_call_spec.Called else ["array"] * len(call.node.inputs)
@@ -52,7 +52,7 @@ def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, Ar
     return "\n".join([f"{head} {{", *function.memory, *function.block.lines, f"  ret i64 {status}", "}"])
 
 
-def _descriptor(function: FunctionBuilder, node: Node, array: Array) -> list[object]:
+def _descriptor(function: FunctionBuilder, node: Node, array: StridedArray) -> list[object]:
     """The descriptor of an array: its address, dtype, dimensions and extents."""
     data = function.load_slot(function.block, array.word)
     dtype = f"ptrtoint (ptr @{vectorcall.dtype_object(node.dtype).symbol} to i64)"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import Array
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 
 
 def text_of(
-    call: KernelCall, function: FunctionBuilder, arrays: Mapping[Node, Array], name: str, external: External
+    call: KernelCall, function: FunctionBuilder, arrays: Mapping[Node, StridedArray], name: str, external: External
 ) -> str:
     """Return a function that calls the kernel; it returns 0 on success."""
     block, kernel = function.block, call.kernel
