@@ -1,4 +1,4 @@
-"""Accuracy that does not depend on length, offset or size of the data, for all implementations of a row.
+"""Accuracy is independent of length, offset and magnitude of the data, for all implementations of a row.
 
 True results come from long double and `math.fsum`. Bounds are forward-error bounds: so many units, times the
 logarithm of the number of terms, times the sum of their absolute values.

@@ -1,4 +1,4 @@
-"""bfloat16 of ml_dtypes in everyday calls of the rows that store it: results, dtypes, what stands beside it, errors."""
+"""bfloat16 of ml_dtypes in everyday calls of the rows that store it: results, dtypes, other operands, errors."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Limits that rows declare of their numbers: each way of calling refuses what is beyond them, and only that.
+"""Declared limits of numeric options: each way of calling refuses what exceeds them, and nothing else.
 
 The values are generated from the registry: each limit and its neighbours in float64 and float32, which rounding to the
 arrays' dtype could bring back between the limits.

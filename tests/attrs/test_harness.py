@@ -1,4 +1,4 @@
-"""The checks themselves: each planted mistake is caught, and a right kernel is not."""
+"""The kernel checks: each planted mistake is caught, and a right kernel passes."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""Thousands of sizes: few texts, objects and launchers stand behind them, and no memory for each."""
+"""Thousands of sizes share few source texts, objects and launchers, and take no memory each."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""Mistakes that kernels might have, planted one at a time: `testing` finds every one of them.
+"""Mutation tests: `testing` finds each mistake that is planted in a kernel.
 
 A mutant is a right implementation of `mistakes` with one piece of its text replaced. What is
 planted has happened, or would be the next to happen: a mutant that lives shows what the checks do not look at.

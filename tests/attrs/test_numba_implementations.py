@@ -1,4 +1,4 @@
-"""Functions that numba compiles as implementations of rows, and functions of numba in compiled functions of ours."""
+"""Functions compiled by numba as implementations of rows, and called from compiled functions."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows by numba: which have an implementation, that it is right, and that warm processes do without numba."""
+"""Rows with a numba implementation: which, that it is right, and that warm processes do not import numba."""
 
 import itertools
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Numbers of everyday calls at their limits: the dispatcher does and refuses what Python and the reference do.
+"""Options of everyday calls at their limits: the dispatcher accepts and refuses what Python and the reference do.
 
 One object serves all values of such an option, so that machine code meets values which no attr of that shape could
 have, and values so large that arithmetic with them wraps.

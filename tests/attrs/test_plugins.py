@@ -1,4 +1,4 @@
-"""Kernels of other packages: there whatever is called first, and harmless when they are broken."""
+"""Plug-ins: kernels of other packages are found whatever is called first, and a broken package does no harm."""
 
 import os
 import subprocess

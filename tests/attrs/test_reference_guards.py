@@ -1,4 +1,4 @@
-"""References that are right for some sizes alone: the error names the guard, and the line that needs it."""
+"""References that are right for some sizes only: the error names the guard and the line that needs it."""
 
 import inspect
 from collections.abc import Callable

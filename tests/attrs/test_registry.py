@@ -1,4 +1,4 @@
-"""The contract between rows and implementations, and what registering refuses."""
+"""The contract between rows and implementations, and what registration refuses."""
 
 import dataclasses
 import inspect

@@ -1,4 +1,4 @@
-"""The small suite passes here too, and would notice what is wrong on a machine that runs nothing else."""
+"""The small suite passes here, and catches errors on a machine that runs nothing else."""
 
 import os
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""NaN, infinities, signed zeros, subnormals and the ends of the range come out as mathematics has them."""
+"""NaN, infinities, signed zeros, subnormals and the limits of the range give the mathematical results."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""Every implementation of every row gives the right values, and touches nothing else."""
+"""Every implementation of every row gives the right values and writes nowhere else."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The benchmark suite: its table, what it keeps, how it compares, and that each entry runs and can say no."""
+"""The benchmark suite: its table, records and comparisons, and that each entry runs and can fail."""
 
 import json
 import math

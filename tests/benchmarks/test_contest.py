@@ -1,4 +1,4 @@
-"""The contest: its two measures, its programs, and processes that take turns, fail or are not there."""
+"""The contest between compilers: its two measures, its programs, and processes that take turns, fail or are missing."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Peers compute what they are compared with, and every row of ours has something to be compared with."""
+"""Peer libraries compute what they are compared with, and every row has a peer."""
 
 import inspect
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Programs of the benchmark: ordinary NumPy that gives the same in every form, and what is measured with them."""
+"""Benchmark programs: ordinary NumPy with the same results in every form, and what is measured of them."""
 
 import dataclasses
 from collections.abc import Callable

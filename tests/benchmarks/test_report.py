@@ -1,4 +1,4 @@
-"""The page of a run: all its numbers, nothing from elsewhere, names that are told apart, text that stays text."""
+"""The HTML report of a run: all its numbers, no external resources, unambiguous names, escaped text."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What sources are built with: the table of element types and the C compiler."""
+"""Builders of sources: the table of element types, and the C compiler."""
 
 import dataclasses
 from pathlib import Path

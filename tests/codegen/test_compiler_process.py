@@ -1,4 +1,4 @@
-"""``JITKERNELS_COMPILER=process``: LLVM runs in a helper process, and this one stays small."""
+"""``JITKERNELS_COMPILER=process``: LLVM runs in a helper process, which keeps this one small."""
 
 import hashlib
 import os

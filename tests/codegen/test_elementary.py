@@ -1,4 +1,4 @@
-"""Trigonometric functions, their inverses and error functions: as accurate as their docstrings say, where it is hard.
+"""Trigonometric functions, their inverses and error functions: within their documented error at hard inputs.
 
 Truth comes from mpmath, in 160 bits. Special values are C's (annex F of C99), as Python's `math` has them.
 """

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, powers, roots, hyperbolic functions: as accurate as they say, and exact where they can be.
+"""Exponentials, logarithms, powers, roots, hyperbolic functions: within their documented error, exact where possible.
 
 Truth comes from mpmath, in 160 bits. Special values are those of NumPy, which are C's.
 """

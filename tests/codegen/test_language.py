@@ -1,4 +1,4 @@
-"""The language of loop nests computes what Python and NumPy compute, for every element type."""
+"""The kernel language computes what Python and NumPy compute, for every element type."""
 
 import re
 from pathlib import Path

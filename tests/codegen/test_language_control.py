@@ -1,4 +1,4 @@
-"""The control flow of the language of loop nests: the same functions run translated and as Python."""
+"""Control flow of the kernel language: the same functions run translated and as Python."""
 
 import itertools
 import types

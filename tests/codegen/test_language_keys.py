@@ -1,4 +1,4 @@
-"""Keys of loop nests and segments: whatever decides the code is in the text of it."""
+"""Cache keys of loop nests and segments: all that decides the code is in their text."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is not in the language of loop nests is refused by place, and nothing else ever happens."""
+"""What the kernel language does not support is refused, with its location."""
 
 import functools
 import math

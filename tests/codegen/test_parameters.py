@@ -1,4 +1,4 @@
-"""Functions of kernels take arguments by name: absent arrays are None, records are what their fields name."""
+"""Parameters of kernel functions are bound by name: absent arrays are None, records are read by field."""
 
 import ctypes
 from typing import Any, NamedTuple

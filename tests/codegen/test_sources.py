@@ -1,4 +1,4 @@
-"""Sources: their text decides their code, they build themselves, and nothing is assumed that was not promised."""
+"""Sources: their text determines their code, they build themselves, and assume only what is declared."""
 
 import ctypes
 import dataclasses

@@ -1,4 +1,4 @@
-"""NumPy's own validation files of elementary functions: inputs chosen to be hard, with the nearest result to each."""
+"""NumPy's validation files of elementary functions: hard inputs with the correctly rounded results."""
 
 from pathlib import Path
 

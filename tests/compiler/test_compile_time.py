@@ -1,4 +1,4 @@
-"""What compiling costs in rounds that are traced, and functions that are longer than those of other tests."""
+"""Compile time: the number of traced iterations, and functions longer than those of other tests."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the keywords of `jit` do: each is tried where it shows."""
+"""The keywords of `jit`, each tested where it has an effect."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What compiled functions tell of themselves: what was fused, what falls back to NumPy and why, pictures, numbers."""
+"""What compiled functions report: fusion, fallbacks and their reasons, pictures, statistics."""
 
 import xml.dom.minidom
 from pathlib import Path

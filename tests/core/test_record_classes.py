@@ -1,4 +1,4 @@
-"""A record is what ``dataclass(frozen=True)`` makes, but for how long that takes."""
+"""A record is what ``dataclass(frozen=True)`` makes, but created in less time."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""The environment variables: one table, and no value or name that passes unnoticed."""
+"""The environment variables: one table, and invalid values and names are reported."""
 
 import decimal
 import os

@@ -1,4 +1,4 @@
-"""What a kernel refuses: every wrong argument is a clear error that names it, and nothing is written."""
+"""Invalid arguments of kernels: each is an error that names it, and nothing is written."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The everyday functions take whatever NumPy users have: lists, strides, other types, ``out``, overlaps."""
+"""Everyday functions accept what NumPy users pass: lists, strides, other dtypes, ``out``, overlap."""
 
 import inspect
 from collections.abc import Callable, Sequence

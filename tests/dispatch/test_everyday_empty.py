@@ -1,4 +1,4 @@
-"""Calls in which something has no elements: as the reference has them, refused or served, by compiled code as well."""
+"""Empty operands: refused or served as by the reference, in compiled code as well."""
 
 import dataclasses
 from collections.abc import Iterator

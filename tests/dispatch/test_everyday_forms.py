@@ -1,4 +1,4 @@
-"""What the dispatcher does with operands of every form, without Python: the bits that plain arrays would give."""
+"""Operands of every layout through the dispatcher, without Python: bitwise the results of contiguous arrays."""
 
 import itertools
 from collections.abc import Callable

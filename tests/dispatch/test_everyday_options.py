@@ -1,4 +1,4 @@
-"""What axes, options and lists may be in everyday calls, without Python where they are of usual types."""
+"""Axes, options and lists of everyday calls, parsed without Python where they have the usual types."""
 
 from typing import Any
 

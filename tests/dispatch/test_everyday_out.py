@@ -1,4 +1,4 @@
-"""Results that everyday functions write to: memory of any layout, memory of their inputs, and what is refused."""
+"""The ``out`` of everyday functions: any layout, memory of the inputs, and what is refused."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""Elementwise everyday functions of rows without gaps, of one row or column for all, and of numbers."""
+"""Elementwise everyday functions of contiguous rows, broadcast rows or columns, and scalars."""
 
 import itertools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Everyday calls once there is a kernel for exactly their sizes, which no block of rows may reach."""
+"""Everyday calls with a kernel for their exact sizes, which blocks of rows must not reach."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Indices of everyday calls are looked at where no element of a result depends on them as well."""
+"""Indices are bounds-checked also where no element of a result depends on them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The compiled launcher: that it really is what serves calls, that it leaks nothing, and its slow twin."""
+"""The compiled launcher: it serves the calls, leaks nothing, and agrees with its Python equivalent."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""Everyday functions called by code that numba compiled: results, `out`, threads, errors, and calls through Python."""
+"""Everyday functions called from numba code: results, `out`, threads, errors, and calls through Python."""
 
 from collections.abc import Callable
 from typing import Any

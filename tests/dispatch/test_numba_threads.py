@@ -1,4 +1,4 @@
-"""Everyday functions in compiled code of numba: several threads, and memory that is given back."""
+"""Everyday functions in numba code: several threads, and released memory."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Every function of floats in every form of a call: what NumPy warns of or raises for any number, and nothing else."""
+"""Floating-point warnings and errors of every float function, in every form of a call, are those of NumPy."""
 
 import itertools
 import warnings
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Failures
-from test_flags import UFUNCS
+from test_fp_flags import UFUNCS
 
 import jitkernels as jk
 from jitkernels.compiler.dispatch import fp_warnings

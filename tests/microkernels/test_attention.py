@@ -1,4 +1,4 @@
-"""ATTENTION where its arrays say little: forms of masks, factors of either sign or none, keys that are shared."""
+"""ATTENTION with unusual options: forms of masks, scales of either sign or none, shared keys."""
 
 from typing import Any
 

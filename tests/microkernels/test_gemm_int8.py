@@ -1,4 +1,4 @@
-"""Libraries' products of integers: exact ones are used, others refused with the reason."""
+"""Integer matrix products of libraries: exact ones are used, others refused with the reason."""
 
 import ctypes
 from typing import Any

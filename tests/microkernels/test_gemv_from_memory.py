@@ -1,4 +1,4 @@
-"""GEMV of matrices beyond the caches, which takes four rows at a time: at sizes that a test can afford."""
+"""GEMV of matrices larger than the caches, four rows at a time, at sizes that a test can afford."""
 
 from typing import Any, Literal
 

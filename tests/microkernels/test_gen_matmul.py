@@ -1,4 +1,4 @@
-"""What the generated matrix multiply promises beyond right values: bits, untouched memory, early text."""
+"""The generated matrix product beyond its values: reproducible bits, untouched memory, text without a compiler."""
 
 import subprocess
 import sys

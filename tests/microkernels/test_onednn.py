@@ -1,4 +1,4 @@
-"""oneDNN: found, kept on its caller's thread, its primitives kept per shape and whole after a fork."""
+"""oneDNN: discovery, its caller's thread, primitives that are cached per shape and valid after a fork."""
 
 import threading
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Rows joined in vector code: every width and number of rows, right before and behind memory that is not there."""
+"""Vectorized pooling of rows: every width and number of rows, next to guard pages."""
 
 import ctypes
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""QUANTIZE by products with the reciprocal: the integers of quotients also where these lie beside the middle of two."""
+"""QUANTIZE by the reciprocal: rounded as quotients are, also near ties."""
 
 import numpy as np
 import pytest

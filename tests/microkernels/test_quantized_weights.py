@@ -1,4 +1,4 @@
-"""Products with quantized weights, where how they are read hangs on how many there are."""
+"""Products with quantized weights, whose access pattern depends on their size."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""UNIFORM and NORMAL: the published vectors, one stream however it is cut, and the distributions."""
+"""UNIFORM and NORMAL: the published vectors, one stream for any partition, and the distributions."""
 
 import math
 from typing import Any

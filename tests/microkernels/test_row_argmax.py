@@ -1,4 +1,4 @@
-"""HARGMAX of long rows and of few columns: parts, steps that overlap, ties, infinities and NaN anywhere."""
+"""HARGMAX of long rows and of few columns: partial results, overlapping steps, ties, infinities and NaN."""
 
 import numpy as np
 import pytest

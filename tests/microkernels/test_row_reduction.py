@@ -1,4 +1,4 @@
-"""Sums of a row in vector code of its own: every length, right before and behind memory that is not there."""
+"""Vectorized row sums: every length, next to guard pages."""
 
 import ctypes
 from collections.abc import Callable

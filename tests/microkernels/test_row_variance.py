@@ -1,4 +1,4 @@
-"""HVAR of long rows, which goes through them once where a number near the mean is found at once, and else twice."""
+"""HVAR of long rows: one pass where a number near the mean is found at once, else two."""
 
 from typing import Any
 

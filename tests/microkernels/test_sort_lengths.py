@@ -1,4 +1,4 @@
-"""SORT and TOPK of rows of any length: those that fill a power of two, and those with nothing but room behind them."""
+"""SORT and TOPK of rows of any length: full powers of two, and padded rows."""
 
 import numpy as np
 import pytest

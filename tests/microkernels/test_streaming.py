@@ -1,4 +1,4 @@
-"""Results that go past the caches: the same bits wherever arrays lie, in place or not, one result or several."""
+"""Streaming stores: the same bits for any alignment, in place or not, one result or several."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""C met through cffi: declared prototypes of libraries, C functions as implementations, memory as arrays."""
+"""cffi: declared prototypes of libraries, C functions as implementations, memory as arrays."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Forks at any moment: while other threads make first calls, parent and child go on, and nobody waits for ever."""
+"""Forks at any moment, also during first calls of other threads: parent and child go on without deadlock."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""First calls that are disturbed: by Ctrl-C, by signal handlers that call kernels themselves, by other threads."""
+"""First calls interrupted by Ctrl-C, by signal handlers that call kernels, and by other threads."""
 
 import linecache
 import re

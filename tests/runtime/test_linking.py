@@ -1,4 +1,4 @@
-"""Kernels that other generated code calls: parts of a range, statuses that say whose they are, no nested threads."""
+"""Kernels called by generated code: subranges, statuses with their origin, no nested threads."""
 
 import ctypes
 import dataclasses

@@ -1,4 +1,4 @@
-"""Threads: how many, who decides, and that forks and concurrent callers do no harm."""
+"""Threads: how many, what decides it, and that forks and concurrent callers are safe."""
 
 import ctypes
 import os

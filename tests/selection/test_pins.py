@@ -1,4 +1,4 @@
-"""Pins: what the user says is used, by block, thread and environment, and no longer than that."""
+"""Pins: implementations forced by block, thread and environment, and how long they hold."""
 
 import contextlib
 import contextvars

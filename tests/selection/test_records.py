@@ -1,4 +1,4 @@
-"""Records of the tuner: when they hold, and when they are a miss."""
+"""Tuning records: when they hold, and when they are a miss."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, with which exit code, and that it is silent where it is piped."""
+"""The command line: output, streams, exit codes, and closed pipes."""
 
 import enum
 import json

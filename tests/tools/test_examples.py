@@ -1,4 +1,4 @@
-"""The examples do what they say, at small size, as NumPy alone would; and each draws its picture."""
+"""The examples run at small size with the results of NumPy, and each draws its picture."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The pages about compiled functions and about rules of one's own say what is so."""
+"""The documentation pages on compiled functions and on rewriting rules agree with the code."""
 
 import dataclasses
 import linecache

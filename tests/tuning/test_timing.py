@@ -1,4 +1,4 @@
-"""The timer and the tuner on candidates whose times are known, and the speed of looking a kernel up."""
+"""The timer and the tuner on candidates of known times, and the time of a kernel lookup."""
 
 import dataclasses
 import pickle

@@ -1,4 +1,4 @@
-"""``jitkernels tune`` as a long command: how long it takes is said, Ctrl-C ends it, and it goes on where it was."""
+"""``jitkernels tune`` as a long command: estimates of time, Ctrl-C, and resuming."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What compiled functions count of themselves, and what becomes of time that is given to measure them."""
+"""`tune` of compiled functions: what is counted, and what is measured in the given time."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,6 +1,6 @@
 """LLVM's name and features of the host CPU, read without LLVM, whose import takes longer than a warm start may.
 
-`tests/core/test_processor.py` compares the answer with LLVM's own.
+`tests/core/test_cpuid.py` compares the answer with LLVM's own.
 """
 
 import functools

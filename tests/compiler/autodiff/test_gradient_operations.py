@@ -1,4 +1,4 @@
-"""Every operation of the table, and NumPy's functions over it: first and second derivatives against differences.
+"""Every operation of the table and NumPy's functions: first and second derivatives against finite differences.
 
 What is tested is read from the tables: an operation that is entered with a rule is tested, and one without is refused.
 """

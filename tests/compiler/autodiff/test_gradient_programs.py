@@ -1,4 +1,4 @@
-"""Whole programs: first and second derivatives by all arguments against differences, and the same at every level."""
+"""Whole programs: derivatives by all arguments against finite differences, equal at all levels."""
 
 from typing import Any
 

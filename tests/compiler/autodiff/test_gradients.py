@@ -1,4 +1,4 @@
-"""Derivatives: what they are asked for with, branches, choices where there is none, calls, and what is refused."""
+"""Derivatives: their options, branches, subgradients, calls, and what is refused."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Programs through backend ``numba``: an oracle for the LLVM generator, and the source that it prints."""
+"""The numba backend: an oracle for the LLVM generator, and its printed source."""
 
 import copy
 import inspect

@@ -1,4 +1,4 @@
-"""Every elementwise operation of the table, in every loop that NumPy has for it, and every cast, against NumPy."""
+"""Every elementwise operation in every loop that NumPy has for it, and every cast, against NumPy."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Last extents of two to four, which are written out: no more is computed than before."""
+"""Last extents of two to four are unrolled, and nothing more is computed than before."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reductions of short rows, several at once in registers: every length and number of rows around those of the code."""
+"""Reductions of short rows, several at once in registers: all lengths and counts around the code's boundaries."""
 
 import math
 import warnings

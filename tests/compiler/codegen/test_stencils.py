@@ -1,4 +1,4 @@
-"""Stencils in loops over time: rows of any length, and NumPy's results to the last bit."""
+"""Stencils in time loops: rows of any length, bitwise NumPy's results."""
 
 from typing import Any
 

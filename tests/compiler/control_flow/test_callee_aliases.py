@@ -1,4 +1,4 @@
-"""Functions of Python are resolved by the object, not by its name: an alias compiles to what the plain name does.
+"""Callees are resolved by object, not by name: an alias compiles to what the plain name does.
 
 The list of functions is taken from the tables of the compiler: each of them needs a program here, and each program
 runs through every way of naming its function.

@@ -1,4 +1,4 @@
-"""Loops bounded by numbers that are passed beside arrays: one loop of the code for all sizes, with NumPy's clamping.
+"""Loops bounded by int arguments: one compiled loop for all sizes, with NumPy's clamping.
 
 Results, arguments and errors are those of plain NumPy where the numbers are the arrays' extents, smaller, and larger.
 """

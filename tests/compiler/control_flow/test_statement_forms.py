@@ -1,4 +1,4 @@
-"""Every way to write loops and choices gives what Python gives, to the last bit."""
+"""Every form of loop and branch gives bitwise what Python gives."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Algorithms as people write them, compiled: results, arguments and exceptions are those of plain Python."""
+"""Textbook algorithms, compiled: results, arguments and exceptions are those of Python."""
 
 from typing import Any
 

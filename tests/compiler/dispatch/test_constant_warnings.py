@@ -1,4 +1,4 @@
-"""Floating-point failures of constants: compiled functions warn, raise and call in each call as NumPy does."""
+"""Floating-point errors of constants: each call of a compiled function warns, raises or calls as NumPy does."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""What compiled functions take and give back: containers, static arguments, defaults, keywords, arrays of others."""
+"""Arguments and results of compiled functions: containers, static arguments, defaults, keywords, foreign arrays."""
 
 import dataclasses
 import enum

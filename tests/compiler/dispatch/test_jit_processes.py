@@ -1,4 +1,4 @@
-"""Compiled functions and what happens to processes: forks, kills and Ctrl-C while code is made."""
+"""Compiled functions across processes: forks, kills and Ctrl-C during compilation."""
 
 import os
 import signal

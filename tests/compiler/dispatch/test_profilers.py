@@ -1,4 +1,4 @@
-"""Functions that are traced while a profiler is at work: they are compiled, and the profiler goes on."""
+"""Functions traced under a profiler are compiled, and the profiler goes on."""
 
 import cProfile
 import pstats

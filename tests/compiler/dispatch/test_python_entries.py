@@ -1,4 +1,4 @@
-"""Calls of compiled functions enter through Python while code is made, and no more: whatever kind the arguments are."""
+"""Calls of compiled functions enter through Python while code is made, and no longer, for every kind of argument."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Compiled functions that nobody holds any more leave nothing behind: no bytecode, no syntax, no machine code."""
+"""Released compiled functions leave no bytecode, syntax trees or machine code behind."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Calls with ``out=`` ask nobody for memory: neither the C library, nor the system, nor Python for an object."""
+"""Calls with ``out=`` allocate nothing: neither from the C library, nor the system, nor Python."""
 
 import platform
 import shutil

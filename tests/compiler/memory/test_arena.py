@@ -1,4 +1,4 @@
-"""Where arrays between steps lie: what is needed at once overlaps for no sizes, in as little memory as there can be."""
+"""The arena: live buffers never overlap, for any sizes, in as little memory as possible."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Memory between kernels: the order of units, and what is computed again to stay below a limit, to the same bits."""
+"""The memory limit: order of units and rematerialization, with the same bits."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Passes: each rule makes of an expression what it says, is needed for that, and changes no value."""
+"""Passes: each rule rewrites an expression as it says, is needed for that, and changes no value."""
 
 import math
 import re

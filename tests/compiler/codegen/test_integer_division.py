@@ -1,0 +1,107 @@
+"""Integer division, elementwise or by one divisor, for which vectors have no instruction."""
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+
+DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "floor_divide": lambda x, y: x // y,
+    "remainder": lambda x, y: x % y,
+    "fmod": np.fmod,
+}
+
+
+def numbers(dtype: str, count: int = 300) -> Any:
+    """Integers of all lengths, with the least and the largest and what is near them."""
+    kind, rng = np.iinfo(dtype), np.random.default_rng(0)
+    found = rng.integers(kind.min, kind.max, count, dtype, endpoint=True)
+    found >>= rng.integers(0, kind.bits, count).astype(dtype)
+    edges = [kind.min, kind.min + 1, kind.max, kind.max - 1, kind.max // 2, kind.max // 2 + 1, 1, 2, 3]
+    found[: len(edges)] = edges
+    return found
+
+
+def divisors(dtype: str) -> Any:
+    """Small ones, powers of two and their neighbours, and edges, of both signs."""
+    kind = np.iinfo(dtype)
+    found = {*range(-12, 13), *(int(one) for one in numbers(dtype, 30))}
+    found |= {sign * 2**bit + near for bit in range(kind.bits) for near in (-1, 0, 1) for sign in (-1, 1)}
+    return np.array(sorted(one for one in found if kind.min <= one <= kind.max), dtype)
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(*arguments)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_quotients_and_remainders_are_exact(name: str, dtype: str) -> None:
+    plain, function = DIVISIONS[name], jk.jit(lambda x, y: DIVISIONS[name](x, y))
+    given = numbers(dtype)
+    pairs = [(given, given[::-1].copy())]
+    for divisor in divisors(dtype):
+        multiples = quietly(np.multiply, given, divisor)
+        pairs += [(one, divisor) for one in (given, multiples, multiples - multiples.dtype.type(1))]
+        pairs.append((pairs[-1][0], np.full_like(given, divisor)))
+    for x, y in pairs:
+        np.testing.assert_array_equal(quietly(function, x, y), quietly(plain, x, y))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
+def test_each_row_has_a_divisor(dtype: str) -> None:
+    function = jk.jit(lambda x, y: (x // y, x % y, (x // y).sum(axis=1)))
+    for rows, columns in ((0, 4), (4, 0), (7, 1), (5, 3), (6, 200)):
+        x = np.resize(numbers(dtype), (rows, columns))
+        y = np.resize(divisors(dtype), (rows, 1))
+        found, expected = (quietly(one, x, y) for one in (function, function.__wrapped__))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 100, 1000])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_what_fails_is_warned_of(dtype: str, count: int) -> None:
+    def divided(x: Any, y: Any) -> Any:
+        return x // y
+
+    function, lowest = jk.jit(divided), np.iinfo(dtype).min
+    zero, one, minus = np.array([0, 1, -1 if lowest else 1], dtype)
+    cases = [(np.full(count, fill, dtype), y) for fill in (0, lowest, 5) for y in (zero, one, minus)]
+    for x, y in cases + [(x, np.full(count, y)) for x, y in cases]:
+        told = []
+        for each in (function, function, divided):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = each(x, y)
+            told.append(([str(warning.message) for warning in caught], found.tolist()))
+        assert told[0] == told[1] == told[2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_python_ints_are_numbers_of_compiled_code(dtype: str) -> None:
+    def divided(x: Any, n: Any) -> Any:
+        return x // n + n
+
+    function, x, called = jk.jit(divided), np.arange(1, 100, dtype=dtype), []
+    function(x, 7)
+    for n in (7, 3, 100, 1):
+        expected = x // n + n
+        sys.setprofile(lambda frame, event, _: called.append(event) if frame.f_code is divided.__code__ else None)
+        try:
+            found = function(x, n)
+        finally:
+            sys.setprofile(None)
+        np.testing.assert_array_equal(found, expected)
+    assert not called
+    if dtype.startswith("u"):
+        with pytest.raises(OverflowError):
+            function(x, -1)

@@ -1,0 +1,60 @@
+"""Rows and elements at indices computed in loops or branches: reads and writes are NumPy's."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+
+places = np.array([0, 3, 1, -1, 0])
+
+
+def views(x: Any, idx: Any, n: Any) -> Any:
+    """A row is a view: what is written to it, and to the array meanwhile, both see."""
+    for k in range(n):
+        v = x[idx[k]]
+        for j in range(n):
+            v *= 0.9
+            x[idx[j], 1:] += 0.1 * v[1]
+            v[j % 3] += 0.1
+    return np.sum(x)
+
+
+def turned(x: Any, idx: Any, n: Any) -> Any:
+    for k in range(n):
+        r = x[idx[k]][::-1]
+        r[:2] -= 0.1
+        c = x[:, idx[k] % 3]
+        c += x[idx[k], 0]
+        x[idx[k]] = x[idx[k]][::-1]
+    return np.sum(x)
+
+
+def swapped(x: Any, idx: Any, n: Any) -> Any:
+    """Rows change places, one with itself as well; in a branch, and as pairs of numbers."""
+    for k in range(n):
+        p = np.argmax(x[:, k % 3])
+        if p != k % 4:
+            t = x[k % 4].copy()
+            x[k % 4] = x[p]
+            x[p] = t
+        x[[idx[k], p]] = x[[p, idx[k]]]
+        x[idx[: k + 1], k % 3] += x[k % 4, 0]
+        x[idx.reshape(5, 1), np.arange(2)] *= 0.9
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("function", [views, turned, swapped])
+def test_computed_places(function: Any) -> None:
+    compiled = jk.jit(function)
+    given = np.random.default_rng(0).normal(size=(4, 3))
+    for n in (5, 1, 0):
+        x, own = np.array(given, order="F"), np.array(given, order="F")
+        assert np.isclose(compiled(x, places, n), function(own, places, n), rtol=1e-13)
+        assert np.allclose(x, own, rtol=1e-13, atol=0)
+    assert compiled.stats().kernels
+    for one, call in ((x, compiled), (own, function)):
+        with pytest.raises(IndexError, match="index 4 is out of bounds"):
+            call(one, np.full(5, 4), 5)
+    assert np.allclose(x, own, rtol=1e-13, atol=0)

@@ -1,0 +1,87 @@
+"""Parallel loops of compiled functions: their estimated work, and into how many parts it is divided."""
+
+import pytest
+from processes import python
+
+from jitkernels.runtime.threads import team_size
+
+pytestmark = pytest.mark.skipif(not team_size.has_threads(), reason="no threads of our own on this system")
+
+RECORDED = """
+import ctypes
+import numpy as np
+import jitkernels as jk
+from jitkernels.runtime.threads import team_size as openmp, parallel_for as sharing
+
+RANGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * 2)
+found = []
+
+def record(data, function, extent, unit, work):
+    found.append(min(-(-extent // unit), work // sharing.WORK))
+    return RANGE(function)(data, 0, extent)
+
+share = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)(record)
+openmp._share = lambda: ctypes.cast(share, ctypes.c_void_p).value
+
+def most(function, *arguments):
+    "Threads that a call could use."
+    found.clear()
+    result = jk.jit(function)(*arguments)
+    np.testing.assert_allclose(result, function(*arguments), rtol=1e-4)
+    return max(found)
+
+def some(*shape):
+    return np.random.default_rng(1).random(shape, np.float32) + 1
+"""
+
+
+def threads(*calls: str) -> list[int]:
+    """The most threads that each of some calls could use."""
+    return [int(line) for line in python(RECORDED + "".join(f"print(most({call}))\n" for call in calls)).split()]
+
+
+def test_reductions_inside_of_columns_are_work() -> None:
+    """Every result of a few takes a loop over all points."""
+    code = "lambda p: ((p[None] - p[:, None]) * ((p[None] - p[:, None]) ** 2).sum(axis=-1)[:, :, None]).sum(axis=1)"
+    few, many = threads(f"{code}, some(90, 3)", f"{code}, some(300, 3)")
+    assert few < 2
+    assert many >= 4
+
+
+def test_memory_is_work() -> None:
+    """One addition, for which twelve bytes are moved."""
+    code = "lambda a, b: a + b"
+    few, many = threads(f"{code}, some(30_000), some(30_000)", f"{code}, some(100_000), some(100_000)")
+    assert few < 2
+    assert many >= 3
+
+
+def test_what_is_done_once_for_a_row_is_little_work() -> None:
+    """Functions of a number for each row, as against one of each element."""
+    rows, elements = threads(
+        "lambda x, y: np.sin(x)[:, None] + y, some(400), some(400, 100)",
+        "lambda x, y: np.sin(x[:, None] + y), some(400), some(400, 100)",
+    )
+    assert rows < 2
+    assert elements >= 4
+
+
+def test_vectors_are_not_divided() -> None:
+    """Sums of columns are made for a vector of columns at once: half of a vector would take as long."""
+    code = "lambda x: (x * x).sum(axis=0)"
+    few, many = threads(f"{code}, some(60_000, 16)", f"{code}, some(4_000, 1_000)")
+    assert few == 1
+    assert many >= 4
+
+
+def test_short_last_extents_are_written_out() -> None:
+    """Points of a hundred bodies: one kernel, which vectors run along the bodies of."""
+    code = """
+def forces(p, m):
+    apart = p[None, :, :] - p[:, None, :]
+    return (apart * (m * ((apart * apart).sum(axis=-1) + 0.01) ** -1.5)[:, :, None]).sum(axis=1)
+function = jk.jit(forces)
+function(some(100, 3), some(100))
+print(function.stats().kernels)
+"""
+    assert python(RECORDED + code) == "1\n"

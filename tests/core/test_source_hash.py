@@ -1,0 +1,132 @@
+"""Hashes of module sources: determined by content, whatever is cached for files with other timestamps."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from processes import python
+
+from jitkernels.codegen import kernel_archive
+from jitkernels.core import cache_dirs, source_hash
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Some modules, in a place of their own, with an empty cache."""
+    place, cache = tmp_path / "package", tmp_path / "cache"
+    (place / "inner" / "deeper").mkdir(parents=True)
+    cache.mkdir(mode=0o700)
+    for name in ("one.py", "inner/two.py", "inner/deeper/three.py", "inner/text.txt"):
+        (place / name).write_text(f"of {name}")
+        aged(place / name, len(name))
+    monkeypatch.setattr(source_hash, "PACKAGE", place)
+    monkeypatch.setattr(cache_dirs, "cache_root", lambda: cache)
+    monkeypatch.setattr(source_hash, "_noted", {})
+    monkeypatch.setattr(source_hash, "_used", {})
+    return place
+
+
+def aged(file: Path, more: int = 0) -> None:
+    """Let a file be as one that was installed a while ago."""
+    now = time.time_ns() - 10 * source_hash.RECENT + more
+    os.utime(file, ns=(now, now))
+
+
+def state() -> str:
+    """As another process sees it."""
+    source_hash.state_of.cache_clear()
+    source_hash._noted.clear()
+    return source_hash.state_of("one.py", "inner")
+
+
+def test_an_edit_is_another_state(package: Path) -> None:
+    """Whatever its size, and also of a file in a folder in a folder; what is no module counts for nothing."""
+    before = state()
+    assert state() == before
+    (package / "inner" / "text.txt").write_text("changed")
+    assert state() == before
+    for name in ("one.py", "inner/two.py", "inner/deeper/three.py"):
+        file = package / name
+        text = file.read_text()
+        file.write_text(text.upper())
+        status = file.stat()
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+        assert state() != before, name
+        file.write_text(text)
+        assert state() == before, name
+
+
+def test_times_that_tell_nothing_are_not_asked(package: Path) -> None:
+    """Those of packages whose files all have one time."""
+    for file in package.rglob("*.py"):
+        os.utime(file, (0, 0))
+    before = state()
+    (package / "one.py").write_text("OF one.py")
+    os.utime(package / "one.py", (0, 0))
+    assert state() != before
+    assert not (cache_dirs.cache_root() or package).joinpath(source_hash.FILE).exists()
+
+
+def test_one_time_of_all_files_tells_nothing(package: Path) -> None:
+    """Images and packages that are made to be the same each time give every file the time of a commit."""
+    for content in ("one", "two"):
+        (package / "one.py").write_text(content)
+        for file in package.rglob("*.py"):
+            os.utime(file, (1.7e9, 1.7e9))
+        found = state()
+        assert found == source_hash._hash(source_hash._modules_of("one.py", "inner"))
+    assert source_hash.noted() == {}
+
+
+def test_what_has_just_changed_is_not_noted(package: Path) -> None:
+    """It may change once more, to as many bytes, and have the same time where a disk counts in seconds."""
+    file = package / "one.py"
+    for content in ("one", "two"):
+        file.write_text(content)
+        now = time.time_ns() // 10**9 * 10**9
+        os.utime(file, ns=(now, now))
+        assert state() == source_hash._hash(source_hash._modules_of("one.py", "inner"))
+    assert source_hash.noted() == {}
+    aged(file)
+    found = state()
+    assert found in source_hash.noted().values()
+
+
+def test_what_is_noted_saves_reading(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state()
+    monkeypatch.setattr(source_hash, "_hash", lambda files: pytest.fail("it is noted in the cache"))
+    assert state() == before
+    notes = source_hash.noted()
+    source_hash.state_of.cache_clear()
+    monkeypatch.setattr(cache_dirs, "cache_root", lambda: None)
+    source_hash.note(notes)
+    assert source_hash.state_of("one.py", "inner") == before
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"a": {}}', b"[" * 100_000])
+def test_notes_that_are_none(package: Path, content: bytes) -> None:
+    """Whatever lies there, states are found and noted anew."""
+    before = state()
+    place = (cache_dirs.cache_root() or package) / source_hash.FILE
+    place.write_bytes(content)
+    assert state() == before
+    assert before in json.loads(place.read_bytes()).values()
+
+
+def test_notes_are_few(package: Path) -> None:
+    for number in range(source_hash.MOST + 5):
+        (package / "one.py").write_text("x" * number)
+        aged(package / "one.py", number)
+        last = state()
+    notes = json.loads(((cache_dirs.cache_root() or package) / source_hash.FILE).read_bytes())
+    assert len(notes) == source_hash.MOST
+    assert last in notes.values()
+
+
+def test_both_ways_to_hash_agree() -> None:
+    """OpenSSL's, where it is there already, and Python's own."""
+    code = "import {}; from jitkernels.core.hashing import sha256; print(sha256(b'some').hexdigest())"
+    assert python(code.format("hashlib")) == python(code.format("sys"))
+    assert kernel_archive.compiler_version() == source_hash.state_of(*kernel_archive.COMPILER)

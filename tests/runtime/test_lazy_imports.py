@@ -1,0 +1,85 @@
+"""Lazy imports: processes load only what they need."""
+
+from pathlib import Path
+
+from processes import python
+
+OPTIONAL = (
+    "mkl",
+    "scipy_openblas32",
+    "scipy",
+    "numexpr",
+    "numba",
+    "cffi",
+    "_cffi_backend",
+    "jax",
+    "torch",
+    "cyclopts",
+    "rich",
+)
+
+
+def test_import_is_lean() -> None:
+    """Neither the compiler nor any optional library comes along."""
+    code = f"import sys, jitkernels\nprint([name for name in {OPTIONAL!r} if name in sys.modules])"
+    assert python(code) == "[]\n"
+
+
+def test_asking_for_rows_is_lean() -> None:
+    """Listing everything there is imports no library of an implementation."""
+    code = f"""
+import sys, jitkernels as jk
+from jitkernels.attrs.schema.registry import all_rows, implementations
+for row in all_rows():
+    implementations(row)
+print([name for name in {OPTIONAL!r} if name in sys.modules])
+"""
+    assert python(code) == "[]\n"
+
+
+def test_first_call_reads_no_metadata(private_cache: Path) -> None:
+    """Other packages' kernels are looked for without `importlib.metadata`, which takes longer than all the rest."""
+    code = """
+import sys
+from jitkernels.attrs.schema import plugins
+plugins._may_name_the_group = lambda place: False
+import jitkernels as jk
+jk.vmul([1.0], [2.0])
+print("importlib.metadata" in sys.modules)
+"""
+    python(code, private_cache)
+    assert python(code, private_cache) == "False\n"
+
+
+def test_warm_process_translates_no_loop(private_cache: Path) -> None:
+    """Every generated kernel and everyday function runs from the cache of all tests without the front end."""
+    code = """
+import sys
+import jitkernels as jk
+from jitkernels.tools import testing
+from jitkernels.dispatch.kernel_cache import KernelFuncs
+from jitkernels.attrs.schema.registry import all_rows
+for row in all_rows()[::STEP]:
+    attr = testing.middle(row, "float32")
+    function = KernelFuncs.cache().at(attr)
+    function(*attr.signature().sample())
+    assert function.__self__.implementation != "refer"
+    getattr(jk, attr.name)
+print("jitkernels.codegen.python.kernel_module" in sys.modules)
+"""
+    assert python(f"STEP = 12\n{code}", private_cache) == "True\n"
+    python(f"STEP = 1\n{code}")
+    assert python(f"STEP = 1\n{code}") == "False\n"
+
+
+def test_calls_that_python_serves_import_nothing_of_numpy_that_is_not_there() -> None:
+    """Masked arrays are refused, which takes 10 ms to know of where the user has none."""
+    code = """
+import sys
+import numpy as np, jitkernels as jk
+before = {name for name in sys.modules if name.startswith("numpy.")}
+jk.vexp.__self__.call([1, 2, 3])
+jk.softmax.__self__.call(np.ones((2, 3), np.int32), axis=0)
+print(sorted({name for name in sys.modules if name.startswith("numpy.ma")} - before))
+"""
+    assert python(code) == "[]\n"
