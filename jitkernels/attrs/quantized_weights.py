@@ -10,7 +10,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 
 ROUNDED = ("float", "int16", "int8")
 """Formats that the elements of a may be rounded to."""
-BLOCK = 32
+ROUNDING_BLOCK = 32
 """Block size of that rounding: floats are rounded relative to the largest of their block."""
 
 
@@ -50,7 +50,7 @@ class QuantizedWeightsAttr(KernelAttr):
         a, weights, scale, *rest = (np.asarray(array) for array in arrays)
         a, scale = np.abs(a.astype(np.float64)), np.abs(scale)
         if self.bits and self.k:
-            starts = np.arange(0, self.k, BLOCK)
+            starts = np.arange(0, self.k, ROUNDING_BLOCK)
             lengths = np.diff(np.append(starts, self.k))
             largest = np.repeat(np.maximum.reduceat(a, starts, axis=-1), lengths, axis=-1)
             eps = float(np.finfo(self.dtype).eps)

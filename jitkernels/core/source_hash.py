@@ -20,7 +20,7 @@ from jitkernels.core.hashing import sha256
 
 PACKAGE = Path(__file__).parents[1]
 FILE = "states.json"
-MOST = 64
+MAX_STORED_ENTRIES = 64
 """Entries that the stored table holds at most."""
 OLDEST = 1_000_000_000
 """Seconds since the epoch of the year 2001: no file of ours is older, so an earlier time is not a real one."""
@@ -114,5 +114,5 @@ def _store(listing: str, state: str) -> None:
     root = cache_dirs.cache_root()
     _noted[listing] = state
     if root is not None:
-        last = [*(_stored_table() | {listing: state}).items()][-MOST:]
+        last = [*(_stored_table() | {listing: state}).items()][-MAX_STORED_ENTRIES:]
         publish(root / FILE, json.dumps(dict(last)).encode())

@@ -17,7 +17,7 @@ from jitkernels.microkernels.attention.arguments import (
     queries_of,
     runs_of,
 )
-from jitkernels.microkernels.attention.decode import FEW, ROOM, decode_queries
+from jitkernels.microkernels.attention.decode import MAX_UNPACKED_QUERIES, ROOM, decode_queries
 from jitkernels.microkernels.attention.prefill import DEPTH, PanelSizes, PrefillPanel, prefill_queries, room_of
 from jitkernels.microkernels.attention.split_kv import CHUNK, chunks_of, split_kv_workspace, split_queries
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -90,7 +90,7 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
         while row < part.end:
             run = run_of(row, part.end, extents)
             queries, own = queries_of_run(extents, factor, run), arrays_of(arrays, extents, run)
-            if run.live <= FEW:
+            if run.live <= MAX_UNPACKED_QUERIES:
                 few(own, queries, workspace)
             else:
                 for first_column in range(0, extents.dv, DEPTH):
@@ -106,7 +106,7 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
 
 def _split_nest(attr: AttentionAttr) -> LoopNest:
     dtype, causal, size = attr.dtype, attr.causal, element_size(attr.dtype)
-    run_of, factor_of = runs_of(FEW, causal=causal, masked=attr.masked), _factor_of(dtype)
+    run_of, factor_of = runs_of(MAX_UNPACKED_QUERIES, causal=causal, masked=attr.masked), _factor_of(dtype)
     some_keys = decode_queries(dtype, cpu_target.target(), causal=causal).some_keys
     split_keys = split_queries(dtype, run_of, some_keys, causal=causal)
 

@@ -9,19 +9,19 @@ from jitkernels.attrs.broadcast_ops import StrideScalAttr, VBroadcastAttr
 from jitkernels.attrs.schema.registry import Variant, implementation, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.compiler.api import traced_kernel
-from jitkernels.microkernels.chunking import BLOCK, PIECE, grain
+from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, PIECE, grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 LANES = 16
 """A multiple of so many elements is a multiple of whole vectors."""
-MOST = 64
-"""The largest stride with a table of factors, of up to LANES * MOST elements, LANES strides or more."""
-SHORT = 16
+MAX_FACTOR_STRIDE = 64
+"""The largest stride with a table of factors, of up to LANES * MAX_FACTOR_STRIDE elements, LANES strides or more."""
+MAX_BUFFERED_ROW = 16
 """Up to so many elements per row, rows are written to a buffer and copied."""
 
 
 def variants(attr: StrideScalAttr) -> list[Variant]:
-    return widths_and_threads(attr.n // BLOCK)
+    return widths_and_threads(attr.n // MIN_THREAD_ELEMENTS)
 
 
 @implements(StrideScalAttr, variants=variants)
@@ -31,9 +31,9 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
 
     def body(a: Any, x: Any, y: Any, stride: int, workspace: Any, begin: int, end: int) -> None:
         factor = a[0]
-        if stride <= MOST:
+        if stride <= MAX_FACTOR_STRIDE:
             shortest = stride * LANES
-            period = shortest * max(1, min(MOST // stride, (end - begin) // (16 * shortest)))
+            period = shortest * max(1, min(MAX_FACTOR_STRIDE // stride, (end - begin) // (16 * shortest)))
             known = min(period, end - begin)
             for i in range(known):
                 workspace[i] = one
@@ -57,8 +57,8 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("n"),
         names=signature.names,
-        block=BLOCK,
-        workspace=MOST * LANES * np.dtype(attr.dtype).itemsize,
+        block=MIN_THREAD_ELEMENTS,
+        workspace=MAX_FACTOR_STRIDE * LANES * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,
         flags=(),
@@ -67,17 +67,21 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
 
 
 def broadcasts(attr: VBroadcastAttr) -> Sequence[Variant]:
-    return widths_and_threads(attr.h // grain(attr.w, BLOCK)) if attr.w <= SHORT else traced_kernel.variants(attr)
+    return (
+        widths_and_threads(attr.h // grain(attr.w, MIN_THREAD_ELEMENTS))
+        if attr.w <= MAX_BUFFERED_ROW
+        else traced_kernel.variants(attr)
+    )
 
 
 @implements(VBroadcastAttr, variants=broadcasts)
 def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> LoopNest:
     """Short rows: write a page of them, and copy it. Others use the compiled reference."""
-    if attr.w > SHORT:
+    if attr.w > MAX_BUFFERED_ROW:
         return traced_kernel.nest(attr, implementation(VBroadcastAttr, "refer").function, **variant)
 
     def body(x: Any, y: Any, w: int, h: int, workspace: Any, begin: int, end: int) -> None:
-        period = LANES * MOST // max(w, 1) * w if w <= LANES * MOST else 0
+        period = LANES * MAX_FACTOR_STRIDE // max(w, 1) * w if w <= LANES * MAX_FACTOR_STRIDE else 0
         if period == 0:
             for row in range(begin, end):
                 for j in range(w):
@@ -102,8 +106,8 @@ def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("h"),
-        block=grain(attr.w, BLOCK) if variant.get("parallel") else 1,
-        workspace=MOST * LANES * np.dtype(attr.dtype).itemsize,
+        block=grain(attr.w, MIN_THREAD_ELEMENTS) if variant.get("parallel") else 1,
+        workspace=MAX_FACTOR_STRIDE * LANES * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         flags=(),
         **variant,

@@ -15,7 +15,7 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
 """Least number of elements per thread."""
-AHEAD = 64
+BINNED_ELEMENTS = 64
 """Elements whose bins are computed before they are counted."""
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -96,7 +96,7 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
             counts[i] = 0
         start = 0
         while start < n:
-            stop = min(start + AHEAD, n)
+            stop = min(start + BINNED_ELEMENTS, n)
             for i in range(start, stop):
                 value = x[i]
                 is_inside = (value >= first) & (value <= last)
@@ -123,7 +123,7 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
         names=signature.names,
         block=1 << 62,
         check=check_ends,
-        workspace=8 * AHEAD,
+        workspace=8 * BINNED_ELEMENTS,
         workspace_dtype="int64",
         flags=(),
         vector_bytes=vector_bytes,

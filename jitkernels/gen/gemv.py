@@ -9,7 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.gen import matmul as product
-from jitkernels.microkernels.gemm.skinny import BLOCK, skinny_nest
+from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT, skinny_nest
 from jitkernels.microkernels.gemv.bf16_gemv import gemv_nest
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
@@ -18,7 +18,7 @@ from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import loader
 
-PARALLEL_WORK = 128 * 1024
+MIN_PARALLEL_ELEMENTS = 128 * 1024
 """Least elements of the matrix for which a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL that are compiled for static shapes."""
@@ -27,11 +27,11 @@ ROW_BYTES, ACROSS_BYTES = 14 << 10, 512
 loops take shorter rows one after another, as the one stream that hardware prefetchers follow; longer ones fill a
 first-level cache, together with as much of the vector.
 """
-LONG = 32
+MIN_STRIDED_RESULTS = 32
 """Least elements of a result for which autovectorized loops are faster where rows are strided along the sum."""
-SHORT = 8
+MAX_VECTORIZED_ROW = 8
 """Up to so many elements per row, autovectorized loops are faster as well."""
-SMALL = 1 << 14
+MAX_STATIC_ELEMENTS = 1 << 14
 """Up to so many elements of the matrix, code for the static shape is worth measuring."""
 
 
@@ -46,15 +46,19 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     A tile has several vectors of rows, which few rows leave empty, and transposes short rows: where those are
     contiguous, the loops come first.
     """
-    shares = (False, True) if attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK else (False,)
+    shares = (
+        (False, True) if attr.m * attr.n >= MIN_PARALLEL_ELEMENTS and attr.m >= 4 * HALF_MIN_SKINNY_EXTENT else (False,)
+    )
     matrix, vector = attr.signature().arrays[:2]
     streamed = matrix.nbytes >= STREAMED
     across = streamed and attr.trans and matrix.nbytes >= attr.n * ACROSS_BYTES
     if attr.dtype == "bfloat16":
         names = (ABREAST, WIDENED) if across else (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
-    few = attr.m == 1 or (not attr.trans and (attr.m <= 2 * cpu_target.target().lanes(attr.dtype) or attr.n <= SHORT))
-    loops_first = few or (attr.trans and attr.m >= LONG) or streamed
+    few = attr.m == 1 or (
+        not attr.trans and (attr.m <= 2 * cpu_target.target().lanes(attr.dtype) or attr.n <= MAX_VECTORIZED_ROW)
+    )
+    loops_first = few or (attr.trans and attr.m >= MIN_STRIDED_RESULTS) or streamed
     by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
     along = streamed and not attr.trans and vector.nbytes >= ROW_BYTES
     if across or (along and attr.m >= ROWS):
@@ -62,7 +66,7 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     result: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
     ]
-    if 0 < attr.m * attr.n <= SMALL and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
+    if 0 < attr.m * attr.n <= MAX_STATIC_ELEMENTS and product.variants(product_of(attr))[0]["algorithm"] in EXACT:
         result.append({"algorithm": "exact", "parallel": False})
     return result
 
@@ -104,7 +108,7 @@ def _nest(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("m"),
-        block=BLOCK,
+        block=HALF_MIN_SKINNY_EXTENT,
         parallel=parallel,
         names=signature.names,
         **more,

@@ -14,10 +14,10 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
-    AHEAD,
     ARRAYS,
     FIRST,
     LAST,
+    MAX_PREFETCHED_ROW_BYTES,
     NUMBERS,
     store_fence,
     streaming_results,
@@ -70,7 +70,7 @@ def variants(attr: GroupNormAttr) -> list[Variant]:
 def normalising_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function that normalizes a group."""
     number: Any = np.dtype(dtype).type
-    ahead, lanes = AHEAD // number(0).itemsize, cpu_target.target().masked_lanes(dtype, width)
+    ahead, lanes = MAX_PREFETCHED_ROW_BYTES // number(0).itemsize, cpu_target.target().masked_lanes(dtype, width)
     measures = moments(dtype, width, careful_moments(dtype))
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
     plain_past, arrays_past, numbers_past = (

@@ -17,10 +17,10 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
-    AHEAD,
     ARRAYS,
     FIRST,
     LAST,
+    MAX_PREFETCHED_ROW_BYTES,
     store_fence,
     streaming_results,
     streams,
@@ -59,7 +59,7 @@ def variants(attr: LayerNormAttr) -> list[Variant]:
 def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: Any, infinite: Any) -> Any:
     """Return the loop over rows in vectors of so many bytes."""
     lanes = cpu_target.target().masked_lanes(attr.dtype, width)
-    ahead = AHEAD // np.dtype(attr.dtype).itemsize
+    ahead = MAX_PREFETCHED_ROW_BYTES // np.dtype(attr.dtype).itemsize
     measures = moments(attr.dtype, width, with_care)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
     past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else store_fence

@@ -8,17 +8,27 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_nest
 from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_nest
-from jitkernels.microkernels.weight_only_quant.skinny import BLOCK
+from jitkernels.microkernels.weight_only_quant.skinny import HALF_MIN_THREAD_COLUMNS
 from jitkernels.microkernels.weight_only_quant.skinny_s4 import rows_nest
 
-FEW, FEW_NARROW = 64, 16
+MAX_PACKED_ROWS, MAX_PACKED_ROWS_NARROW = 64, 16
 """Most rows for which packed weights are used directly, with 64-byte vectors and shorter ones; two for double."""
 
 
 def variants(attr: QuantizedWeightsAttr) -> list[Variant]:
     """List both algorithms, the likelier one first; parallel where there is work for two threads."""
-    shares = (True, False) if attr.m * attr.n * attr.k >= PARALLEL_WORK and attr.n >= 4 * BLOCK else (False,)
-    few = 2 if attr.dtype == "float64" else FEW if cpu_target.target().vector_bytes == 64 else FEW_NARROW
+    shares = (
+        (True, False)
+        if attr.m * attr.n * attr.k >= PARALLEL_WORK and attr.n >= 4 * HALF_MIN_THREAD_COLUMNS
+        else (False,)
+    )
+    few = (
+        2
+        if attr.dtype == "float64"
+        else MAX_PACKED_ROWS
+        if cpu_target.target().vector_bytes == 64
+        else MAX_PACKED_ROWS_NARROW
+    )
     names = ("rows", "panels") if attr.m <= few else ("panels", "rows")
     return [{"algorithm": name, "parallel": parallel} for name in names for parallel in shares]
 

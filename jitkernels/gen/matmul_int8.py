@@ -12,9 +12,9 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
 
-BLOCK = 8
+HALF_MIN_THREAD_ROWS = 8
 """Half of the least number of rows per thread, of the loops."""
-TOGETHER = 512
+SUM_COLUMNS = 512
 """Columns per block of sums, which stay in the first-level cache."""
 
 
@@ -46,10 +46,10 @@ def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool =
         signature.c_arguments,
         _loops(attr),
         extent=signature.index("m"),
-        block=BLOCK,
-        parallel=parallel and attr.m >= 4 * BLOCK,
+        block=HALF_MIN_THREAD_ROWS,
+        parallel=parallel and attr.m >= 4 * HALF_MIN_THREAD_ROWS,
         flags=(),  # without contraction: products with scales are rounded as written
-        workspace=4 * TOGETHER,
+        workspace=4 * SUM_COLUMNS,
         workspace_dtype="int32",
         names=signature.names,
     )
@@ -89,8 +89,8 @@ def _loops(attr: MatMulInt8Attr) -> Any:
 
     def body(arrays: Int8Arrays, n: int, k: int, workspace: Any, begin: int, end: int) -> None:
         for row in range(begin, end):
-            for j in range(0, n, TOGETHER):
-                width = min(TOGETHER, n - j)
+            for j in range(0, n, SUM_COLUMNS):
+                width = min(SUM_COLUMNS, n - j)
                 sums(offset(arrays.a, row * k), arrays.b, n, k, j, width, workspace)
                 for i in range(width):
                     at = row * n + j + i

@@ -16,9 +16,9 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK = 512
+DIVIDED_ELEMENTS = 512
 """Elements per block that is divided as a whole."""
-MANY = 8
+UNSURE = 8
 """From so many uncertain in a block on, the next block is expected to have some, too."""
 WORK = 1 << 15
 """Least number of elements per thread."""
@@ -78,13 +78,13 @@ def rows_of(attr: QuantizeAttr) -> Any:
         is_plain = (size > one / most) & (size < most)
         inverse = one / (scale if is_plain else one)
         divides = not is_plain
-        for first in range(0, n, BLOCK):
-            count = min(BLOCK, n - first)
+        for first in range(0, n, DIVIDED_ELEMENTS):
+            count = min(DIVIDED_ELEMENTS, n - first)
             is_sure = False
             if not divides:
                 is_sure = multiplied(offset(x, first), offset(q, first), count, inverse, start)
             if not is_sure:
-                divides = (divided(offset(x, first), offset(q, first), count, scale, start) > MANY) | (not is_plain)
+                divides = (divided(offset(x, first), offset(q, first), count, scale, start) > UNSURE) | (not is_plain)
 
     return of_row
 

@@ -13,7 +13,7 @@ from jitkernels.microkernels.maths.philox import block_of
 from jitkernels.microkernels.maths.sincos_kernel import cosine_float32, cosine_float64, sine_float32, sine_float64
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK = 8192
+MIN_THREAD_NUMBERS = 8192
 """Least number of elements per thread."""
 EIGHT, ELEVEN, HALF = np.uint64(8), np.uint64(11), np.uint64(32)
 UNIT_32, UNIT_64 = np.float32(2.0**-24), np.float64(2.0**-53)
@@ -92,7 +92,7 @@ def normal_float64(number: int, seed: int) -> Any:
 
 
 def variants(attr: RandomAttr) -> list[Variant]:
-    return widths_and_threads(attr.n // BLOCK)
+    return widths_and_threads(attr.n // MIN_THREAD_NUMBERS)
 
 
 def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest:
@@ -134,7 +134,7 @@ def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest
         signature.c_arguments,
         body,
         extent=signature.index("n"),
-        block=BLOCK,
+        block=MIN_THREAD_NUMBERS,
         flags=(),  # the same bits in vectors and in scalar code
         **variant,
     )

@@ -21,9 +21,9 @@ from jitkernels.microkernels.team_barrier import Team
 
 BLOCKS, SHARE = 2, 1 << 15
 """Least blocks of units per thread, and least multiply-adds of a step with the weights of the state."""
-FEW, SOME = 8, 24
+MAX_UNPACKED_STEPS, MAX_UNPACKED_STEPS_OF_MANY_UNITS = 8, 24
 """Steps up to which nothing is packed, and up to which packing does not pay where units are many."""
-LARGE, HUGE = 128, 300
+MANY_UNITS, UNITS_BEYOND_CACHES = 128, 300
 """Hidden units that count as many, and those whose weights exceed the caches, packed or not."""
 
 
@@ -32,7 +32,10 @@ def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
     several = attr.batch * attr.gates * attr.hidden**2 >= 2 * SHARE
     packs = [True]
     if attr.batch == 1:
-        pays = attr.steps >= (FEW if attr.hidden < LARGE else SOME) and attr.hidden < HUGE
+        pays = (
+            attr.steps >= (MAX_UNPACKED_STEPS if attr.hidden < MANY_UNITS else MAX_UNPACKED_STEPS_OF_MANY_UNITS)
+            and attr.hidden < UNITS_BEYOND_CACHES
+        )
         packs = [True, False] if pays else [False, True]
     return [
         {"vector_bytes": width, "packs": is_packed, "parallel": parallel}

@@ -21,14 +21,14 @@ from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.reduction.column_reduction import extremes_nest, sums_nest
 from jitkernels.microkernels.reduction.one_pass_variance import row_squares
-from jitkernels.microkernels.reduction.row_argmax import TOGETHER, first_index, lanes_of, largest, strided_argmax
+from jitkernels.microkernels.reduction.row_argmax import ACCUMULATORS, first_index, lanes_of, largest, strided_argmax
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-SHORT = 64
+MAX_TRACED_ROW = 64
 """Up to so many elements the reference is compiled: few such rows have a whole step of vectors."""
-FEW = 4
+MAX_COLUMN_VECTORS = 4
 """Up to so many vectors of columns, each is followed through all rows."""
-SEVERAL = 16
+MIN_FEW_COLUMN_ELEMENTS = 16
 """Least elements of so few columns for which combining the lanes at the end pays."""
 PART = 1024
 """Elements per maximum; the first index is searched in one such part."""
@@ -46,12 +46,12 @@ IN_ORDER = "rows"
 
 
 def _is_long(attr: HArgMaxAttr) -> bool:
-    return attr.remain == 1 and attr.n > SHORT
+    return attr.remain == 1 and attr.n > MAX_TRACED_ROW
 
 
 def _has_few_columns(attr: HArgMaxAttr) -> bool:
-    max_columns = FEW * lanes_of(attr.dtype, cpu_target.target().vector_bytes)
-    return 1 < attr.remain <= max_columns and attr.n >= SEVERAL
+    max_columns = MAX_COLUMN_VECTORS * lanes_of(attr.dtype, cpu_target.target().vector_bytes)
+    return 1 < attr.remain <= max_columns and attr.n >= MIN_FEW_COLUMN_ELEMENTS
 
 
 def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
@@ -79,7 +79,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
         return _of_reference(attr, **variant)
     dtype = attr.dtype
     width = variant.get("vector_bytes", cpu_target.target().vector_bytes)
-    step = TOGETHER * lanes_of(dtype, width)
+    step = ACCUMULATORS * lanes_of(dtype, width)
     maximum, place_of = largest(dtype, width), first_index(dtype, width)
 
     @inlined()
@@ -130,7 +130,7 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
 def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
     """Reduce row by row if the columns exceed the caches, unless rows are as short as a cache line or two."""
     x = attr.signature().arrays[0]
-    if attr.remain * x.numpy.itemsize < SHORTEST or attr.n <= SEVERAL or x.nbytes < BEYOND:
+    if attr.remain * x.numpy.itemsize < SHORTEST or attr.n <= MIN_FEW_COLUMN_ELEMENTS or x.nbytes < BEYOND:
         return traced_kernel.variants(attr)
     shares = (False, True) if attr.rows // grain(attr.n * attr.remain, WORK) >= 4 else (False,)
     return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]

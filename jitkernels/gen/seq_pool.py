@@ -24,11 +24,11 @@ BLOCK_COLUMNS = 64
 """Least number of columns per thread: a strip, or two."""
 BLOCK_ELEMENTS = 16384
 """Least number of elements per thread."""
-FEW = 8
+MAX_DIRECT_ROWS = 8
 """Up to so many rows are reduced directly."""
-NARROW = 40
+MAX_PACKED_WIDTH = 40
 """Largest width for which packing several rows into one pays."""
-LONG = 256
+MAX_PACKED_ELEMENTS = 256
 """Most elements of a packed row."""
 WORTH = 48
 """Vectors that packing rows must save to pay."""
@@ -144,7 +144,7 @@ def narrow_pooling(kind: Pool, pool_part: Any, pool: Any) -> tuple[Any, Any]:
     def pool_together(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         """Narrow rows, as fewer long ones."""
         x, w, h, together = rows.x, rows.w, rows.h, 4
-        while 2 * together * w <= LONG and h >= 16 * together:
+        while 2 * together * w <= MAX_PACKED_ELEMENTS and h >= 16 * together:
             together *= 2
         result, done = offset(workspace, 2 * columns), h // together * together
         pool(PooledRows(x, together * w, h // together), result, together * w, workspace, one)
@@ -174,7 +174,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
         own, to = PooledRows(offset(x, columns.begin), w, h), offset(y, columns.begin)
         if has_masks and not is_whole and (h * w >= lanes) & (w & (w - 1) == 0):
             pool_narrowest(rows, y, workspace, factor)
-        elif not is_whole and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= NARROW):
+        elif not is_whole and (h * off >= WORTH * lanes) & (off * 5 > w) & (w <= MAX_PACKED_WIDTH):
             pool_together(rows, y, workspace, factor)
         elif ((h <= ROWS) | kind.is_max) & (width <= wide):
             part(own, to, width, 0, factor)
@@ -196,7 +196,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         factor = one
         if kind.is_scaled:
             factor = one / (np.sqrt(number(h)) if is_root else number(h))
-        if (h >= 2) & (h < FEW):  # which takes no longer than the dispatch itself
+        if (h >= 2) & (h < MAX_DIRECT_ROWS):  # which takes no longer than the dispatch itself
             rows = PooledRows(offset(x, part.begin), w, h)
             pool_part(rows, offset(y, part.begin), part.end - part.begin, 0, factor)
         else:
@@ -209,7 +209,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("w"),
         block=BLOCK_COLUMNS,
-        workspace=workspace_of(attr.dtype) + LONG * np.dtype(attr.dtype).itemsize,
+        workspace=workspace_of(attr.dtype) + MAX_PACKED_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it
         names=signature.names,

@@ -18,7 +18,7 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
-from jitkernels.microkernels.sort.merge_sort import SHORT, small_sort
+from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 TOP_DIGIT = 11
@@ -26,7 +26,7 @@ TOP_DIGIT = 11
 DIGIT = 256
 ALL = 256
 """Up to so many elements, sorting them all is faster than a selection by leading bits."""
-FEW = 32
+MAX_INSERTION_K = 32
 """Largest k of the insertion method; for larger k whole rows are sorted."""
 RUN = 64
 """Elements per comparison block."""
@@ -155,7 +155,7 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
 
     def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> Any:
-        if n <= SHORT:
+        if n <= MAX_MERGED_ELEMENTS:
             for row in range(begin, end):
                 sort_short(offset(x, row * n), offset(y, row * n), n, workspace)
             return 0
@@ -170,7 +170,7 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
         heap_free(counts)
         return 0
 
-    return _nest(attr, body, variant, workspace=SHORT * size, workspace_dtype=INTEGER[dtype])
+    return _nest(attr, body, variant, workspace=MAX_MERGED_ELEMENTS * size, workspace_dtype=INTEGER[dtype])
 
 
 def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> LoopNest:
@@ -298,7 +298,7 @@ def selecting_of(dtype: str, entries: Entries) -> Any:
 def words_sorting(dtype: str, lanes: int) -> Any:
     """Return the function that sorts few candidates as words."""
     rank_of, sort_words = RANK[dtype], small_sort(64, lanes)
-    number, sign = np.int64(SHORT - 1), np.int64(-1 << 63)
+    number, sign = np.int64(MAX_MERGED_ELEMENTS - 1), np.int64(-1 << 63)
 
     @inlined()
     def are_sorted(row: Results, m: int, k: int, words: Any, candidates: Any, packs: bool) -> Any:
@@ -338,7 +338,7 @@ def many_of(dtype: str, lanes: int) -> Any:
     def find_many(row: Results, n: int, k: int, counts: Any, candidates: Any, buffer: Any) -> None:
         x, packs = row.x, is_narrow and n <= INDEX
         m = select(x, n, k, counts, candidates, packs)
-        if m <= SHORT and are_sorted(row, m, k, counts, candidates, packs):
+        if m <= MAX_MERGED_ELEMENTS and are_sorted(row, m, k, counts, candidates, packs):
             return
         for i in range(word.digits * DIGIT):
             counts[i] = 0
@@ -370,7 +370,7 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         return Results(offset(results.x, row * n), offset(results.values, row * k), offset(results.indices, row * k))
 
     def body(results: Results, n: int, k: int, workspace: Any, begin: int, end: int) -> Any:
-        if k <= FEW:
+        if k <= MAX_INSERTION_K:
             if k > 0:
                 for row in range(begin, end):
                     find_few(row_of(results, row, n, k), n, k, workspace)
@@ -383,4 +383,4 @@ def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
         heap_free(candidates)
         return 0
 
-    return _nest(attr, body, variant, check=check_count, workspace=8 * SHORT, workspace_dtype="int64")
+    return _nest(attr, body, variant, check=check_count, workspace=8 * MAX_MERGED_ELEMENTS, workspace_dtype="int64")

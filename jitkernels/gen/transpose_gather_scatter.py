@@ -26,13 +26,13 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
 """Least number of elements per thread."""
-LONG = 16 * CACHE_LINE_BYTES
+MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
 """Least bytes of rows that are mostly whole cache lines."""
 SQUARE = 8
 """Rows and columns transposed in registers: a part has at least so many."""
 BAND = 64
 """Rows per band of columns: cache lines read in part stay in the caches."""
-NEAR = 1 << 18
+L2_RESULT_BYTES = 1 << 18
 """Bytes of a result that the second-level cache holds: for flat matrices many lines of a row come before the next row.
 """
 STRIP = 64
@@ -84,7 +84,7 @@ def few(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: 
 def transpose_variants(attr: TransposeAttr) -> list[Variant]:
     along, block = _along(attr)
     variants, result = widths_and_threads(attr.fields()[along] // block), attr.signature().outputs[0]
-    is_long = min(attr.rows, attr.n) * result.numpy.itemsize >= LONG and result.numpy.itemsize >= 4
+    is_long = min(attr.rows, attr.n) * result.numpy.itemsize >= MIN_STREAMED_ROW_BYTES and result.numpy.itemsize >= 4
     return streams(variants, result) if is_long else variants
 
 
@@ -128,7 +128,7 @@ def turning_of(dtype: str) -> Any:
                 for i in range(top, bottom):
                     y[j * rows + i] = x[i * n + j]
             return
-        band = max(NEAR // (rows * CACHE_LINE_BYTES), 1) * side
+        band = max(L2_RESULT_BYTES // (rows * CACHE_LINE_BYTES), 1) * side
         first_column = begin
         while first_column < end:
             last = first_column + band if end - first_column >= band + SQUARE else end
@@ -220,7 +220,7 @@ def check_ids(ids: Any, table_rows: int, count: int) -> int:
 
 def gather_variants(attr: GatherAttr) -> list[Variant]:
     variants, result = widths_and_threads(attr.count // grain(attr.n, WORK)), attr.signature().outputs[0]
-    return streams(variants, result) if attr.n * result.numpy.itemsize >= LONG else variants
+    return streams(variants, result) if attr.n * result.numpy.itemsize >= MIN_STREAMED_ROW_BYTES else variants
 
 
 @implements(GatherAttr, variants=gather_variants)

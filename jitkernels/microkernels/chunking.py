@@ -10,7 +10,7 @@ from jitkernels.codegen.source_protocol import inlined
 
 PIECE = 2048
 """Elements per call."""
-BLOCK = 2 * PIECE
+MIN_THREAD_ELEMENTS = 2 * PIECE
 """Least number of elements per thread."""
 
 
@@ -29,7 +29,7 @@ def chunk_rows(rows: int, n: int, elements: int) -> int:
     return rows if rows * n <= elements else rows_per_chunk(n, elements)
 
 
-def grain(elements: float, least: int = BLOCK) -> int:
+def grain(elements: float, least: int = MIN_THREAD_ELEMENTS) -> int:
     """Return how many items of so many elements have `least` elements, and are what a thread gets at least.
 
     A power of two, so that few objects serve all shapes.
@@ -44,7 +44,7 @@ def threads(blocks: int) -> list[Variant]:
 
 def vector_threads(attr: VectorAttr) -> list[Variant]:
     """List the variants of an elementwise kernel."""
-    return threads(attr.n // BLOCK)
+    return threads(attr.n // MIN_THREAD_ELEMENTS)
 
 
 @inlined()

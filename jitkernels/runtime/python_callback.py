@@ -29,7 +29,7 @@ from jitkernels.runtime.c_api import link
 
 ARRAY, SCALAR, FLOAT, INT, BOOL = range(5)
 WORDS = 6
-MOST = 16
+MAX_CALLBACK_ARGUMENTS = 16
 """Arguments of a call."""
 REFUSED, INTERRUPTED = 2, 4
 NAME = "jk_numpy_call"
@@ -100,7 +100,7 @@ declare i32 @PyArray_CopyInto(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 define i64 @entry(ptr %callee, i64 %count, ptr %inputs, i64 %results, ptr %outputs, i64 %reports) nounwind {{
 start:
-  %objects = alloca [{MOST} x ptr]
+  %objects = alloca [{MAX_CALLBACK_ARGUMENTS} x ptr]
   %pending = alloca [3 x ptr]
   %gil = call i32 @PyGILState_Ensure()
   %before = call i32 @flags_now()

@@ -18,10 +18,11 @@ from jitkernels.selection.records import Record
 FARTHEST, FARTHEST_OF_ONE = 12, 4
 """Largest distance between classes, in powers of two, over all extents and in one; farther records do not apply."""
 
-MANY = 2
+UNIT_EXTENT_DISTANCE = 2
 """Extra powers of two between an extent of 1 and larger ones: without a second element or row the code is different."""
 
-BEYOND = 1 << 30
+INAPPLICABLE_DISTANCE = 1 << 30
+"""Distance in powers of two of a class whose record does not apply: larger than any sum of real ones."""
 
 
 def nearest(attr: KernelAttr, threads: int) -> tuple[KernelAttr, Record] | None:
@@ -108,12 +109,12 @@ def distance(extents: Iterable[int], others: Iterable[int]) -> int:
 
 def _octave_distance(octaves: Iterable[int], others: Iterable[int]) -> int:
     distances = [*map(abs, map(sub, octaves, others))]
-    return sum(distances) if max(distances, default=0) <= FARTHEST_OF_ONE else BEYOND
+    return sum(distances) if max(distances, default=0) <= FARTHEST_OF_ONE else INAPPLICABLE_DISTANCE
 
 
 def _octaves_of(extents: Iterable[int]) -> tuple[int, ...]:
     """The powers of two that bound the extents: distances between classes are counted in them."""
-    return tuple([MANY + (extent - 1).bit_length() if extent > 1 else 0 for extent in extents])
+    return tuple([UNIT_EXTENT_DISTANCE + (extent - 1).bit_length() if extent > 1 else 0 for extent in extents])
 
 
 def _status(folder: Path, name: str = "") -> os.stat_result | None:

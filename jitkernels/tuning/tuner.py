@@ -43,8 +43,9 @@ ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, fewest otherwise, and most rounds."""
 BEHIND = 1.5
 """A candidate that took this many times the best time in an earlier record, or on one thread, is not measured again."""
-LONG, SHORT = 2e-2, 1e-3
-"""A first call may be slow by chance: below `LONG` seconds a second one is timed, below `SHORT` it is ignored."""
+MAX_RETIMED_SECONDS, MIN_RETIMED_SECONDS = 2e-2, 1e-3
+"""A first call may be slow by chance: if it took less than the first, a second one is timed, and if it took less than
+the second, it is ignored."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ class Trial:
             seconds = watch.call()
             # Before any second call: a kernel that accumulates into its output would add twice.
             wrong = None if label in self._seen else self._first_difference()
-            if wrong is None and (SHORT < seconds < LONG or watch.threaded):  # the first may have started the threads
+            if wrong is None and (
+                MIN_RETIMED_SECONDS < seconds < MAX_RETIMED_SECONDS or watch.threaded
+            ):  # the first may have started the threads
                 seconds = min(seconds, watch.call())
         except Exception as error:  # an error of a plug-in disqualifies only its candidate
             if signal_exceptions.raised_by_signal_handler(error):
@@ -147,7 +150,7 @@ class Trial:
             wrong = f"{type(error).__name__}: {error}"
         if wrong is not None:
             self._disqualify(candidate.measured, wrong)
-        elif seconds > SHORT and seconds > HOPELESS * self._best:
+        elif seconds > MIN_RETIMED_SECONDS and seconds > HOPELESS * self._best:
             self._out[label] = _with_time(candidate.measured, seconds, 0.0)
         else:
             self._best = min(self._best, seconds)

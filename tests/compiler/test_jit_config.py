@@ -10,9 +10,9 @@ from jitted import array, notes, same
 import jitkernels as jk
 from jitkernels.codegen import object_cache
 from jitkernels.compiler.diagnostics.differential_check import Check
+from jitkernels.compiler.ir.config import MAX_NEST_INPUTS
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.lowering import backends, lower_graph
-from jitkernels.compiler.schedule import fusion_region
 
 
 def total(*arrays: Any) -> Any:
@@ -56,7 +56,7 @@ def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
 def test_every_nest_reads_few_unless_told() -> None:
     many = [array(5, seed=seed) for seed in range(100)]
     read = [len(group.reads) for group in jk.jit(total).explain(*many).groups]
-    assert max(read) <= fusion_region.MOST_INPUTS < 100
+    assert max(read) <= MAX_NEST_INPUTS < 100
     assert len(read) == 4
 
 

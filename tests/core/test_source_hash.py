@@ -116,12 +116,12 @@ def test_notes_that_are_none(package: Path, content: bytes) -> None:
 
 
 def test_notes_are_few(package: Path) -> None:
-    for number in range(source_hash.MOST + 5):
+    for number in range(source_hash.MAX_STORED_ENTRIES + 5):
         (package / "one.py").write_text("x" * number)
         aged(package / "one.py", number)
         last = state()
     notes = json.loads(((cache_dirs.cache_root() or package) / source_hash.FILE).read_bytes())
-    assert len(notes) == source_hash.MOST
+    assert len(notes) == source_hash.MAX_STORED_ENTRIES
     assert last in notes.values()
 
 

@@ -155,4 +155,4 @@ def test_products_of_few_numbers_are_loop_nests(dtype: str) -> None:
             x, w = array(*lead, m, k).astype(dtype), array(*lead, n, k, seed=1).astype(dtype)
             plain = x @ w.swapaxes(-1, -2)
             np.testing.assert_allclose(compiled(x, w), plain, rtol=1e-5, atol=1e-5)
-            assert ("sum over" in str(compiled.explain(x, w))) == (m * n * k <= matmul_step.FEW)
+            assert ("sum over" in str(compiled.explain(x, w))) == (m * n * k <= matmul_step.MAX_NEST_MULTIPLICATIONS)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.gen.reduction import PART, SEVERAL, SHORT
+from jitkernels.gen.reduction import MAX_TRACED_ROW, MIN_FEW_COLUMN_ELEMENTS, PART
 
-LENGTHS = (SHORT + 1, 100, 127, PART - 1, PART, PART + 1, PART + 130, 3 * PART + 5)
+LENGTHS = (MAX_TRACED_ROW + 1, 100, 127, PART - 1, PART, PART + 1, PART + 130, 3 * PART + 5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -38,7 +38,7 @@ def test_few_columns(dtype: str) -> None:
     """As many as vectors hold, fewer and more; rows that are less than a step, and what steps leave over."""
     generator = np.random.default_rng(0)
     for remain in (*range(2, 18), 31, 33, 64):
-        for n in (1, 2, SEVERAL - 1, SEVERAL, SEVERAL + 1, 50, 139):
+        for n in (1, 2, MIN_FEW_COLUMN_ELEMENTS - 1, MIN_FEW_COLUMN_ELEMENTS, MIN_FEW_COLUMN_ELEMENTS + 1, 50, 139):
             x = generator.integers(-3, 3, (6, n, remain)).astype(dtype)
             x[1] = -np.inf
             x[2][generator.random((n, remain)) < 0.02] = np.nan

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.gen.sort_topk import ALL, FEW
-from jitkernels.microkernels.sort.merge_sort import SHORT, TOGETHER
+from jitkernels.gen.sort_topk import ALL, MAX_INSERTION_K
+from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, MAX_NETWORK_ELEMENTS
 
-LENGTHS = sorted({k * TOGETHER + d for k in (1, 2, 3, 4, 5, 6, 9, 12, 17) for d in (-1, 0, 1, 37)})
+LENGTHS = sorted({k * MAX_NETWORK_ELEMENTS + d for k in (1, 2, 3, 4, 5, 6, 9, 12, 17) for d in (-1, 0, 1, 37)})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [*LENGTHS, SHORT - TOGETHER - 1, SHORT])
+@pytest.mark.parametrize("n", [*LENGTHS, MAX_MERGED_ELEMENTS - MAX_NETWORK_ELEMENTS - 1, MAX_MERGED_ELEMENTS])
 def test_rows_are_in_order(n: int, dtype: str) -> None:
     generator = np.random.default_rng(n)
     x = np.stack([
@@ -30,7 +30,9 @@ def test_rows_are_in_order(n: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [FEW + 1, 100, ALL, ALL + 1, 1000, SHORT, SHORT + 1])
+@pytest.mark.parametrize(
+    "n", [MAX_INSERTION_K + 1, 100, ALL, ALL + 1, 1000, MAX_MERGED_ELEMENTS, MAX_MERGED_ELEMENTS + 1]
+)
 def test_many_largest_ones(n: int, dtype: str) -> None:
     """Of equal ones the first; some differ in nothing but their last bits, which do not go into a word with a place."""
     generator = np.random.default_rng(n)
@@ -46,8 +48,8 @@ def test_many_largest_ones(n: int, dtype: str) -> None:
     ]).astype(dtype)  # fmt: skip
     is_number = ~np.isnan(x)
     right = np.lexsort((-np.where(is_number, x, 0), is_number), axis=-1)
-    for k in (FEW + 1, n // 2, n - 1, n):
-        if k > FEW:
+    for k in (MAX_INSERTION_K + 1, n // 2, n - 1, n):
+        if k > MAX_INSERTION_K:
             values, indices = jk.topk(x, k)
             np.testing.assert_array_equal(indices, right[:, :k])
             assert values.tobytes() == np.take_along_axis(x, indices, -1).tobytes()

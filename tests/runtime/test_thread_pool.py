@@ -41,7 +41,7 @@ def test_a_helper_that_never_comes() -> None:
     code = """
 state().value = pool.FREE  # as if there were a thread, which the system does not let run
 one_helper()
-for parts in (2, 3, 8, pool.MOST_PARTS):
+for parts in (2, 3, 8, pool.MAX_POOL_PARTS):
     done = []
     parallel(done.append, 2, parts)
     print(sorted(done) == list(range(parts)), state().value == pool.FREE, end=" ")
@@ -143,8 +143,8 @@ jk.set_num_threads(1000)
 def call(team):
     for turn in range(10):
         done = []
-        parallel(done.append, team, pool.MOST_PARTS)
-        assert sorted(done) == list(range(pool.MOST_PARTS)), (team, done)
+        parallel(done.append, team, pool.MAX_POOL_PARTS)
+        assert sorted(done) == list(range(pool.MAX_POOL_PARTS)), (team, done)
     right.append(team)
 right = []
 callers = [threading.Thread(target=call, args=(pool.MOST_HELPERS + 1,)) for _ in range(3)]

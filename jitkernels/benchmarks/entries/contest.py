@@ -12,7 +12,7 @@ from jitkernels.tuning.timer import Timing
 NAME, OURS = "contest", "jitkernels"
 FIRST, ERROR, MEMORY = "first call", "error", "memory"
 """Measurements besides later calls; each has a table of its own."""
-FEW = 3
+CI_SIZES = 3
 """Number of sizes of each task under the tag "ci"."""
 
 
@@ -34,7 +34,7 @@ def run(settings: Settings) -> Iterator[Line]:
     tasks = all_tasks()
     for name in settings.some_of(tasks):
         task = tasks[name]
-        sizes = task.sizes if settings.tag == "full" else tuple(settings.limited(task.sizes[:FEW]))
+        sizes = task.sizes if settings.tag == "full" else tuple(settings.limited(task.sizes[:CI_SIZES]))
         yield from lines_of(task, list(contest(task, sizes, settings.threads, settings.seconds)))
 
 

@@ -13,7 +13,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, peer, threads
 
 OPSET = 23
-FEW = 10_000
+MIN_JAX_WORK = 10_000
 """JAX does not run below this number of elements and operations: it compiles for seconds, and a call costs 7 us."""
 FUNCTIONS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "where")
 """NumPy functions allowed in expressions, besides ``erf``."""
@@ -52,7 +52,7 @@ def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        if attr.operations() + sum(array.size for array in arrays) < FEW or 0 in (a.size for a in arrays):
+        if attr.operations() + sum(array.size for array in arrays) < MIN_JAX_WORK or 0 in (a.size for a in arrays):
             return None
         compiled = _jitted(function, attr)
         given = [jax.numpy.array(array) for array in inputs_of(attr, arrays)]

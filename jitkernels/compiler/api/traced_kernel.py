@@ -29,7 +29,7 @@ from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES, widths_
 
 COMPILER = ("compiler", "microkernels/maths", "codegen/python")
 """What decides the code beside the reference."""
-BLOCK = 65536
+MIN_THREAD_WORK_OR_BYTES = 65536
 """Operations, or bytes, that a thread gets at least."""
 UNROLLS = (2, 4, 1)
 """Vectors that a step of the loop takes; the first is the static choice."""
@@ -214,7 +214,7 @@ def _block(attr: KernelAttr, along: str) -> int:
     """Steps that a thread gets at least, a power of two so that few objects serve all shapes."""
     nbytes = sum(array.nbytes for array in attr.signature().arrays)
     work = max(attr.operations(), nbytes) / max(attr.fields()[along], 1)
-    return 1 << max(int(BLOCK / max(work, 1)), 1).bit_length() - 1
+    return 1 << max(int(MIN_THREAD_WORK_OR_BYTES / max(work, 1)), 1).bit_length() - 1
 
 
 def compiler() -> str:

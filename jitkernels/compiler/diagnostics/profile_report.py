@@ -12,7 +12,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.lowering.profile_counters import Profile, SizeCounters
 from jitkernels.compiler.schedule.loop_nest import Nest
 
-FREE = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
+OPERATIONS_WITHOUT_ARITHMETIC = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
 """Operations that do no arithmetic."""
 
 
@@ -166,7 +166,7 @@ def _size(node: Node, values: Mapping[str, int]) -> int:
 
 
 def _operations(node: Node, values: Mapping[str, int]) -> int:
-    if node.operation in FREE or node.operation == "call":
+    if node.operation in OPERATIONS_WITHOUT_ARITHMETIC or node.operation == "call":
         return 0
     if node.operation == "matmul":
         return 2 * _elements(node, values) * symbolic_dims.evaluated(node.inputs[0].shape[-1], values)

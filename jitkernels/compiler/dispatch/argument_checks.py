@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.compiler.dispatch.entry_builder import EntryBuilder
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.call_abi import ArrayArgument, Bound, ScalarSymbol
-from jitkernels.compiler.ir.static_dim_policy import MANY, MOST
+from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MIN_STATIC_ELEMENTS
 from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Number, bare
 from jitkernels.core import dtypes
 from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
@@ -116,8 +116,8 @@ class ArgumentGuards(EntryBuilder):
             self._symbol(extent, self.load("i64", shape, 8 * i), least=2)
         if len(argument.shape) > 1 and isinstance(argument.shape[-1], Extent):
             # Large arrays with a short last extent have their own specialization, in which that extent is constant.
-            long = self.new(f"icmp sgt i64 {self.extent(argument.shape[-1])}, {MOST}")
-            few = self.new(f"icmp slt i64 {self.extent(symbolic_dims.product(argument.shape))}, {MANY}")
+            long = self.new(f"icmp sgt i64 {self.extent(argument.shape[-1])}, {MAX_STATIC_EXTENT}")
+            few = self.new(f"icmp slt i64 {self.extent(symbolic_dims.product(argument.shape))}, {MIN_STATIC_ELEMENTS}")
             self.expect(self.new(f"or i1 {long}, {few}"))
         if not argument.contiguous:
             strides = self.load("ptr", array, Offset.ARRAY_STRIDES)

@@ -17,7 +17,7 @@ from jitkernels.runtime import fp_status, workspace_allocator
 from jitkernels.runtime.inline_cache import BAILOUT
 from jitkernels.runtime.loading.lazy_link import MISSING
 
-LONG = 400_000
+GIL_RELEASE_WORK = 400_000
 """Work, in additions, from which on the entry releases the GIL: about 20 us."""
 SEGMENT, MAX_WORK, MAX_WORKSPACE = 0, 1, 2
 """Context slots, relative to the segment's first: its address, the largest work that runs with the GIL held, and the

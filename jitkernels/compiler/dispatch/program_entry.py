@@ -202,7 +202,7 @@ def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySour
     )
     # O0: the entry's run time hardly depends on optimization, its compile time does, as it has many branches.
     source = module_text.module_source("call", emitter.text(), 64, vectorcall.externals(), level=0)
-    limit = NEVER if segment.calls_python else max((entry_point.LONG - more) // times, -NEVER)
+    limit = NEVER if segment.calls_python else max((entry_point.GIL_RELEASE_WORK - more) // times, -NEVER)
     return EntrySource(source, segment.source, limit)
 
 

@@ -34,7 +34,7 @@ SECONDS_OF_RESULT = 1e-6
 FEW_GUARD_CHECKS, MOST_GUARD_CHECKS = 2, 64
 """Fallbacks under guards before later calls of the same types skip the guards: where another specialization has code
 (which is tried first), and where none has."""
-FREE = frozenset({"input", "constant", "extent", "view", "reshape"})
+NEGLIGIBLE_OPERATIONS = frozenset({"input", "constant", "extent", "view", "reshape"})
 """Operations whose cost in NumPy is negligible."""
 
 
@@ -111,7 +111,7 @@ class Specialization:
     def _is_numpy(self) -> bool:
         """Whether the graph consists of NumPy calls, views and single-element reads alone."""
         assert self.graph is not None, "traced"
-        others = [node for node in self.graph if node.operation not in FREE]
+        others = [node for node in self.graph if node.operation not in NEGLIGIBLE_OPERATIONS]
         return any(node.operation == "call" for node in others) and all(
             node.operation in ("call", "item") or (node.operation in ("gather", "cast") and not node.ndim)
             for node in others
@@ -120,7 +120,7 @@ class Specialization:
     @unlocked_cached_property
     def _operations_of_numpy(self) -> int:
         assert self.graph is not None, "traced"
-        return sum(node.operation not in FREE for node in self.graph)
+        return sum(node.operation not in NEGLIGIBLE_OPERATIONS for node in self.graph)
 
     @property
     def may_raise(self) -> bool:

@@ -8,6 +8,10 @@ from jitkernels.errors import AttrError, shown
 
 LEVELS = range(-3, 4)
 BACKENDS = ("native", "numba", "interpreter")
+MAX_FUSION_SIZE = 400
+"""The most nodes of a fusion region: bounds compile time, and cuts programs of many thousand nodes."""
+MAX_NEST_INPUTS = 32
+"""The most arrays that a nest reads: more streams than hardware prefetchers follow, more pointers than registers."""
 
 
 def _level() -> int:
@@ -38,8 +42,8 @@ class JitConfig:
     opt_level: int = field(default_factory=_level)
     fuse_reduce: bool = True
     fuse_dimshuffle: bool = True
-    max_fusion_size: int = 400
-    max_inputs: int = 32
+    max_fusion_size: int = MAX_FUSION_SIZE
+    max_inputs: int = MAX_NEST_INPUTS
     fast_math: bool = False
     backend: str = field(default_factory=_backend)
     cache: bool = True

@@ -24,7 +24,7 @@ from jitkernels.compiler.ir.symbolic_dims import (
 )  # fmt: skip
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
-FAR = 2**40
+UNBOUNDED_EXTENT = 2**40
 """Larger than any extent: the bound of an int of which nothing is known."""
 
 
@@ -126,7 +126,7 @@ def is_surely(apart: Number, sign: str) -> bool | None:
         return True
     if not proven:
         for extent in failing:  # calls in which one of these holds have faster code
-            if abs(extent.value) < FAR:
+            if abs(extent.value) < UNBOUNDED_EXTENT:
                 extent.guard(-extent, ">", is_choice=True)
         return None
     needs, answer = min(proven, key=lambda proof: len(proof[0]) > 0)  # without guards if that will do

@@ -160,6 +160,6 @@ def is_callable_from_code(node: Node) -> bool:
     return (
         node.operation == "call"
         and vectorcall.base() is not None
-        and len(node.inputs) <= python_callback.MOST
+        and len(node.inputs) <= python_callback.MAX_CALLBACK_ARGUMENTS
         and name_of(node.options["function"]) is not None
     )

@@ -3,9 +3,9 @@
 Loops over such short extents do not fill a vector, and elements at such small strides are loaded as whole vectors.
 """
 
-MOST, MANY = 4, 200
-"""Last extents up to `MOST` are static, in arrays with at least `MANY` elements."""
-WIDEST = 7
+MAX_STATIC_EXTENT, MIN_STATIC_ELEMENTS = 4, 200
+"""Last extents up to `MAX_STATIC_EXTENT` are static, in arrays with at least `MIN_STATIC_ELEMENTS` elements."""
+MAX_VECTOR_STRIDE = 7
 """Strides, in elements, up to which code loads and stores whole vectors."""
-FEW = 16
+MAX_SHORT_TRIP_COUNT = 16
 """Trip counts up to which an inner loop gets vectors of its own length."""

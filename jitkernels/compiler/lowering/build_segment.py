@@ -43,7 +43,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import GraphError
 from jitkernels.runtime import c_api
-from jitkernels.runtime.threads.parallel_for import WORK
+from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
 
 MOST_UNROLLED = 32
 """Segments with more loops and branches than this get no inner-loop unrolling by LLVM.
@@ -174,7 +174,7 @@ class SegmentBuilder:
 
     def _finish(self, nests: Sequence[Step]) -> Segment:
         shared = [call.work for call in self.calls if not call.bails_out]
-        parallel = self.shares or any(isinstance(value, Extent) or value > WORK for value in shared)
+        parallel = self.shares or any(isinstance(value, Extent) or value > MIN_THREAD_WORK for value in shared)
         parts = module_text.SegmentParts(
             self.library, self.texts, self.calls, self.flows, [*self.required_code.values()]
         )

@@ -22,17 +22,20 @@ LONG_ROWS = 128
 """Columns from which on the work per row is negligible."""
 SHORT_BYTES = 512
 """Bytes of a row below which the remainder of steps of four vectors takes as long as the steps."""
-CALCULATING = 12
+SATURATING_COST = 12
 """Additions per column from which on two vectors at once saturate the processor as four do."""
 REGISTERS = 16
 """Vectors that a step may load and store: computing takes as many again, and processors have 32."""
-LONG = frozenset({
+COSTLY_FUNCTIONS = frozenset({
     "log", "log2", "log10", "log1p", "cbrt", "sinh", "arcsinh", "arccosh", "arctan2", "tan", "arcsin", "arccos",
     "arctan", "hypot", "fmod", "remainder",
 })  # fmt: skip
 """Functions with so many instructions that an unroll factor of 4 is no faster than 2, and doubles the compile time."""
-LONG_IN = {"float32": LONG | {"sin", "cos", "power", "exp", "expm1"}, "float64": LONG | {"arctanh", "floor_divide"}}
-"""For each dtype, `LONG` and the functions for which the same holds in this precision only."""
+COSTLY_FUNCTIONS_OF = {
+    "float32": COSTLY_FUNCTIONS | {"sin", "cos", "power", "exp", "expm1"},
+    "float64": COSTLY_FUNCTIONS | {"arctanh", "floor_divide"},
+}
+"""For each dtype, `COSTLY_FUNCTIONS` and the functions for which the same holds in this precision only."""
 
 
 def stream(nest: Nest) -> int:
@@ -71,7 +74,7 @@ def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
     is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
     most = 4
     # Code for a single row serves all lengths, also large arrays, which steps of two would slow down.
-    if is_short and (nest.rows or nest.cost_of_columns >= CALCULATING):
+    if is_short and (nest.rows or nest.cost_of_columns >= SATURATING_COST):
         most = 2
     if not nest.rows and any(map(_is_long, nest.nodes)):
         most = 2
@@ -103,4 +106,4 @@ def _vectors(array: StridedArray, index_map: IndexMap) -> int:
 
 
 def _is_long(node: Node) -> bool:
-    return node.operation in LONG_IN.get(node.dtype, LONG)
+    return node.operation in COSTLY_FUNCTIONS_OF.get(node.dtype, COSTLY_FUNCTIONS)

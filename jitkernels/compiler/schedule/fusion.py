@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.ir import access_map, ops, region_memory, symbolic_dims
+from jitkernels.compiler.ir.config import MAX_FUSION_SIZE, MAX_NEST_INPUTS
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import fusion_region, matmul_step
@@ -59,8 +60,8 @@ def schedule_graph(
     *,
     fuse: bool = True,
     fuse_reduce: bool = True,
-    largest: int = fusion_region.LARGEST,
-    most_inputs: int = fusion_region.MOST_INPUTS,
+    largest: int = MAX_FUSION_SIZE,
+    most_inputs: int = MAX_NEST_INPUTS,
 ) -> Schedule:
     """Fuse a graph into steps: at most about `largest` nodes per output, which read at most about `most_inputs` arrays.
 

@@ -21,6 +21,7 @@ from jitkernels.compiler.ir.access_map import (
     operand_access_map,
 )
 from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.config import MAX_FUSION_SIZE
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import OPERATIONS, own_cost
 from jitkernels.compiler.ir.symbolic_dims import Number, same
@@ -30,13 +31,9 @@ Steps = tuple[tuple[int, Number], ...]
 """The coefficient of each loop in one dimension of an access map."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """Operations that can be fused into a reader, beside the elementwise ones."""
-LARGEST = 400
-"""The most nodes of a region: bounds compile time, and cuts programs of many thousand nodes."""
-MOST_INPUTS = 32
-"""The most arrays that a nest reads: more streams than hardware prefetchers follow, more pointers than registers."""
 MOST_REDUCED_SHAPES = 16
 """The most shapes that a nest reduces: each has loops of its own, and compile time grows with their number squared."""
-MOST_PARTS = 4
+MAX_FUSED_PARTS = 4
 """The most disjoint parts of a node that are fused separately: each duplicates the code."""
 COSTLY = 7.0
 """The cost, in additions, from which on a node is not recomputed if it can be materialized."""
@@ -58,7 +55,7 @@ class FusionRegion:
 
     root: Node
     kept: Container[Node]
-    largest: int = LARGEST
+    largest: int = MAX_FUSION_SIZE
     access_maps: dict[Node, dict[Any, IndexMap]] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     reductions: list[Node] = field(default_factory=list)
@@ -183,7 +180,7 @@ class FusionRegion:
 
     def _are_parts(self, access_maps: list[IndexMap]) -> bool:
         """Return whether a few access maps are pairwise disjoint: each part of the node is computed once."""
-        return len(access_maps) <= MOST_PARTS and all(
+        return len(access_maps) <= MAX_FUSED_PARTS and all(
             any(map(self._is_disjoint, left, right)) for left, right in combinations(access_maps, 2)
         )
 

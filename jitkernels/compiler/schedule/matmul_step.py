@@ -28,7 +28,7 @@ LEAST_LARGE = 1 << 20
 """The least bytes of a large matrix."""
 LONG_ROW = 1 << 10
 """The least bytes of its rows, for which a run per row is short."""
-FEW = 64
+MAX_NEST_MULTIPLICATIONS = 64
 """Multiplications for which a loop nest takes half the time of a kernel call; four times as many take as long."""
 
 
@@ -64,7 +64,9 @@ def large() -> int:
 def _is_tiny(node: Node) -> bool:
     """Return whether a product is tiny. Code is specialized for products on the same side of the limit."""
     work = symbolic_dims.product((*node.shape[-2:], node.inputs[0].shape[-1]))
-    return not symbolic_dims.is_loop_variant(work) and not symbolic_dims.is_at_least_now(work, FEW + 1)
+    return not symbolic_dims.is_loop_variant(work) and not symbolic_dims.is_at_least_now(
+        work, MAX_NEST_MULTIPLICATIONS + 1
+    )
 
 
 def _is_of_large_matrix(node: Node) -> bool:

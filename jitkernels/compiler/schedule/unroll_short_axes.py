@@ -15,11 +15,11 @@ from jitkernels.compiler.ir.access_map import operand_access_map
 from jitkernels.compiler.ir.builder import IndexMap, elementwise
 from jitkernels.compiler.ir.graph import Graph, Node, rebuild_roots, transformed
 from jitkernels.compiler.ir.ops import OPERATIONS
-from jitkernels.compiler.ir.static_dim_policy import MOST
+from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.schedule.fusion_region import FusionRegion, is_inline
 
-LARGEST = 300
+MAX_UNROLLED_NODES = 300
 """The most nodes of a graph that is unrolled."""
 COMBINED = {
     "sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum", "any": "logical_or", "all": "logical_and",
@@ -32,7 +32,7 @@ Known = dict[object, Node]
 
 def unroll_short_axes(graph: Graph) -> Graph:
     """Unroll the short axes of a graph."""
-    if len(list(graph)) > LARGEST:
+    if len(list(graph)) > MAX_UNROLLED_NODES:
         return graph
     memo: Known = {}
     graph = transformed(graph, lambda node: _reduction(node, memo))
@@ -42,7 +42,7 @@ def unroll_short_axes(graph: Graph) -> Graph:
 
 def is_short(extent: Number) -> bool:
     """Return whether an extent is static and short."""
-    return not isinstance(extent, Extent) and 2 <= int(extent) <= MOST
+    return not isinstance(extent, Extent) and 2 <= int(extent) <= MAX_STATIC_EXTENT
 
 
 def _reduction(node: Node, memo: Known) -> Node:

@@ -1,8 +1,8 @@
 """Hoist and batch products of a loop: a product that depends on the induction variable only runs for many iterations.
 
 ``for t in range(n): z = w @ x[t] + u @ h`` needs no ``h`` for ``w @ x[t]``: one matrix product, ``x @ w.T``, reads w
-once where n matrix-vector products read it n times. The loop is strip-mined into blocks of `BLOCK` iterations, so
-that the memory for batched results does not grow with the trip count:
+once where n matrix-vector products read it n times. The loop is strip-mined into `BLOCK_ITERATIONS`-long blocks,
+so that the memory for batched results does not grow with the trip count:
 
 1. A value computed from the induction variable, loop invariants, and such values becomes one array with a leading
    dimension, the iterations of a block. An iteration takes its row of it.
@@ -36,7 +36,7 @@ from jitkernels.compiler.ir.regions import (
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
 from jitkernels.core.frozen_dataclass import record
 
-BLOCK = 64
+BLOCK_ITERATIONS = 64
 """Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
 LEAST_TRIP_COUNT = 8
 LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
@@ -214,16 +214,19 @@ def _known(node: Node) -> Number | None:
 def _strip_mined(parts: LoopParts, whole: IterationBlock, scope: Scope) -> Node:
     """Strip-mine a loop: an outer loop over blocks, which computes batched products, and the loop over one block."""
     count = parts.induction[0].options["symbol"]
-    blocks = (whole.trip_count + BLOCK - 1) // BLOCK
+    blocks = (whole.trip_count + BLOCK_ITERATIONS - 1) // BLOCK_ITERATIONS
     number = _symbol(scope, f"{count}b", 0, blocks - 1)
-    block_length = _symbol(scope, f"{count}r", 1, BLOCK)
-    scope.few[f"{count}r"] = least(whole.trip_count, BLOCK), whole.trip_count - BLOCK * (blocks - 1)
+    block_length = _symbol(scope, f"{count}r", 1, BLOCK_ITERATIONS)
+    scope.few[f"{count}r"] = (
+        least(whole.trip_count, BLOCK_ITERATIONS),
+        whole.trip_count - BLOCK_ITERATIONS * (blocks - 1),
+    )
     carried, captured = (
         [parameter(argument.dtype, argument.shape, 0) for argument in parameters]
         for parameters in (parts.carried_parameters, parts.captured_parameters)
     )
     block_length_parameter = parameter("int64", (), 0, f"{count}r")
-    block = IterationBlock(whole.begin + whole.step * BLOCK * number, whole.step, block_length)
+    block = IterationBlock(whole.begin + whole.step * BLOCK_ITERATIONS * number, whole.step, block_length)
     wide = BatchedValues(parts, captured, block)
     induction = Extent({(Atom(count),): 1}, scope)
     row = (induction - block.begin) * block.step
@@ -232,7 +235,9 @@ def _strip_mined(parts: LoopParts, whole: IterationBlock, scope: Scope) -> Node:
         parts, limits, carried, captured, [(root, wide.known[root], (row,)) for root in wide.roots]
     )
     left = elementwise(
-        "minimum", builder.constant(BLOCK, "int64"), builder.extent(whole.trip_count - BLOCK * (number + 1))
+        "minimum",
+        builder.constant(BLOCK_ITERATIONS, "int64"),
+        builder.extent(whole.trip_count - BLOCK_ITERATIONS * (number + 1)),
     )
     parameters = [parameter("int64", (), 0, f"{count}b"), *carried, block_length_parameter, *captured]
     options = {
@@ -242,7 +247,7 @@ def _strip_mined(parts: LoopParts, whole: IterationBlock, scope: Scope) -> Node:
         "body": clone_region(parameters, [*items(inner, carried), left]),
     }
     limits = [builder.constant(0, "int64"), builder.extent(blocks), builder.constant(1, "int64")]
-    first = builder.extent(least(whole.trip_count, BLOCK))
+    first = builder.extent(least(whole.trip_count, BLOCK_ITERATIONS))
     return Node("loop", [*limits, *parts.carried, first, *parts.captured], "int64", (), options)
 
 

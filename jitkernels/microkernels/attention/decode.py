@@ -19,13 +19,13 @@ from jitkernels.microkernels.gemm.skinny_direct import rows_across
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 
-FEW = 6
+MAX_UNPACKED_QUERIES = 6
 """Up to so many queries, a panel of them would be mostly padding."""
-BLOCK = 256
+BLOCK_KEYS = 256
 """Keys per block: their rows are still in the second-level cache for the next query."""
-TOGETHER = 8
+TILE_KEYS = 8
 """Keys per dot-product tile."""
-ROOM = FEW * BLOCK + 2 * FEW
+ROOM = MAX_UNPACKED_QUERIES * BLOCK_KEYS + 2 * MAX_UNPACKED_QUERIES
 """Elements of the workspace: the scores of a block, and for each query its maximum and its sum of exponentials."""
 
 
@@ -49,16 +49,16 @@ def scoring_of(dtype: str, lanes: int) -> Any:
         tile = DotTile(symbol, dtype, lanes, 1, columns, 0.0, streams_a=False)
         return ir_function_of(dtype, symbol, TILE_ARGUMENTS, written_by(DotTile.text, tile))
 
-    together, alone = along(TOGETHER), along(1)
+    together, alone = along(TILE_KEYS), along(1)
 
     @inlined()
     def score(q: Any, k: Any, at: int, count: int, d: int, scores: Any) -> None:
         j = 0
-        while count - j >= TOGETHER:
-            together(q, 0, d, k, at + j * d, d, scores, j, BLOCK, d, 1, 1, TOGETHER)
-            j += TOGETHER
+        while count - j >= TILE_KEYS:
+            together(q, 0, d, k, at + j * d, d, scores, j, BLOCK_KEYS, d, 1, 1, TILE_KEYS)
+            j += TILE_KEYS
         while j < count:
-            alone(q, 0, d, k, at + j * d, d, scores, j, BLOCK, d, 1, 1, 1)
+            alone(q, 0, d, k, at + j * d, d, scores, j, BLOCK_KEYS, d, 1, 1, 1)
             j += 1
 
     return score
@@ -129,10 +129,10 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
         if last <= first:
             for r in range(live * dv):
                 out[r] = zero
-        for key in range(first, last, BLOCK):
-            count = min(BLOCK, last - key)
+        for key in range(first, last, BLOCK_KEYS):
+            count = min(BLOCK_KEYS, last - key)
             for i in range(live):
-                scores = offset(workspace, i * BLOCK)
+                scores = offset(workspace, i * BLOCK_KEYS)
                 score(offset(arrays.q, i * d), arrays.k, key * d, count, d, scores)
                 if arrays.mask is not None:
                     add(scores, offset(arrays.mask, i * queries.keys + key), count, queries.factor)
@@ -144,12 +144,12 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
                 for j in range(visible_keys, count):
                     scores[j] = zero
             is_first = 1 if key == first else 0
-            weights, values = MatrixPart(workspace, 0, BLOCK), MatrixPart(arrays.v, key * dv, dv)
+            weights, values = MatrixPart(workspace, 0, BLOCK_KEYS), MatrixPart(arrays.v, key * dv, dv)
             across(weights, values, MatrixPart(out, 0, dv), live, count, is_first, Range(0, dv))
 
     @inlined()
     def all_keys(arrays: AttentionArrays, queries: Queries, workspace: Any) -> None:
-        state = offset(workspace, FEW * BLOCK)
+        state = offset(workspace, MAX_UNPACKED_QUERIES * BLOCK_KEYS)
         some_keys(arrays, queries, Range(0, queries.keys), state, workspace)
         for i in range(queries.live):
             scale(offset(arrays.out, i * queries.dv), queries.dv, one / state[2 * i + 1])

@@ -12,7 +12,7 @@ from jitkernels.microkernels.gemm.gemm_arguments import Operands, ir_function
 from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
 from jitkernels.runtime.loading import loader
 
-SHORT = 4
+MAX_JOINED_ROW_VECTORS = 4
 """Up to so many vectors per row, the epilogue processes several rows as one."""
 
 
@@ -29,7 +29,7 @@ def rows_epilogue(activation: str, dtype: str, *, biased: bool) -> Any:
     Vectors of short rows would be mostly masked: those rows get their bias first, then the activation as one long row.
     """
     finish, unbiased = row_epilogue(activation, dtype, biased=biased), row_epilogue(activation, dtype, biased=False)
-    short = SHORT * cpu_target.target().lanes(dtype)
+    short = MAX_JOINED_ROW_VECTORS * cpu_target.target().lanes(dtype)
 
     @inlined("contract")
     def finished(c: Any, bias: Any, n: int, rows: int) -> None:

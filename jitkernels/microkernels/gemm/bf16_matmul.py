@@ -23,7 +23,7 @@ from jitkernels.microkernels.narrow_int import widen_bfloat16
 from jitkernels.runtime.loading import loader
 
 TILES = "tiles"
-TOGETHER = 256
+FLOAT32_ROWS_PER_PASS = 256
 """Rows of C that one pass of the float32 GEMM computes."""
 THIN_BLOCK = 64
 """Least number of rows or columns of a one-column or one-row C per thread."""
@@ -128,15 +128,15 @@ def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
     product = loader.range_of(wide, wide.arguments)
 
     def needed(n: int, k: int) -> int:
-        return 4 * (k * n + TOGETHER * (k + n))
+        return 4 * (k * n + FLOAT32_ROWS_PER_PASS * (k + n))
 
     def body(operands: Operands, extents: GemmExtents, workspace: Any, part: Range) -> Any:
         a, b, c, m, n, k = operands.a, operands.b, operands.c, extents.m, extents.n, extents.k
-        rows_of_a, sums = offset(workspace, k * n), offset(workspace, k * n + TOGETHER * k)
+        rows_of_a, sums = offset(workspace, k * n), offset(workspace, k * n + FLOAT32_ROWS_PER_PASS * k)
         for i in range(k * n):
             workspace[i] = widen_bfloat16(b[i])
-        for top in range(part.begin, part.end, TOGETHER):
-            rows = min(TOGETHER, part.end - top)
+        for top in range(part.begin, part.end, FLOAT32_ROWS_PER_PASS):
+            rows = min(FLOAT32_ROWS_PER_PASS, part.end - top)
             if trans_a:
                 for p in range(k):
                     for r in range(rows):
@@ -157,7 +157,7 @@ def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("m"),
-        block=TOGETHER // 2,
+        block=FLOAT32_ROWS_PER_PASS // 2,
         parallel=parallel,
         workspace=needed,
         workspace_dtype="float32",

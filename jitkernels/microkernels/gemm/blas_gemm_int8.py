@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
-from jitkernels.microkernels.gemm.blas_gemm import BLOCK
+from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
 
 LONGEST = 1 << 16
@@ -101,7 +101,7 @@ def int8_nest(
         signature.c_arguments,
         body,
         extent=signature.index("m" if by_rows else "n"),
-        block=BLOCK,
+        block=HALF_MIN_BLAS_EXTENT,
         parallel=parallel,
         workspace=needed,
         workspace_dtype="uint8",

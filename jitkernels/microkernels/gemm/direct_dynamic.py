@@ -26,7 +26,7 @@ from jitkernels.microkernels.gemm.skinny_direct import rows_across
 
 DEPTH = 256
 """Steps along k per block: of a panel of a transposed B, or rows of B that lie on pages of their own."""
-TOGETHER = 8
+TILES_PER_BLOCK = 8
 """Row tiles of C per block, so that C is written while it is in the cache."""
 PART = 4
 """Half of the least number of tile widths per thread."""
@@ -122,7 +122,7 @@ def _transposing(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., N
 
 def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
     """Make the body for a B that is contiguous along n. Tiles of fewer rows cover the rows below the whole tiles."""
-    lanes, trans_a, depth, together = target.lanes(attr.dtype), attr.trans_a, DEPTH, TOGETHER * rows
+    lanes, trans_a, depth, together = target.lanes(attr.dtype), attr.trans_a, DEPTH, TILES_PER_BLOCK * rows
     tile, columns = _tiles(attr, target, rows), _columns(lanes)
     across = rows_across(attr.dtype, target, attr.beta, by_column=trans_a)
 

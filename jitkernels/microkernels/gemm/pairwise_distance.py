@@ -22,11 +22,11 @@ DEPTH_BYTES = 2048
 """Bytes of each row of y in a panel: the block size along d."""
 BAND = 96
 """Rows of x per epilogue call, while their distances are in the cache; a multiple of the rows of a tile."""
-FEW = 4
+MAX_UNTRANSPOSED_ROWS = 4
 """Up to so many rows of x, nothing is transposed."""
-TOGETHER = 8
+ROWS_READ_TOGETHER = 8
 """Rows of y read together for few rows of x, and of x for few of y."""
-NARROW = 4
+MIN_PANEL_RATIO = 4
 """Least ratio of the panel's width to a row of results that selects dot products without a transpose."""
 
 
@@ -121,9 +121,9 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
     def body(rows: RowPairs, extents: RowExtents, workspace: Any, part: Range) -> None:
         if extents.m == 0:
             return
-        if extents.n <= width // NARROW and 2 * extents.n <= extents.d:
+        if extents.n <= width // MIN_PANEL_RATIO and 2 * extents.n <= extents.d:
             narrow(rows, extents, workspace, part)  # horizontal sums cost more than short rows save
-        elif extents.m <= FEW:
+        elif extents.m <= MAX_UNTRANSPOSED_ROWS:
             few(rows, extents, workspace, part)
         else:
             many(rows, extents, workspace, part)
@@ -146,7 +146,7 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
 def _few_of_x(distance: _Distance) -> Any:
     """Make the function for few rows of x: nothing is transposed."""
     number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
-    along, one_along = distance.along(1, TOGETHER), distance.along(1, 1)
+    along, one_along = distance.along(1, ROWS_READ_TOGETHER), distance.along(1, 1)
     finish, inverse_length = _finish(distance), _inverse_length(number)
 
     @inlined()
@@ -154,7 +154,7 @@ def _few_of_x(distance: _Distance) -> Any:
         x, y, z, n, d = rows.x, rows.y, rows.z, extents.n, extents.d
         j = part.begin
         while j < part.end:
-            rows_of_tile = TOGETHER if part.end - j >= TOGETHER else 1
+            rows_of_tile = ROWS_READ_TOGETHER if part.end - j >= ROWS_READ_TOGETHER else 1
             if is_cosine:
                 for c in range(rows_of_tile):
                     inverses[c] = inverse_length(offset(y, (j + c) * d), d)
@@ -211,7 +211,7 @@ def _few_of_y(distance: _Distance) -> Any:
     """Make the function for few rows of y: dot products without a transpose."""
     number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
     has_end = distance.metric in ("cosine", "euclidean")
-    down, one_along = distance.along(TOGETHER, 1), distance.along(1, 1)
+    down, one_along = distance.along(ROWS_READ_TOGETHER, 1), distance.along(1, 1)
     finish, inverse_length = _finish(distance), _inverse_length(number)
 
     @inlined()
@@ -220,8 +220,8 @@ def _few_of_y(distance: _Distance) -> Any:
         if is_cosine:
             for j in range(part.begin, part.end):
                 inverses[j - part.begin] = inverse_length(offset(y, j * d), d)
-        for i in range(0, m, TOGETHER):
-            rows_of_tile = TOGETHER if m - i >= TOGETHER else 1
+        for i in range(0, m, ROWS_READ_TOGETHER):
+            rows_of_tile = ROWS_READ_TOGETHER if m - i >= ROWS_READ_TOGETHER else 1
             for j in range(part.begin, part.end):
                 if rows_of_tile > 1:
                     down(x, i * d, d, y, j * d, d, z, i * n + j, n, d, 1, rows_of_tile, 1)
@@ -229,7 +229,7 @@ def _few_of_y(distance: _Distance) -> Any:
                     for r in range(i, m):
                         one_along(x, r * d, d, y, j * d, d, z, r * n + j, n, d, 1, 1, 1)
             if has_end:
-                for r in range(i, min(i + TOGETHER, m)):
+                for r in range(i, min(i + ROWS_READ_TOGETHER, m)):
                     finish(offset(z, r * n + part.begin), inverses, offset(x, r * d), d, part.end - part.begin)
 
     return narrow

@@ -28,9 +28,9 @@ from jitkernels.microkernels.gemm.packing import TRANSPOSE_ARGUMENTS, transpose_
 from jitkernels.microkernels.gemm.skinny_direct import rows_across
 from jitkernels.microkernels.gemm.thresholds import TRANSPOSED_OPERAND_BYTES
 
-TOGETHER = 32
+ROWS_PER_PASS = 32
 """Rows of it per pass."""
-BLOCK = 64
+HALF_MIN_SKINNY_EXTENT = 64
 """Half of the least number of rows or columns of C per thread."""
 
 
@@ -48,7 +48,7 @@ def skinny_nest(
         arguments=matmul_arguments(attr.dtype),
         body=body,
         extent=3 if columns else 4,
-        block=BLOCK,
+        block=HALF_MIN_SKINNY_EXTENT,
         parallel=parallel,
         workspace=workspace * size,
         workspace_dtype=attr.dtype,
@@ -113,7 +113,7 @@ def _block(attr: MatMulAttr, target: Target, *, transposed_c: bool) -> Any:
 
 def _dots(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> tuple[Callable[..., None], int]:
     """Make the body for a long operand that is contiguous along k, as the short one is once it is transposed."""
-    lanes, swapped, together = target.lanes(attr.dtype), columns, TOGETHER
+    lanes, swapped, together = target.lanes(attr.dtype), columns, ROWS_PER_PASS
     scratch_elements = TRANSPOSED_OPERAND_BYTES // element_size(attr.dtype) if trans_a else 0
     block, transpose = _block(attr, target, transposed_c=swapped), transpose_few_columns(attr.dtype, lanes)
 
@@ -186,7 +186,7 @@ def _across(attr: MatMulAttr, target: Target, trans_a: bool, columns: bool) -> t
     across = rows_across(dtype, target, 0.0 if columns else beta, by_column=trans_a)
     number: Any = dtypes.named(dtype).numpy.type
     keeps, scale = beta != 0, number(beta)
-    panel = 4 * BLOCK
+    panel = 4 * HALF_MIN_SKINNY_EXTENT
 
     def in_place(operands: Operands, extents: GemmExtents, part: Range) -> None:
         m, n, k = extents.m, extents.n, extents.k

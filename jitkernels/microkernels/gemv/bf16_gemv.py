@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset
-from jitkernels.microkernels.gemm.skinny import BLOCK
+from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT
 from jitkernels.microkernels.gemv.bf16_sums import COLUMNS, add_rows, row_product
 from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST
 from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES, add_scaled_rows
@@ -23,7 +23,7 @@ def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
         signature.c_arguments,
         (_across if attr.trans else _along)(attr.beta, algorithm),
         extent=signature.index("m"),
-        block=BLOCK,
+        block=HALF_MIN_SKINNY_EXTENT,
         parallel=parallel,
         workspace=(SUM_BYTES if algorithm == ABREAST else 4 * COLUMNS) if attr.trans else 0,
         workspace_dtype="float32",

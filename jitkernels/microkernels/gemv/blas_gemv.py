@@ -8,7 +8,7 @@ from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import Variant
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.gemm.blas_gemm import BLOCK, PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, PLAIN, ROW_MAJOR, TRANSPOSED
 
 PARALLEL_WORK = 1 << 17
 """A matrix of fewer elements ends before a second thread has helped."""
@@ -16,7 +16,7 @@ PARALLEL_WORK = 1 << 17
 
 def variants(attr: GEMVAttr) -> list[Variant]:
     """List the variants: serial first, parallel as well where there is work for two threads."""
-    several = attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * BLOCK
+    several = attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * HALF_MIN_BLAS_EXTENT
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 
@@ -46,5 +46,10 @@ def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool)
 
     signature = attr.signature()
     return LoopNest(
-        f"gemv_{gemv.symbol}", signature.c_arguments, body, extent=signature.index("m"), block=BLOCK, parallel=parallel
+        f"gemv_{gemv.symbol}",
+        signature.c_arguments,
+        body,
+        extent=signature.index("m"),
+        block=HALF_MIN_BLAS_EXTENT,
+        parallel=parallel,
     )

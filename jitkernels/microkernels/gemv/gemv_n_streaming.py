@@ -16,7 +16,7 @@ ABREAST = "abreast"
 """Name of the algorithm."""
 ROWS, CHAINS = 4, 2
 """Rows per pass, and accumulators per row."""
-AHEAD = 4096
+PREFETCH_DISTANCE_BYTES = 4096
 """Prefetch distance in bytes beyond the next rows: about what memory delivers in one latency."""
 
 
@@ -93,7 +93,7 @@ declare {number} @llvm.vector.reduce.fadd.{kind}({number}, {vector})
 define void @{symbol}(ptr %a, ptr %x, ptr %sums, i64 %n, i64 %whole) noinline nounwind {{
 start:
 {rows}  %rows = mul nsw i64 %n, {ROWS * size}
-  %behind = add nsw i64 %rows, {AHEAD}
+  %behind = add nsw i64 %rows, {PREFETCH_DISTANCE_BYTES}
   %some = icmp sgt i64 %whole, 0
   br i1 %some, label %loop, label %done
 loop:

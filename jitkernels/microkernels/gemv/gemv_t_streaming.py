@@ -11,7 +11,7 @@ from typing import Any
 from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.microkernels.gemv.gemv_n_streaming import AHEAD, ROWS
+from jitkernels.microkernels.gemv.gemv_n_streaming import PREFETCH_DISTANCE_BYTES, ROWS
 
 SUM_BYTES = 1 << 16
 """Bytes of sums per block, in the second-level cache; threads take blocks of their own."""
@@ -47,7 +47,7 @@ def add_scaled_rows(size: int, read: Any) -> Any:
 
     Elements have `size` bytes; `read` converts them to numbers.
     """
-    step, ahead, ask = STEP_BYTES // size, AHEAD // size, _prefetch_bytes(ROWS * STEP_BYTES)
+    step, ahead, ask = STEP_BYTES // size, PREFETCH_DISTANCE_BYTES // size, _prefetch_bytes(ROWS * STEP_BYTES)
 
     @inlined("reassoc", "contract")
     def add(a: Any, stride: int, x: Any, y: Any, begin: int, end: int) -> None:

@@ -7,7 +7,7 @@ one comparison.
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import cpu_target, dtypes
 
-TOGETHER = 4
+ACCUMULATORS = 4
 """Vectors per iteration, each with an accumulator of its own."""
 
 
@@ -16,7 +16,7 @@ def lanes_of(dtype: str, vector_bytes: int) -> int:
 
 
 def largest(dtype: str, vector_bytes: int) -> IRFunction:
-    """``(x, n)``: the maximum of n elements, `TOGETHER` vectors or more; NaN where there is one.
+    """``(x, n)``: the maximum of n elements, `ACCUMULATORS` vectors or more; NaN where there is one.
 
     The last iteration overlaps the one before, so that it is whole.
     """
@@ -25,7 +25,7 @@ def largest(dtype: str, vector_bytes: int) -> IRFunction:
     kind, symbol = f"v{lanes}f{8 * element.size}", f"largest_{dtype}_{lanes}"
     nan = "0x7FF8000000000000"
     lines = []
-    for v in range(TOGETHER):
+    for v in range(ACCUMULATORS):
         lines += [
             f"  %i{v} = add nsw i64 %at, {v * lanes}",
             f"  %p{v} = getelementptr {number}, ptr %x, i64 %i{v}",
@@ -33,16 +33,16 @@ def largest(dtype: str, vector_bytes: int) -> IRFunction:
             f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
             f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
         ]
-    for v in range(0, TOGETHER, 2):
+    for v in range(0, ACCUMULATORS, 2):
         lines.append(f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}")
         before = "%bad" if v == 0 else f"%w{v - 2}"
         lines.append(f"  %w{v} = or {flags} {before}, %u{v}")
     phis = "\n".join(
         f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]"
-        for v in range(TOGETHER)
+        for v in range(ACCUMULATORS)
     )
     joined = []
-    for v in range(1, TOGETHER):
+    for v in range(1, ACCUMULATORS):
         before = "%n0" if v == 1 else f"%j{v - 1}"
         joined += [
             f"  %c{v} = fcmp ogt {vector} {before}, %n{v}",
@@ -51,22 +51,22 @@ def largest(dtype: str, vector_bytes: int) -> IRFunction:
     text = f"""declare {number} @llvm.vector.reduce.fmax.{kind}({vector})
 define {number} @{symbol}(ptr %x, i64 %n) alwaysinline nounwind {{
 start:
-  %last = sub nsw i64 %n, {TOGETHER * lanes}
+  %last = sub nsw i64 %n, {ACCUMULATORS * lanes}
   br label %step
 step:
   %i = phi i64 [ 0, %start ], [ %next, %step ]
-  %bad = phi {flags} [ zeroinitializer, %start ], [ %w{TOGETHER - 2}, %step ]
+  %bad = phi {flags} [ zeroinitializer, %start ], [ %w{ACCUMULATORS - 2}, %step ]
 {phis}
   %is_last = icmp sgt i64 %i, %last
   %at = select i1 %is_last, i64 %last, i64 %i
 {chr(10).join(lines)}
-  %next = add nsw i64 %i, {TOGETHER * lanes}
+  %next = add nsw i64 %i, {ACCUMULATORS * lanes}
   %again = icmp slt i64 %next, %n
   br i1 %again, label %step, label %end, !llvm.loop !0
 end:
 {chr(10).join(joined)}
-  %most = call nnan {number} @llvm.vector.reduce.fmax.{kind}({vector} %j{TOGETHER - 1})
-  %word = bitcast {flags} %w{TOGETHER - 2} to i{lanes}
+  %most = call nnan {number} @llvm.vector.reduce.fmax.{kind}({vector} %j{ACCUMULATORS - 1})
+  %word = bitcast {flags} %w{ACCUMULATORS - 2} to i{lanes}
   %some = icmp ne i{lanes} %word, 0
   %result = select i1 %some, {number} {nan}, {number} %most
   ret {number} %result
@@ -123,7 +123,7 @@ def strided_argmax(dtype: str, vector_bytes: int) -> IRFunction:
     integer = f"i{8 * element.size}"
     indices, symbol = f"<{lanes} x {integer}>", f"strided_argmax_{dtype}_{lanes}"
     phis, lines = [], []
-    for v in range(TOGETHER):
+    for v in range(ACCUMULATORS):
         phis += [
             f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]",
             f"  %k{v} = phi {indices} [ zeroinitializer, %start ], [ %l{v}, %step ]",
@@ -142,11 +142,11 @@ def strided_argmax(dtype: str, vector_bytes: int) -> IRFunction:
             f"  %z{v} = shufflevector {indices} %y{v}, {indices} poison, <{lanes} x i32> zeroinitializer",
             f"  %l{v} = select {flags} %more{v}, {indices} %z{v}, {indices} %k{v}",
         ]
-    for v in range(0, TOGETHER, 2):
+    for v in range(0, ACCUMULATORS, 2):
         before = "%bad" if v == 0 else f"%w{v - 2}"
         lines += [f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}", f"  %w{v} = or {flags} {before}, %u{v}"]
     joined, maximum, index = [], "%n0", "%l0"
-    for v in range(1, TOGETHER):
+    for v in range(1, ACCUMULATORS):
         joined += [
             f"  %c{v} = fcmp ogt {vector} %n{v}, {maximum}",
             f"  %d{v} = fcmp oeq {vector} %n{v}, {maximum}",
@@ -167,10 +167,10 @@ start:
   br label %step
 step:
   %i = phi i64 [ 0, %start ], [ %next, %step ]
-  %bad = phi {flags} [ zeroinitializer, %start ], [ %w{TOGETHER - 2}, %step ]
+  %bad = phi {flags} [ zeroinitializer, %start ], [ %w{ACCUMULATORS - 2}, %step ]
 {chr(10).join(phis)}
 {chr(10).join(lines)}
-  %next = add nsw i64 %i, {TOGETHER}
+  %next = add nsw i64 %i, {ACCUMULATORS}
   %again = icmp slt i64 %next, %steps
   br i1 %again, label %step, label %end, !llvm.loop !0
 end:
@@ -180,7 +180,7 @@ end:
   %behind = getelementptr i64, ptr %out, i64 {lanes}
   store <{lanes} x i64> {first}, ptr %out, align 8
   store <{lanes} x i64> {second}, ptr %behind, align 8
-  %word = bitcast {flags} %w{TOGETHER - 2} to i{lanes}
+  %word = bitcast {flags} %w{ACCUMULATORS - 2} to i{lanes}
   %some = icmp ne i{lanes} %word, 0
   %result = zext i1 %some to i64
   ret i64 %result

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.vector import VSigmoidAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.chunking import BLOCK, PIECE, no_setup, no_teardown
+from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, PIECE, no_setup, no_teardown
 
 
 def sigmoid_nest(
@@ -39,7 +39,7 @@ def sigmoid_nest(
         signature.c_arguments,
         body,
         extent=signature.index("n"),
-        block=BLOCK,
+        block=MIN_THREAD_ELEMENTS,
         parallel=parallel,
         workspace=PIECE * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,

@@ -16,7 +16,7 @@ from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 
-TOGETHER = 4
+ACCUMULATORS = 4
 """Vectors per iteration of the first loop, each with an accumulator of its own."""
 LONGEST = 4096
 """Longest row of the plain kernel; sums of longer rows are compensated."""
@@ -68,7 +68,7 @@ class _Reduction:
 
     def text(self, symbol: str, number: str, size: int, lanes: int, masks: bool) -> str:
         """Write the LLVM IR. Sums start at -0.0, the identity of addition, which keeps a negative zero."""
-        vector, kind, numbers = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}", range(TOGETHER)
+        vector, kind, numbers = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}", range(ACCUMULATORS)
         sums = "\n".join(
             f"  %s{v} = phi {vector} [ splat ({number} -0.0), %part ], [ %t{v}, %together ]" for v in numbers
         )
@@ -84,7 +84,7 @@ declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, <{lanes} x i1>, {vector})
 declare <{lanes} x i1> @llvm.get.active.lane.mask.v{lanes}i1.i32(i32, i32)
 define {number} @{symbol}(ptr %x, i64 %n{f", {number} %mean" if self.squares else ""}) alwaysinline nounwind {{
 start:
-  %most = and i64 %n, {-TOGETHER * lanes}
+  %most = and i64 %n, {-ACCUMULATORS * lanes}
   %whole = and i64 %n, {-lanes}
   %left = sub nsw i64 %n, %whole
 {self.everywhere(number, vector, lanes)}  %is_long = icmp sgt i64 %most, 0
@@ -92,7 +92,7 @@ start:
 part:
   %begin = phi i64 [ 0, %start ], [ %until, %joined ]
   %total = phi {vector} [ splat ({number} -0.0), %start ], [ %all, %joined ]
-  %ahead = add nsw i64 %begin, {ADDS * TOGETHER * lanes}
+  %ahead = add nsw i64 %begin, {ADDS * ACCUMULATORS * lanes}
   %is_last = icmp sge i64 %ahead, %most
   %until = select i1 %is_last, i64 %most, i64 %ahead
   br label %together
@@ -100,7 +100,7 @@ together:
   %i = phi i64 [ %begin, %part ], [ %i.next, %together ]
 {sums}
 {steps}
-  %i.next = add nsw i64 %i, {TOGETHER * lanes}
+  %i.next = add nsw i64 %i, {ACCUMULATORS * lanes}
   %more = icmp slt i64 %i.next, %until
   br i1 %more, label %together, label %joined, !llvm.loop !0
 joined:

@@ -13,7 +13,7 @@ from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 
-AHEAD = 1 << 16
+MAX_PREFETCHED_ROW_BYTES = 1 << 16
 """Rows of up to so many bytes: the next row is prefetched into the second-level cache while results are written."""
 FIRST, LAST = 1, 2
 """Flags `sides` of contiguous rows: the first has no row before it, the last has none behind it."""

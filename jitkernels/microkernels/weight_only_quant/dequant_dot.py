@@ -20,7 +20,7 @@ from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Quant
 
 COLUMNS, ROWS = 4, 4
 """Columns of weights that are dequantized together, and rows that are multiplied by them."""
-BLOCK = 32
+HALF_MIN_THREAD_COLUMNS = 32
 """Half of the least number of columns per thread."""
 
 
@@ -105,7 +105,7 @@ def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per
         signature.c_arguments,
         body,
         extent=signature.index("n"),
-        block=BLOCK,
+        block=HALF_MIN_THREAD_COLUMNS,
         parallel=parallel,
         workspace=needed,
         workspace_dtype=dtype,

@@ -25,7 +25,7 @@ COLUMNS, ROWS = 4, 4
 """Columns and rows per tile: what is loaded and decoded serves all of them."""
 STREAMED = 8 << 20
 """Least bytes of weights that are assumed to come from memory, not from a cache."""
-AHEAD, GROUPS_AHEAD = 4096, 256
+WEIGHT_PREFETCH_BYTES, SCALE_PREFETCH_GROUPS = 4096, 256
 """Prefetch distance in bytes of weights and scales behind these columns: what memory delivers in one latency."""
 
 
@@ -182,12 +182,14 @@ class DotWriter(ABC):
 
         Columns are read side by side, but hardware prefetchers follow one stream best: the prefetched one.
         """
-        self._prefetch_bytes("weights", self._prefetch_address(at, "%bytes", AHEAD), len(self.columns) * step)
+        self._prefetch_bytes(
+            "weights", self._prefetch_address(at, "%bytes", WEIGHT_PREFETCH_BYTES), len(self.columns) * step
+        )
 
     def _fetch_of_groups(self, group: str, count: int) -> None:
         """Append a prefetch of scales and zero points of `count` groups of each of the columns behind these."""
         out, columns = self.out, len(self.columns)
-        behind = self._prefetch_address(group, "%groups", GROUPS_AHEAD)
+        behind = self._prefetch_address(group, "%groups", SCALE_PREFETCH_GROUPS)
         self._prefetch_bytes("scale", out.value(f"shl nsw i64 {behind}, 2"), 4 * columns * count)
         if self.shifted:
             self._prefetch_bytes("zero", behind, columns * count)

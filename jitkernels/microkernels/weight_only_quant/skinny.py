@@ -12,7 +12,7 @@ from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS,
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
 INFINITE = np.float32(np.inf)
-BLOCK = 32
+HALF_MIN_THREAD_COLUMNS = 32
 """Half of the least number of columns per thread."""
 LONGEST = 5
 """Groups of up to ``4 << LONGEST - 1`` bytes share vectors; longer ones have whole vectors."""
@@ -162,7 +162,7 @@ def skinny_nest(attr: QuantizedWeightsAttr, name: str, body: Any, needed: Any, p
         signature.c_arguments,
         body,
         extent=signature.index("n"),
-        block=BLOCK,
+        block=HALF_MIN_THREAD_COLUMNS,
         parallel=parallel,
         workspace=needed,
         workspace_dtype=attr.dtype,

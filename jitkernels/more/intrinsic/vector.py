@@ -7,7 +7,7 @@ from jitkernels.attrs.vector import VMulAttr
 from jitkernels.codegen.c_source import CSource
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.chunking import BLOCK, vector_threads
+from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, vector_threads
 from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 from jitkernels.more.intrinsic.source import external, source, usable
 
@@ -29,4 +29,6 @@ def vmul(attr: VMulAttr, parallel: bool = False, stream: bool = False) -> CSourc
     def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> Any:
         return multiply(offset(x, begin), offset(y, begin), offset(z, begin), end - begin)
 
-    return LoopNest(built.name, signature.c_arguments, body, extent=signature.index("n"), block=BLOCK, parallel=True)
+    return LoopNest(
+        built.name, signature.c_arguments, body, extent=signature.index("n"), block=MIN_THREAD_ELEMENTS, parallel=True
+    )

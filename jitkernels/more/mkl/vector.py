@@ -8,7 +8,7 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.chunking import BLOCK, vector_threads
+from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, vector_threads
 from jitkernels.microkernels.reduction.sigmoid_from_vector_exp import sigmoid_nest
 from jitkernels.more.mkl.library import one_thread, set_threads, usable
 from jitkernels.more.mkl.mathematics import MODE, exponential, vector_function
@@ -52,7 +52,7 @@ def _nest(attr: VectorAttr, parallel: bool = False) -> LoopNest:
         signature.c_arguments,
         unary if arrays == 2 else binary,
         extent=signature.index("n"),
-        block=BLOCK,
+        block=MIN_THREAD_ELEMENTS,
         parallel=parallel,
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jitkernels.compiler.codegen.numba.spelling import Spelling
 
 FLOATS = ("float32", "float64")
-BLOCK = 65536
+MIN_THREAD_WORK_OR_BYTES = 65536
 """Operations, or bytes, that a thread gets at least."""
 
 
@@ -107,7 +107,7 @@ def threads_along(along: str) -> Callable[[Any], list[dict[str, Any]]]:
 
 
 def _block(attr: KernelAttr, along: str) -> int:
-    return grain(attr.operations() / max(attr.fields()[along], 1), BLOCK)
+    return grain(attr.operations() / max(attr.fields()[along], 1), MIN_THREAD_WORK_OR_BYTES)
 
 
 class RowArguments:

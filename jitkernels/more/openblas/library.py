@@ -25,7 +25,7 @@ C_NAMES = (
     "openblas_set_num_threads",
     "openblas_get_config",
 )
-MOST = 2**31 - 1
+MAX_EXTENT = 2**31 - 1
 """The largest extent that this build, with 32-bit integers, can take."""
 
 
@@ -57,7 +57,7 @@ def reason_against(dtype: str, *extents: int) -> str | None:
     if handle is None:
         return reason
     longest = max(extents)
-    return f"OpenBLAS has 32-bit integers, too short for an extent of {longest}" if longest > MOST else None
+    return f"OpenBLAS has 32-bit integers, too short for an extent of {longest}" if longest > MAX_EXTENT else None
 
 
 vendor = VendorLibrary("OpenBLAS", "openblas", FUNCTIONS, library, prefix=PREFIX)

@@ -12,7 +12,7 @@ from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError
 from jitkernels.runtime.threads import thread_pool
 
-MOST = thread_pool.MOST_HELPERS + 1
+MAX_THREADS = thread_pool.MOST_HELPERS + 1
 """The most threads of a team."""
 
 limit = ctypes.c_int64(1)
@@ -54,7 +54,7 @@ def set_num_threads(threads: int) -> None:
 
 def apply() -> None:
     """Publish the limit to generated code."""
-    limit.value = 1 if _alone else min(get_num_threads(), MOST)
+    limit.value = 1 if _alone else min(get_num_threads(), MAX_THREADS)
 
 
 def stay_alone() -> None:

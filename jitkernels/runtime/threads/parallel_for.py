@@ -14,10 +14,10 @@ before it are done, which some thread has begun. A phase of one part runs on its
 may take long: while its caller waits, it polls ``i64 asks(data)``, whose bits are added to the status.
 """
 
-WORK = 131072
+MIN_THREAD_WORK = 131072
 """The least work of a thread, in 4-byte additions, which take 3 to 5 us: a fork costs about 2."""
 
-PART, MOST_PARTS = 65536, 4
+MIN_PART_WORK, MAX_PARTS_PER_THREAD = 65536, 4
 """The least work of a part, in additions, and the most parts per thread: a thread that arrives late finds some left."""
 
 SMALL_PART = 16384
@@ -42,10 +42,10 @@ _ONE = f"""
 define internal i64 @share(ptr %data, ptr %function, i64 %extent, i64 %unit, i64 %work, ptr %asks) alwaysinline {{
 start:
   %phase = alloca %Phase
-  %little = icmp slt i64 %work, {2 * WORK}
+  %little = icmp slt i64 %work, {2 * MIN_THREAD_WORK}
   br i1 %little, label %serial, label %count
 count:  ; which divides: that would be felt where there is little to do
-{UNITS}  %shares = sdiv i64 %work, {WORK}
+{UNITS}  %shares = sdiv i64 %work, {MIN_THREAD_WORK}
   %wanted = call i64 @llvm.smin.i64(i64 %units, i64 %shares)
   %few = icmp slt i64 %wanted, 2
   br i1 %few, label %serial, label %ask
@@ -119,7 +119,7 @@ next:
   %k.next = add i64 %k, 1
   br label %look
 decide:
-  %shares = sdiv i64 %sum, {WORK}
+  %shares = sdiv i64 %sum, {MIN_THREAD_WORK}
   %wanted = call i64 @llvm.smin.i64(i64 %shares, i64 %most)
   %few = icmp slt i64 %wanted, 2
   br i1 %few, label %serial, label %ask

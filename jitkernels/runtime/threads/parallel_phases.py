@@ -5,7 +5,7 @@ the phases before are done, and sleeps if that takes long. The thread that compl
 """
 
 from jitkernels.runtime.threads import thread_pool
-from jitkernels.runtime.threads.parallel_for import MOST_PARTS, PART, SMALL_PART, UNITS, loads
+from jitkernels.runtime.threads.parallel_for import MAX_PARTS_PER_THREAD, MIN_PART_WORK, SMALL_PART, UNITS, loads
 
 WAITING = 256
 """The yields of the waiting caller between two signal polls."""
@@ -18,7 +18,7 @@ TEXT = f"""%Run = type {{ ptr, ptr, i64, ptr, i64, i64, ptr, i32, [36 x i8] }}
 define internal i64 @shared_out(ptr %data, ptr %phases, i64 %count, i64 %team, ptr %asks) noinline nounwind {{
 start:
   %run = alloca %Run, align 64
-  %each = mul i64 %team, {MOST_PARTS}
+  %each = mul i64 %team, {MAX_PARTS_PER_THREAD}
   %lines = add i64 %each, 127
   %stride = and i64 %lines, -64
   %bytes = mul i64 %stride, %count
@@ -41,7 +41,7 @@ start:
   store ptr %asks, ptr %asks.at
   store i32 0, ptr %sleepers.at
   %single = icmp eq i64 %count, 1
-  %least = select i1 %single, i64 {PART}, i64 {SMALL_PART}
+  %least = select i1 %single, i64 {MIN_PART_WORK}, i64 {SMALL_PART}
   %has.sem = call i32 @sem_init(ptr %done.at, i32 0, i32 0)
   br label %look
 look:

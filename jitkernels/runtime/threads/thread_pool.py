@@ -22,7 +22,7 @@ signal: Any = import_module("_signal")
 ABSENT, FREE, TAKEN, CALLED, WORKING, AWAITED, DONE = range(7)
 """The states of a helper: no thread yet; idle; reserved by a caller; requested but not arrived; working; working while
 its caller sleeps; done, unseen by its caller."""
-MOST_HELPERS, MOST_PARTS = 127, 512
+MOST_HELPERS, MAX_POOL_PARTS = 127, 512
 LOOKING, PAUSES = 500_000, 64
 """Nanoseconds that a helper spins before it sleeps, and pause instructions before it yields."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
@@ -101,7 +101,7 @@ define internal void @mode_becomes(i32 %mode) alwaysinline nounwind {
 # and which parts are taken.
 _TEXT = f"""
 %Helper = type {{ i32, i32, i64, ptr, [40 x i8], [64 x i8], [64 x i8] }}
-%Work = type {{ ptr, ptr, i64, i64, i32, i32, [{MOST_PARTS} x i8] }}
+%Work = type {{ ptr, ptr, i64, i64, i32, i32, [{MAX_POOL_PARTS} x i8] }}
 @jk_helpers = global [{MOST_HELPERS} x %Helper] zeroinitializer, align 64
 @jk_used = external global i64
 @jk_cores = external global i64

@@ -105,7 +105,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.control_flow.hoisted_bounds_checks:hoistable_indices", "checks hoisted out of loops"),
     ),
     "fallback": (
-        ("compiler.capture.trace_call:trace_call", "a function that cannot be traced: UnsupportedError, with the reason"),
+        (
+            "compiler.capture.trace_call:trace_call",
+            "a function that cannot be traced: UnsupportedError, with the reason",
+        ),
         ("compiler.dispatch.specialization:specialize", "a trace or graph that cannot be compiled"),
         ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
         ("compiler.capture.numpy.numpy_callouts", "one NumPy function that compiled code calls"),
@@ -126,7 +129,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "threads": (
         ("runtime.threads.num_threads:get_num_threads", "how many at most"),
         ("runtime.threads.team_size:WITH_OPENMP", "`jk_team`: how many threads one call gets, in machine code"),
-        ("runtime.threads.parallel_for:WORK", "how much work one thread must have"),
+        ("runtime.threads.parallel_for:MIN_THREAD_WORK", "how much work one thread must have"),
         ("compiler.codegen.core.parallel_region:runs_of", "which steps share one parallel region"),
         ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
         ("compiler.transforms.loop_parallelism:parallel_reductions_of", "the dependence test of such loops"),
@@ -149,8 +152,14 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "compiler.api.cold_call:ColdCalls.look_up",
             "which specialization serves a call, and when another is compiled",
         ),
-        ("compiler.ir.static_dim_policy:MOST", "and `MANY`: short last extents of larger arrays become constants"),
-        ("compiler.ir.static_dim_policy:WIDEST", "small strides become constants, so that vectors are loaded whole"),
+        (
+            "compiler.ir.static_dim_policy:MAX_STATIC_EXTENT",
+            "and `MIN_STATIC_ELEMENTS`: short last extents of larger arrays become constants",
+        ),
+        (
+            "compiler.ir.static_dim_policy:MAX_VECTOR_STRIDE",
+            "small strides become constants, so that vectors are loaded whole",
+        ),
         ("compiler.capture.pytree.recompile_limit:RecompileLimit.is_reached", "when another specialization is refused"),
         ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
         ("selection.shape_buckets:class_of", "the size class of an attr"),

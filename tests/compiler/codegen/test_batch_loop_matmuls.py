@@ -10,9 +10,9 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK, LEAST_TRIP_COUNT
+from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK_ITERATIONS, LEAST_TRIP_COUNT
 
-ROUNDS = (LEAST_TRIP_COUNT, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5)
+ROUNDS = (LEAST_TRIP_COUNT, BLOCK_ITERATIONS - 1, BLOCK_ITERATIONS, BLOCK_ITERATIONS + 1, 3 * BLOCK_ITERATIONS + 5)
 Program = Callable[..., Any]
 
 
@@ -170,7 +170,7 @@ def test_single_precision_and_steps_that_are_an_argument() -> None:
 def test_memory_does_not_grow_with_rounds() -> None:
     fast = jk.jit(matrix_first)
     fast(*given(20_000))
-    assert fast.stats().arena_high_water < 2 * BLOCK * (24 + 90) * 8
+    assert fast.stats().arena_high_water < 2 * BLOCK_ITERATIONS * (24 + 90) * 8
 
 
 TERMS = ("w @ x[t]", "x[t] @ v", "np.tanh(w @ x[t] + b)", "w @ (x[t] * 2 - b[0])", "(x[t] @ v) * h", "w @ x[n - 1 - t]")

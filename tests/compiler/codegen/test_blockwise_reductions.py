@@ -9,11 +9,18 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core.module_text import SegmentParts
-from jitkernels.compiler.codegen.nest.parallel_reduction import BLOCK, MOST_BLOCKS
+from jitkernels.compiler.codegen.nest.parallel_reduction import MIN_BLOCK_ELEMENTS, MOST_BLOCKS
 from jitkernels.compiler.lowering.lower_graph import compile_graph
 from jitkernels.tools.testing.guard_pages import Guarded, Side
 
-SIZES = (2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK + 77, 5 * BLOCK + 1025, (MOST_BLOCKS + 3) * BLOCK + 3)
+SIZES = (
+    2 * MIN_BLOCK_ELEMENTS - 1,
+    2 * MIN_BLOCK_ELEMENTS,
+    2 * MIN_BLOCK_ELEMENTS + 1,
+    3 * MIN_BLOCK_ELEMENTS + 77,
+    5 * MIN_BLOCK_ELEMENTS + 1025,
+    (MOST_BLOCKS + 3) * MIN_BLOCK_ELEMENTS + 3,
+)
 SIDES: tuple[Side, ...] = ("start", "end")
 chosen = np.random.default_rng(12)
 
@@ -76,7 +83,7 @@ def test_values_and_bits_do_not_depend_on_threads(name: str) -> None:
 
 
 def test_one_kernel() -> None:
-    x = array(3 * BLOCK)
+    x = array(3 * MIN_BLOCK_ELEMENTS)
     for name, function in REDUCTIONS.items():
         if name != "deviation":
             assert jk.jit(function).explain(x).kernels == 1, name
@@ -90,16 +97,21 @@ def test_other_dtypes(dtype: str) -> None:
         function = REDUCTIONS[name]
         if dtype == "bool" and name in ("any", "all"):
             function = {"any": lambda x: x.any(), "all": lambda x: x.all()}[name]
-        x = array(4 * BLOCK + 5, dtype=dtype)
+        x = array(4 * MIN_BLOCK_ELEMENTS + 5, dtype=dtype)
         close(jk.jit(function)(x), function(x))
 
 
 @pytest.mark.parametrize("kind", ["argmax", "argmin", "max", "min"])
 def test_equals_and_nan_in_any_block(kind: str) -> None:
     compile_graph = jk.jit(lambda x: getattr(x, kind)())
-    size = 6 * BLOCK + 11
+    size = 6 * MIN_BLOCK_ELEMENTS + 11
     for special in (5.0, -5.0, math.nan, math.inf, -math.inf):
-        for first, second in ((0, size - 1), (BLOCK, 3 * BLOCK), (size - 2, size - 1), (2 * BLOCK - 1, 2 * BLOCK)):
+        for first, second in (
+            (0, size - 1),
+            (MIN_BLOCK_ELEMENTS, 3 * MIN_BLOCK_ELEMENTS),
+            (size - 2, size - 1),
+            (2 * MIN_BLOCK_ELEMENTS - 1, 2 * MIN_BLOCK_ELEMENTS),
+        ):
             x = np.zeros(size)
             x[first] = x[second] = special
             np.testing.assert_array_equal(compile_graph(x), getattr(x, kind)())
@@ -110,17 +122,17 @@ def test_equals_and_nan_in_any_block(kind: str) -> None:
 
 def test_infinite_and_signed_sums() -> None:
     compile_graph = jk.jit(lambda x: x.sum())
-    x = np.full(3 * BLOCK, -0.0)
+    x = np.full(3 * MIN_BLOCK_ELEMENTS, -0.0)
     assert not np.signbit(compile_graph(x))
-    x[5], x[2 * BLOCK + 5] = math.inf, 1.0
+    x[5], x[2 * MIN_BLOCK_ELEMENTS + 5] = math.inf, 1.0
     assert compile_graph(x) == math.inf
-    x[BLOCK] = -math.inf
+    x[MIN_BLOCK_ELEMENTS] = -math.inf
     with np.errstate(invalid="ignore"):
         assert math.isnan(compile_graph(x))
 
 
 def test_many_small_numbers_are_not_lost() -> None:
-    x = np.full(70 * BLOCK + 3, 0.1, "float32")
+    x = np.full(70 * MIN_BLOCK_ELEMENTS + 3, 0.1, "float32")
     exact = math.fsum(x.astype("float64"))
     assert abs(float(jk.jit(lambda x: x.sum())(x)) - exact) <= 16 * np.spacing(np.float32(exact))
 
@@ -132,8 +144,8 @@ LAYOUTS: dict[str, Callable[[], Any]] = {
     "few long rows": lambda: array(3, 50_000)[:, 1:],
     "many short rows": lambda: array(50_000, 5)[:, 1:],
     "three": lambda: array(40, 50, 60)[:, 1:, 2:],
-    "backwards": lambda: array(5 * BLOCK)[::-1],
-    "every third": lambda: array(9 * BLOCK)[::3],
+    "backwards": lambda: array(5 * MIN_BLOCK_ELEMENTS)[::-1],
+    "every third": lambda: array(9 * MIN_BLOCK_ELEMENTS)[::3],
 }
 
 
@@ -154,16 +166,21 @@ def test_layouts(name: str) -> None:
 
 
 def test_products_of_vectors_and_rows() -> None:
-    x, y = array(5 * BLOCK + 1), array(5 * BLOCK + 1)
+    x, y = array(5 * MIN_BLOCK_ELEMENTS + 1), array(5 * MIN_BLOCK_ELEMENTS + 1)
     compile_graph = jk.jit(lambda x, y: x @ y)
     np.testing.assert_allclose(compile_graph(x, y), x @ y, rtol=1e-10)
-    z = array(1, 5 * BLOCK)
+    z = array(1, 5 * MIN_BLOCK_ELEMENTS)
     np.testing.assert_allclose(jk.jit(lambda z: z.sum(1))(z), z.sum(1), rtol=1e-10)
 
 
 def test_nothing_is_read_beside_arrays() -> None:
     compile_graph = jk.jit(lambda x: x.sum() + x.max())
-    for size in (2 * BLOCK, 2 * BLOCK + 1, 3 * BLOCK - 1, 3 * BLOCK + 1023):
+    for size in (
+        2 * MIN_BLOCK_ELEMENTS,
+        2 * MIN_BLOCK_ELEMENTS + 1,
+        3 * MIN_BLOCK_ELEMENTS - 1,
+        3 * MIN_BLOCK_ELEMENTS + 1023,
+    ):
         for side in SIDES:
             x = Guarded(array(size, dtype="float32"), side)
             for threads in (1, 2):

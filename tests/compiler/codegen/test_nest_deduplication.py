@@ -34,7 +34,7 @@ def test_nests_that_are_alike(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
 
     originally = outline_identical_nests.outline_congruent
     monkeypatch.setattr(outline_identical_nests, "outline_congruent", shared)
-    monkeypatch.setattr(module_text, "MANY", threads)  # other code for each number of threads
+    monkeypatch.setattr(module_text, "LARGE_MODULE_CHARS", threads)  # other code for each number of threads
     before = jk.get_num_threads()
     jk.set_num_threads(threads)
     try:

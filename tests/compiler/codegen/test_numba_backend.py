@@ -334,7 +334,7 @@ def relaxed(u: Any, n: Any) -> Any:
 
 def test_much_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nests and loops that are modules of their own find what numba compiled."""
-    monkeypatch.setattr(emitted_programs, "MANY", 0)
+    monkeypatch.setattr(emitted_programs, "LARGE_MODULE_CHARS", 0)
     u = drawn((9, 7), "float64") - 1.3
     compiled = jk.jit(relaxed, backend="numba", strict=True, cache=False)
     assert_like(compiled(u.copy(), 3), relaxed(u.copy(), 3))

@@ -17,7 +17,7 @@ RANGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * 2)
 found = []
 
 def record(data, function, extent, unit, work):
-    found.append(min(-(-extent // unit), work // sharing.WORK))
+    found.append(min(-(-extent // unit), work // sharing.MIN_THREAD_WORK))
     return RANGE(function)(data, 0, extent)
 
 share = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)(record)

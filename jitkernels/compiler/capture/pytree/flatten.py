@@ -19,7 +19,7 @@ from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
-from jitkernels.compiler.ir.static_dim_policy import MANY, MOST, WIDEST
+from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MAX_VECTOR_STRIDE, MIN_STATIC_ELEMENTS
 
 MOST_LEAVES = 1024
 DEPTH = 12
@@ -302,7 +302,12 @@ def constant(value: Any) -> Any:
 
 def short_extent(leaf: Any) -> int:
     """The last extent of a large array if it is so short that it is a constant of the code; else 0."""
-    if type(leaf) is np.ndarray and leaf.ndim > 1 and 1 < leaf.shape[-1] <= MOST and leaf.size >= MANY:
+    if (
+        type(leaf) is np.ndarray
+        and leaf.ndim > 1
+        and 1 < leaf.shape[-1] <= MAX_STATIC_EXTENT
+        and leaf.size >= MIN_STATIC_ELEMENTS
+    ):
         return int(leaf.shape[-1])
     return 0
 
@@ -322,7 +327,7 @@ def pattern_of(leaf: Any, marks: dict[int, int]) -> Any:
 def strides_of(array: Any) -> tuple[int | None, ...]:
     """Strides in elements where these are small; None for others."""
     size = array.itemsize
-    most = WIDEST * size
+    most = MAX_VECTOR_STRIDE * size
     return tuple(
         [
             0 if extent == 1 else step // size if -most <= step <= most else None

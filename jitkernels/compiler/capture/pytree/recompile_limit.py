@@ -1,15 +1,16 @@
 """The recompile limit: bounds the specializations that differ only in strings, ranges, container lengths or keys.
 
 Each such value is a constant of the code, so a function with a new one in each call would compile in each call. After
-`MOST` congruent specializations, further ones fall back to the plain function.
+`MAX_VALUES` congruent specializations, further ones fall back to the plain function.
 """
 
 from typing import Any
 
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 
-MOST = 16
-REASON = f"code is made for each string, range, and length of a list or dict that is given: {MOST} are enough"
+MAX_VALUES = 16
+"""Values of one kind, as strings or lengths, for which code is made: each new one costs a compilation."""
+REASON = f"code is made for each string, range, and length of a list or dict that is given: {MAX_VALUES} are enough"
 VARYING = frozenset({str, bytes, int, complex, range})
 
 
@@ -26,7 +27,7 @@ class RecompileLimit:
         congruence_class = alike(part), tuple(map(alike, parts)), alike(named), frozenset(patterns)
         count = self._made.get(congruence_class, 0)
         self._made[congruence_class] = count + 1
-        return count >= MOST
+        return count >= MAX_VALUES
 
 
 def alike(structure: Any) -> Any:

@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.call_abi import NUMBERS, Recipe
 
-MOST = 100
+MAX_RECIPE_PARTS = 100
 """Most parts of a recipe: each adds instructions to the entry."""
 KEYS = (str, int, bool, type(None))
 """Types of keys that any equal key may replace."""
@@ -67,7 +67,7 @@ class _RecipeWriter:
     def of(self, value: Any) -> Recipe:
         """The recipe of a part of the result."""
         self._parts += 1
-        if self._parts > MOST:
+        if self._parts > MAX_RECIPE_PARTS:
             raise _NoRecipeError
         if type(value) is Traced:
             return self._array(value)

@@ -8,8 +8,10 @@ QUICK = frozenset({
     "bitwise_and", "bitwise_or", "bitwise_xor", "add", "subtract", "cast", "branch",
 })  # fmt: skip
 """Operations of one or two cycles that are safe to speculate: they neither trap nor read memory."""
-FREE = frozenset({"parameter", "constant", "extent", "item"})
-MOST_NODES = 8
+COSTLESS_OPERATIONS = frozenset({"parameter", "constant", "extent", "item"})
+"""Operations that emit no instructions, and do not count."""
+MAX_SELECT_NODES = 8
+"""Nodes of both sides of a branch that becomes a select: a mispredicted branch costs about as many operations."""
 
 
 def is_speculatable(branch: Node) -> bool:
@@ -17,8 +19,8 @@ def is_speculatable(branch: Node) -> bool:
     regions = regions_of(branch)
     if not all(output.dtype == "bool" and not output.ndim for region in regions for output in region.outputs):
         return False
-    nodes = [node for region in regions for node in walk_nodes(region) if node.operation not in FREE]
-    if len(nodes) > MOST_NODES or any(region.checks for region in regions):
+    nodes = [node for region in regions for node in walk_nodes(region) if node.operation not in COSTLESS_OPERATIONS]
+    if len(nodes) > MAX_SELECT_NODES or any(region.checks for region in regions):
         return False
     return all(node.operation in QUICK and not _has_checks(node) for node in nodes)
 

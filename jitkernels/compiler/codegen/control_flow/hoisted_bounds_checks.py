@@ -13,7 +13,7 @@ from jitkernels.compiler.ir.regions import walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.compiler.schedule.region_stages import Body
 
-MOST_NODES = 200
+MAX_VERSIONED_NODES = 200
 """The largest loop body, in nodes, that loop versioning duplicates."""
 SIGNS = {"add": 1, "subtract": -1}
 
@@ -32,7 +32,7 @@ def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[AffineInde
     if not options["counts"] or loop.inputs[2].operation != "constant":
         return []
     within = [*walk_nodes(options["body"])]
-    if len(within) > MOST_NODES or any(
+    if len(within) > MAX_VERSIONED_NODES or any(
         node.operation in ("loop", "bounded") and "grows" in node.options for node in within
     ):
         return []

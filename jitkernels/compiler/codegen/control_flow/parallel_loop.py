@@ -21,12 +21,12 @@ from jitkernels.compiler.transforms.parallel_int_reductions import ZEROED, IntRe
 from jitkernels.compiler.transforms.trip_count import work_of
 from jitkernels.runtime import c_api, workspace_allocator
 from jitkernels.runtime.threads import team_size
-from jitkernels.runtime.threads.parallel_for import WORK
+from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
 
 SCALAR = 4
-"""Cost of a scalar operation, in units of the vectorized operations that `WORK` counts."""
+"""Cost of a scalar operation, in units of the vectorized operations that `MIN_THREAD_WORK` counts."""
 FRAME, CALLER, STOPPED, FIRST = range(4)
-SHORT = 1
+NO_MEMORY = 1
 """The status of iterations whose thread could not allocate its workspace."""
 
 
@@ -56,7 +56,7 @@ def work(
     if any(group.program.profile is not None or group.program.config.memory_limit is not None for group in groups):
         return None
     result = work_of(loop) * (SCALAR if has_loops and not groups else 1)
-    if not isinstance(result, Extent) and result < 2 * WORK:
+    if not isinstance(result, Extent) and result < 2 * MIN_THREAD_WORK:
         return None
     reductions = parallel_reductions_of(loop, loop_variant)
     return None if reductions is None else (result, reductions)
@@ -178,7 +178,7 @@ class ParallelLoop:
   %none = icmp eq ptr %piece, null
   br i1 %none, label %short, label %run
 short:
-  ret i64 {SHORT}
+  ret i64 {NO_MEMORY}
 run:
   %memory = getelementptr i8, ptr %piece, i64 {workspace_allocator.HEADER_BYTES}"""
             release = f"\n  call void @{workspace_allocator.RELEASE}(ptr %piece)"

@@ -24,8 +24,8 @@ class PollCountdown(ScalarEmitter):
         remaining = self._new(f"sub nsw i64 {remaining}, {weight}")
         poll, resume = self.function.label(), self.function.label()
         expired = self._new(f"icmp slt i64 {remaining}, 0")
-        overrun = self._new(f"icmp slt i64 {remaining}, {-signal_polls.LONG}")
-        reset = self._new(f"select i1 {overrun}, i64 {signal_polls.SHORT}, i64 {signal_polls.COUNTDOWN}")
+        overrun = self._new(f"icmp slt i64 {remaining}, {-signal_polls.OVERRUN_COUNTDOWN}")
+        reset = self._new(f"select i1 {overrun}, i64 {signal_polls.RESTART_COUNTDOWN}, i64 {signal_polls.COUNTDOWN}")
         self.block.lines += [
             f"  store i64 {remaining}, ptr {self.countdown}",
             f"  br i1 {expired}, label %{poll}, label %{resume}, !prof !4",

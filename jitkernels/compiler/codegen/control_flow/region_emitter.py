@@ -67,7 +67,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
                 "  ret i64 0\nrefused:",
                 f"  ret i64 {REFUSED}",
                 *([f"full:\n  ret i64 {FULL}"] if self.can_fill else []),
-                *([f"short:\n  ret i64 {parallel_loop.SHORT}"] if self.shares else []),
+                *([f"short:\n  ret i64 {parallel_loop.NO_MEMORY}"] if self.shares else []),
                 *([f"interrupted:\n  ret i64 {signal_polls.INTERRUPTED}"] if self.countdown or self.shares else []),
                 "}",
                 f"define internal i64 @{self.name}(ptr noalias readonly %frame, i64 %begin, i64 %end) nounwind {{",
@@ -132,7 +132,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         failed, resume = self.function.label(), self.function.label()
         is_ok = self._new(f"icmp eq i64 {status}, 0")
         self.block.lines += [f"  br i1 {is_ok}, label %{resume}, label %{failed}, !prof !7", f"{failed}:"]
-        for bit, label in ((signal_polls.INTERRUPTED, "interrupted"), (parallel_loop.SHORT, "short")):
+        for bit, label in ((signal_polls.INTERRUPTED, "interrupted"), (parallel_loop.NO_MEMORY, "short")):
             masked, otherwise = self._new(f"and i64 {status}, {bit}"), self.function.label()
             is_set = self._new(f"icmp ne i64 {masked}, 0")
             self.block.lines += [f"  br i1 {is_set}, label %{label}, label %{otherwise}", f"{otherwise}:"]

@@ -128,6 +128,6 @@ class RotatedLoop:
         if self.in_blocks:
             self._latch(inside, poll, block_end, "ne")
             lines.append(f"{poll}:")
-        emitter._poll(self.weight * (signal_polls.BLOCK if self.in_blocks else self.copies))
+        emitter._poll(self.weight * (signal_polls.MAX_UNPOLLED_ITERATIONS if self.in_blocks else self.copies))
         self._latch(block if self.in_blocks else inside, after, end)
         lines.append(f"{after}:")

@@ -14,13 +14,13 @@ from jitkernels.compiler.schedule.region_stages import Body
 COUNTDOWN = 1 << 16
 """The countdown from one poll to the next, in the weights below; a poll takes about 50 ns."""
 SCALAR_WEIGHT, LOOP_WEIGHT, OF_ARRAYS = 1, 4, 1 << 12
-BLOCK = 32
+MAX_UNPOLLED_ITERATIONS = 32
 """The most iterations of an outer loop between two polls: LLVM unrolls such a block."""
-BLOCK_SHIFT = (COUNTDOWN // BLOCK).bit_length() - 1
+BLOCK_SHIFT = (COUNTDOWN // MAX_UNPOLLED_ITERATIONS).bit_length() - 1
 """A block has ``countdown >> this`` iterations: fewer after iterations that took long."""
 COPIES, MOST_COPIED = 4, 16
 """The unroll factor of a polling loop, and the largest body in nodes that is unrolled."""
-LONG, SHORT = COUNTDOWN << 4, 1 << BLOCK_SHIFT
+OVERRUN_COUNTDOWN, RESTART_COUNTDOWN = COUNTDOWN << 4, 1 << BLOCK_SHIFT
 """If the countdown was overrun by the first, restart it at the second: one iteration per block."""
 REFUSED = 2
 """The status of a segment that bailed out before it wrote anything: NumPy raises for these arguments."""

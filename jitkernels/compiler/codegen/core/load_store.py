@@ -18,7 +18,7 @@ from jitkernels.compiler.codegen.core.ir_builder import (
 )
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.static_dim_policy import WIDEST
+from jitkernels.compiler.ir.static_dim_policy import MAX_VECTOR_STRIDE
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -26,7 +26,7 @@ from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 def is_near(stride: Number) -> bool:
     """Return whether lanes at this constant stride are loaded and stored with whole vectors."""
-    return not isinstance(stride, symbolic_dims.Extent) and 1 <= abs(stride) <= WIDEST
+    return not isinstance(stride, symbolic_dims.Extent) and 1 <= abs(stride) <= MAX_VECTOR_STRIDE
 
 
 @dataclass

@@ -24,12 +24,12 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.runtime.threads import team_size
 
-LONG, OFTEN = 1500, 6
+MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
 """A function of so many characters with so many calls is not inlined: LLVM would take too long for all copies."""
 
-NESTS, MANY = "; what is written as it should run:\n", 150_000
+NESTS_MARKER, LARGE_MODULE_CHARS = "; what is written as it should run:\n", 150_000
 """The marker before loop nests that get only the passes that they need, at a lower level: so they do in large modules,
-where each loop is a small part of the time. `MANY`: the characters from which on a module is large.
+where each loop is a small part of the time. `LARGE_MODULE_CHARS`: the characters from which on a module is large.
 """
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
@@ -59,7 +59,7 @@ class Fused:
 
     def object_code(self, symbol: str) -> bytes:
         """Compile to an object file. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
-        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS)
+        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
         by_numba: list[str] = []
         if numba_functions.MARK in nests or numba_functions.MARK in text:
             from jitkernels.codegen import numba_lowering  # not for those who print no Python
@@ -145,12 +145,14 @@ def segment_text(
     nests = [text for text in parts.texts if not _is_inlined(text)]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
-    if flows and sum(map(len, (*nests, *flows))) > MANY:
+    if flows and sum(map(len, (*nests, *flows))) > LARGE_MODULE_CHARS:
         shown = [
             text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
         ]
         declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
-        return f"{unit_text(library, [*sharing, *declared, *own])}{NESTS}{unit_text(library, [*sharing, *shown])}"
+        return (
+            f"{unit_text(library, [*sharing, *declared, *own])}{NESTS_MARKER}{unit_text(library, [*sharing, *shown])}"
+        )
     texts = [*sharing, *nests, *own]
     if len(calls) == 1 and (calls[0].extent is None or not parallel):
         texts = [mark_inlined(text) for text in texts]
@@ -238,7 +240,7 @@ def _definitions(library: Library, texts: Sequence[str]) -> str:
         lines.append(cycle_counter.text(cycle_counter.STOP))
     for symbol, definition in library.definitions.items():
         text = definition.text
-        if len(text) > LONG and whole.count(f" {symbol}(") > OFTEN:
+        if len(text) > MAX_INLINE_CHARS and whole.count(f" {symbol}(") > MAX_INLINE_CALLS:
             text = text.replace(" alwaysinline ", " noinline ", 1)
         lines.append(text)
     return "\n".join([*lines, ""])

@@ -17,10 +17,10 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core.frozen_dataclass import record
-from jitkernels.runtime.threads.parallel_for import PHASE, WORK
+from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK, PHASE
 from jitkernels.runtime.threads.team_size import SHARE_RUN
 
-MOST = 32
+MAX_PHASES = 32
 """The most phases of a region."""
 Steps = dict[int, Number | None]
 """By frame word: an array's elements per iteration; None where iterations share elements."""
@@ -157,14 +157,14 @@ def runs_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentC
         phases = phases_of(run, overlap) if is_part and _is_worth_it(run) else []
         if not phases:
             yield from run
-        for first in range(0, len(phases), MOST):
-            yield phases[first : first + MOST]
+        for first in range(0, len(phases), MAX_PHASES):
+            yield phases[first : first + MAX_PHASES]
 
 
 def _is_worth_it(calls: Sequence[SegmentCall]) -> bool:
     """Return whether a run may have work for several threads."""
     total = sum((call.work for call in calls), 0)
-    return len(calls) > 1 and (isinstance(total, Extent) or total >= 2 * WORK)
+    return len(calls) > 1 and (isinstance(total, Extent) or total >= 2 * MIN_THREAD_WORK)
 
 
 def run_text(function: FunctionBuilder, phases: Sequence[Phase], name: str) -> tuple[list[str], str]:
@@ -180,7 +180,7 @@ def run_text(function: FunctionBuilder, phases: Sequence[Phase], name: str) -> t
     calls = [call for phase in phases for call in phase.calls]
     work = function.extent(sum((call.work for call in calls), 0))
     parallel, serial, done = (function.label() for _ in range(3))
-    large = new(block, f"icmp sge i64 {work}, {2 * WORK}")
+    large = new(block, f"icmp sge i64 {work}, {2 * MIN_THREAD_WORK}")
     block.lines += [f"  br i1 {large}, label %{parallel}, label %{serial}", f"{serial}:"]
     known = dict(block.known)
     statuses = "0"

@@ -8,13 +8,13 @@ from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import product_now
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.static_dim_policy import FEW, MANY
+from jitkernels.compiler.ir.static_dim_policy import MAX_SHORT_TRIP_COUNT, MIN_STATIC_ELEMENTS
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-LONG = 16 * CACHE_LINE_BYTES
+MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
 """The least bytes of a row that is stored past the caches: full cache lines are most of it."""
 MOST_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
@@ -196,10 +196,14 @@ class Loops(Targets):
         length = symbolic_dims.value_of(count)
         others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]
         steps = product_now(self.extents[loop] for loop in others)
-        if not 1 < length <= FEW or steps * length < MANY or self.lane_loop in self.scanned:
+        if (
+            not 1 < length <= MAX_SHORT_TRIP_COUNT
+            or steps * length < MIN_STATIC_ELEMENTS
+            or self.lane_loop in self.scanned
+        ):
             return 0
         if isinstance(count, Extent):
-            count.guard(FEW - count, ">=", is_choice=True)
+            count.guard(MAX_SHORT_TRIP_COUNT - count, ">=", is_choice=True)
         return 1 << (length - 1).bit_length()
 
     def _scatters_bytes(self) -> bool:
@@ -255,7 +259,10 @@ class Loops(Targets):
             return []
         array = roots[0].output
         length = symbolic_dims.value_of(self.extents[column]) * NUMBERS[array.dtype].size
-        is_large = length >= LONG and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
+        is_large = (
+            length >= MIN_STREAMED_ROW_BYTES
+            and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
+        )
         is_forced = self.variant.stream == 1  # whatever sizes were traced
         return [array] if (is_forced or is_large) and array.word not in self.read_words else []
 

@@ -30,9 +30,9 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
-AHEAD = 1 << 18
-"""The prefetch distance in bytes."""
-SOON = 1 << 12
+MAX_PREFETCH_DISTANCE = 1 << 18
+"""The largest prefetch distance in bytes; rows that are shorter are prefetched one ahead."""
+STREAM_PREFETCH_DISTANCE = 1 << 12
 """The same for arrays that are read once, over all arrays: into L2, as much as is in flight at a time."""
 
 
@@ -110,7 +110,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         for array, index_map, step in reads.values():
             size = NUMBERS[array.dtype].size
             _, pointer, _ = self.values.address(block, array, index_map)
-            soon = str(SOON // len(reads) // CACHE_LINE_BYTES * CACHE_LINE_BYTES)
+            soon = str(STREAM_PREFETCH_DISTANCE // len(reads) // CACHE_LINE_BYTES * CACHE_LINE_BYTES)
             distance = self._ahead(step, size) if phases > 1 else soon
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
             for line in range(0, self.values.lanes(block) * size // CACHE_LINE_BYTES, every):
@@ -137,8 +137,8 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         block = function.block
         if key not in block.known:
             row_bytes = function.new(block, f"mul nsw i64 {function.extent(step)}, {size}")
-            is_less = function.new(block, f"icmp slt i64 {row_bytes}, {AHEAD}")
-            block.known[key] = function.new(block, f"select i1 {is_less}, i64 {row_bytes}, i64 {AHEAD}")
+            is_less = function.new(block, f"icmp slt i64 {row_bytes}, {MAX_PREFETCH_DISTANCE}")
+            block.known[key] = function.new(block, f"select i1 {is_less}, i64 {row_bytes}, i64 {MAX_PREFETCH_DISTANCE}")
         text: str = block.known[key]
         return text
 

@@ -15,7 +15,7 @@ from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
-BLOCK, MOST_BLOCKS = 16384, 64
+MIN_BLOCK_ELEMENTS, MOST_BLOCKS = 16384, 64
 """The least 4-byte elements of a block, and the most blocks."""
 ALIGNED = 1024
 """Blocks of the lane loop have a multiple of so many iterations."""
@@ -25,7 +25,7 @@ FRAME, PARTIALS, STEP, EARLIER = range(4)
 def least_block(emitter: NestEmitter) -> int:
     """The least elements of a block: more for narrow ones, as they take no longer."""
     sizes = [NUMBERS[leaf.dtype].size for leaf in emitter.nest.leaves]
-    return BLOCK * max(4 // max(sizes, default=4), 1)
+    return MIN_BLOCK_ELEMENTS * max(4 // max(sizes, default=4), 1)
 
 
 def serves(emitter: NestEmitter) -> bool:

@@ -19,7 +19,7 @@ from jitkernels.core.frozen_dataclass import record
 
 RUNS_AHEAD = 4
 """The prefetch distance of runs, in iterations."""
-FAR = 1 << 20
+MIN_BEYOND_L2_BYTES = 1 << 20
 """The least bytes of an array that is not in L2."""
 NOT_NEAR = 40 << 10
 """The least bytes of an array of which much is not in L1: from L1 plain loads are as fast as permuted ones."""
@@ -194,7 +194,7 @@ class Runs(LoopEmitter):
         """
         new = self.function.new
         for run in self._long_runs(loop, targets):
-            if self._bytes_now(loop, run.array) < FAR:
+            if self._bytes_now(loop, run.array) < MIN_BEYOND_L2_BYTES:
                 continue
             size = NUMBERS[run.array.dtype].size
             _, pointer, _ = self.values.address(block, run.array, run.access_map)

@@ -21,7 +21,7 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-CALCULATING = 24
+LOAD_COMPUTE_BOUND_COST = 24
 """The cost of an element, in additions, from which on the loop is bound by computation, not by loads."""
 MOVED = (4, 8)
 """Sizes of elements that processors with 64-byte vectors shift by lanes in one instruction."""
@@ -47,7 +47,7 @@ class SharedLoads(LoopEmitter):
     @property
     def may_share_loads(self) -> bool:
         """Whether rows may share loads: the schedule allows it, and the loop is bound by loads."""
-        if not self.variant.jams_rows or self.variant.any_size or self.nest.cost >= CALCULATING:
+        if not self.variant.jams_rows or self.variant.any_size or self.nest.cost >= LOAD_COMPUTE_BOUND_COST:
             return False
         is_excluded = any(node.operation in ("gather", "placed", "scan") for node in self.nest.nodes)
         return not self.directions and not is_excluded

@@ -14,9 +14,9 @@ from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-CALCULATING = 12
+COMPUTE_BOUND_COST = 12
 """The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
-SOON = 8 * CACHE_LINE_BYTES
+STORE_PREFETCH_DISTANCE = 8 * CACHE_LINE_BYTES
 """The prefetch distance in bytes: 128 to 2,048 do as well, in L1 and in L2."""
 
 
@@ -29,7 +29,11 @@ class StorePrefetch(LoopEmitter):
         Lines that are loaded are there anyway. Outputs that may be stored past the caches are prefetched where they
         are not.
         """
-        if not cpu_target.target().stalls_on_store_miss or self.values.mask(block) or self.nest.cost >= CALCULATING:
+        if (
+            not cpu_target.target().stalls_on_store_miss
+            or self.values.mask(block)
+            or self.nest.cost >= COMPUTE_BOUND_COST
+        ):
             return
         if self.streamed and not block.streamed:
             return
@@ -44,7 +48,7 @@ class StorePrefetch(LoopEmitter):
                 continue
             _, pointer, _ = self.values.address(block, target.output, target.index_map)
             size = self.values.lanes(block) * NUMBERS[target.output.dtype].size
-            for line in range(SOON, SOON + size, CACHE_LINE_BYTES):
+            for line in range(STORE_PREFETCH_DISTANCE, STORE_PREFETCH_DISTANCE + size, CACHE_LINE_BYTES):
                 at = new(inside, f"getelementptr i8, ptr {pointer}, i64 {line}")
                 self.prefetch(inside, at, "i32 1, i32 3")
         if not inside.lines or not block.streamed:

@@ -29,11 +29,11 @@ from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
 
-FEW = 6
+MAX_UNROLLED_VECTORS = 6
 """The most vectors of a row that is fully unrolled, if registers hold their results."""
-TOGETHER = 2
+JAMMED_VECTORS = 2
 """Vectors of longer rows that are computed before they are stored."""
-LONG = 8
+MIN_LOOP_VECTORS = 8
 """The least vectors of a row for which that is worth a loop of its own: a heuristic from the traced call's sizes."""
 FIRST_CACHE = 48 << 10
 """The L1 bytes of processors whose stores wait for lines."""
@@ -117,7 +117,7 @@ class UnrollJam(SharedLoads):
             self._together(blocks, targets, [])
             return
         stop = begin
-        if symbolic_dims.value_of(self.extents[loop]) >= LONG * lanes:
+        if symbolic_dims.value_of(self.extents[loop]) >= MIN_LOOP_VECTORS * lanes:
             stop = self._emit_vector_groups(block, loop, (begin, last), targets, ahead)
         self._emit_pipelined(block, loop, (stop, last), targets, ahead)
 
@@ -143,11 +143,11 @@ class UnrollJam(SharedLoads):
         begin, last = limits
 
         def iteration(inside: Block) -> None:
-            others = [new(inside, f"add nsw i64 {inside.index}, {i * lanes}") for i in range(1, TOGETHER)]
+            others = [new(inside, f"add nsw i64 {inside.index}, {i * lanes}") for i in range(1, JAMMED_VECTORS)]
             blocks = [Block(block, loop, start, lanes, lines=inside.lines) for start in (inside.index, *others)]
             self._together(blocks, targets, ahead)
 
-        step = lanes * TOGETHER
+        step = lanes * JAMMED_VECTORS
         available = new(block, f"sub nsw i64 {new(block, f'sub nsw i64 {last}, {begin}')}, 1")
         whole = new(block, f"and i64 {available}, {-step}")
         stop = new(block, f"add nsw i64 {begin}, {whole}")
@@ -203,7 +203,7 @@ class UnrollJam(SharedLoads):
     @unlocked_cached_property
     def _few_vectors(self) -> int:
         """The most vectors of a row of which two rows are computed before they are stored: most registers hold them."""
-        return max(1, min(FEW, cpu_target.target().registers * 3 // 8 // (2 * len(self.targets))))
+        return max(1, min(MAX_UNROLLED_VECTORS, cpu_target.target().registers * 3 // 8 // (2 * len(self.targets))))
 
     def _vectors(self, count: Number) -> int:
         """The vectors of a row, up to `_few_vectors`, each with specialized code; one more for all longer rows."""

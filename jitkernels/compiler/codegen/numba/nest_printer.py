@@ -1,8 +1,8 @@
 """One nest of a schedule as a Python function over flat arrays: a part of its outermost loop, as in the LLVM generator.
 
 Rows are the outer loops. In every row come phases: reductions whose inputs are known, then what reads them. Where
-arrays lie along rows that are reduced, blocks of `BLOCK` rows go through each phase together, with their accumulators
-in scratch memory, so that the innermost loop reads runs of memory.
+arrays lie along rows that are reduced, blocks of `REDUCED_ROWS` rows go through each phase together, with their
+accumulators in scratch memory, so that the innermost loop reads runs of memory.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.numba.python_accumulators import PART, PrintedReduction
-from jitkernels.compiler.codegen.numba.python_call import BLOCK, append_nested, calling_text, python_function
+from jitkernels.compiler.codegen.numba.python_call import REDUCED_ROWS, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import symbol
 from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
 from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
@@ -133,10 +133,10 @@ class NestPrinter(Loops):
         if loop == self.range_loop and not self.prefix:
             begin, end = "begin", "end"
         inside = Block(block, -1)
-        inside.lines.append(f"{name}_end = min({name}_begin + {BLOCK}, {end})")
+        inside.lines.append(f"{name}_end = min({name}_begin + {REDUCED_ROWS}, {end})")
         self.printed.lane = loop, f"{name} - {name}_begin"
         self._row(inside)
-        append_nested(block.lines, f"for {name}_begin in range({begin}, {end}, {BLOCK}):", inside.lines)
+        append_nested(block.lines, f"for {name}_begin in range({begin}, {end}, {REDUCED_ROWS}):", inside.lines)
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of a block of rows."""

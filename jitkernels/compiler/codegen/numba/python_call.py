@@ -7,7 +7,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 
-BLOCK = 1024
+REDUCED_ROWS = 1024
 """Rows that are reduced together: their accumulators stay in the first cache."""
 INDENT = "    "
 
@@ -43,7 +43,7 @@ def calling_text(
         if argument in words:
             passed.append(f"ptr {function.load_slot(block, words[argument], 'ptr')}")
         elif kind.endswith("*"):
-            passed.append(f"ptr {new(block, f'alloca [{BLOCK} x {NUMBERS[kind[:-1]].memory}], align 64')}")
+            passed.append(f"ptr {new(block, f'alloca [{REDUCED_ROWS} x {NUMBERS[kind[:-1]].memory}], align 64')}")
         elif argument in symbols:
             passed.append(f"i64 {function.extent_of(symbols[argument])}")
         else:
