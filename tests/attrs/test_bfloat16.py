@@ -58,7 +58,7 @@ def assert_right(row: type[KernelAttr], got: AnyArray, given: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_everyday_calls_take_it_and_give_it(row: type[KernelAttr]) -> None:
+def test_everyday_calls_with_bfloat16(row: type[KernelAttr]) -> None:
     """Again and again, so that the compiled dispatcher serves it too; in any layout; into ``out``."""
     _, given = example(row)
     function = function_of(row)
@@ -85,7 +85,7 @@ def test_everyday_calls_take_it_and_give_it(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_beside_wider_floats_it_is_one_of_them(row: type[KernelAttr]) -> None:
+def test_promotion_with_wider_floats(row: type[KernelAttr]) -> None:
     """As NumPy promotes it; integers and Python's numbers leave it what it is."""
     _, given = example(row)
     floats = [a.name for a in inputs_of(row) if a.dtype is None]

@@ -24,7 +24,7 @@ JOINED = {"int16": "float32", "float16": "float32", "int32": "float64"}
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_it_counts_as_float32_there(row: type[KernelAttr]) -> None:
+def test_bfloat16_promotes_as_float32(row: type[KernelAttr]) -> None:
     """In plain calls, those that Python serves, and those without results: the same dtype, and values."""
     given = example(row)
     floats = [a.name for a in inputs_of(row) if a.dtype is None and a.name in given]

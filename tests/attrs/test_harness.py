@@ -130,7 +130,7 @@ def _checked(attr: Any, function: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def test_failures_are_told_together() -> None:
+def test_failures_are_reported_together() -> None:
     failures = cases.Failures()
     for number in range(3):
         with failures.gathered(f"case {number}"):

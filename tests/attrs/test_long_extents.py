@@ -99,7 +99,7 @@ class Periodic:
 
 @pytest.mark.full
 @pytest.mark.parametrize("row", cases.every_row())
-def test_ten_million(row: Row) -> None:
+def test_long_extents(row: Row) -> None:
     """What is picked, and the loops of our own."""
     for attr, name in long_ones(row):
         chosen = {"pick": jk.get_default_best(attr)}

@@ -44,7 +44,7 @@ def of_many_sizes(row: Row) -> Sequence[jk.KernelAttr]:
 
 
 @pytest.mark.parametrize("row", every_row())
-def test_nests_are_known_by_their_text(row: Row) -> None:
+def test_nests_are_identified_by_text(row: Row) -> None:
     """Of all implementations at many sizes: those taken for the same code have the same text, and only those."""
     texts: dict[int, set[str]] = {}
     known: dict[str, set[int]] = {}
@@ -114,7 +114,7 @@ DIFFERENT: tuple[LoopNest, ...] = (
 )
 
 
-def test_what_makes_other_code_is_other_code() -> None:
+def test_keys_differ_where_code_differs() -> None:
     """Also where Python takes two numbers for equal."""
     assert len({id(code_of(source)) for source in DIFFERENT}) == len(DIFFERENT)
     for source in DIFFERENT:
@@ -122,7 +122,7 @@ def test_what_makes_other_code_is_other_code() -> None:
         assert code_of(again) is code_of(source)
 
 
-def test_not_a_number_is_the_same_each_time() -> None:
+def test_nan_options_share_one_kernel() -> None:
     assert code_of(nest(float("nan"))) is code_of(nest(float("nan")))
     assert code_of(nest(np.float32("nan"))) is code_of(nest(np.float32("nan")))
 
@@ -134,7 +134,7 @@ def test_a_constant_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
     assert code_of(nest(1.0)) is not before
 
 
-def test_exact_and_foreign_sources_are_not_kept() -> None:
+def test_exact_and_foreign_sources_are_not_cached() -> None:
     before = len(compiled_code._known)
     assert code_of(nest(5.0, exact=True)) is not code_of(nest(5.0, exact=True))
     assert code_of(nest([1])) is not code_of(nest([1]))
@@ -316,7 +316,7 @@ def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", every_row())
-def test_the_key_of_a_class_tells_its_largest(row: Row) -> None:
+def test_class_keys_contain_the_largest_extents(row: Row) -> None:
     """All that `tuning_class` keeps but floats, which are none of a key; other keys are not taken for one."""
     if not schema_queries.is_everyday(row) or (dispatch := operators._dispatch_table(row)) is None:
         pytest.skip("Python serves its everyday calls")

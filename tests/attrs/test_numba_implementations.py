@@ -110,7 +110,7 @@ def test_an_error_in_the_function_is_an_error_of_the_call() -> None:
             jk.vsquare(np.full(3, 2.0))
 
 
-def test_what_cannot_be_one() -> None:
+def test_invalid_numba_functions() -> None:
     with pytest.raises(jk.RegistrationError, match="compiler: expected 'numba', got 'gcc'"):
         jk.implements(jk.VSquareAttr, name="loops", compiler="gcc")
     with pytest.raises(jk.RegistrationError, match="expected a function, got 3"):

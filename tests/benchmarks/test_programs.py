@@ -348,7 +348,7 @@ def _verdict(group: str, case: str, seconds: dict[str, float], figure: str, valu
     return benchmarks()[name].verdict([bad]).holds
 
 
-def test_programs_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_selected_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def run(module: str, function: str, name: str, *arguments: Any, **settings: str) -> list[Any]:

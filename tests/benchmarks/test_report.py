@@ -100,7 +100,7 @@ def test_nothing_comes_from_elsewhere(text: str) -> None:
     assert not [tag for tag, _ in page.elements if tag in ("iframe", "object", "img")]
 
 
-def test_names_on_the_page_are_told_apart_and_found(text: str) -> None:
+def test_names_on_the_page_are_unambiguous(text: str) -> None:
     page = Page(text)
     names = page.values("id")
     assert len(names) == len(set(names))

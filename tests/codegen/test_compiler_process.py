@@ -68,7 +68,7 @@ def objects(cache: Path) -> dict[str, str]:
     return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in cache.rglob("*.o")}
 
 
-def test_both_ways_give_the_same_objects(tmp_path: Path) -> None:
+def test_both_modes_build_the_same_objects(tmp_path: Path) -> None:
     program = "check(1)\njk.softmax(np.ones((3, 40), np.float32))\njk.matmul(np.ones((9, 9)), np.ones((9, 9)))\n"
     for mode in ("process", "inprocess"):
         ran(program, tmp_path / mode, mode)
@@ -81,7 +81,7 @@ def test_without_a_cache_objects_come_by_the_pipe() -> None:
     assert "False" in ran("check(1)\ncheck(2)\nprint(llvm())", None).stdout
 
 
-def test_the_helper_goes_away_and_comes_back(tmp_path: Path) -> None:
+def test_the_helper_exits_and_restarts(tmp_path: Path) -> None:
     program = """
 check(1)
 process = compiler_process._client._helper._process
@@ -102,7 +102,7 @@ assert not llvm()
     assert "WARNED" not in ran(program, tmp_path).stdout
 
 
-def test_a_helper_that_cannot_be_had_is_said_once_and_this_process_compiles(tmp_path: Path) -> None:
+def test_without_a_helper_one_warning_and_in_process_compilation(tmp_path: Path) -> None:
     for broken in ("sys.executable = '/nowhere/python'", "compiler_process.START = 'raise SystemExit(3)'"):
         out = ran(f"{broken}\ncheck(1)\ncheck(2)\nassert llvm()", tmp_path / broken[:3]).stdout
         assert out.count("WARNED the helper process of JITKERNELS_COMPILER=process is lost") == 1, out

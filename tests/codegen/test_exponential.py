@@ -231,7 +231,7 @@ def test_every_function_of_the_table_is_there() -> None:
             assert function_table.function(name, dtype) is not None, (name, dtype)
 
 
-def test_caches_tell_all_functions_apart() -> None:
+def test_cache_keys_of_functions_differ() -> None:
     """They know a function by the name of its module and its own."""
     functions: dict[tuple[str, str], Any] = {}
     for module in sorted(Path(function_table.__file__).parent.glob("*.py")):

@@ -208,7 +208,7 @@ def test_numbers_in_the_text() -> None:
     assert z.tolist() == [int(n) for n in expected[2]]
 
 
-def test_the_bits_of_a_known_truth_are_those_of_a_number() -> None:
+def test_bitwise_not_of_a_constant_bool() -> None:
     """As Python has it, but without the warning that it gives beside since 3.12."""
 
     def body(z: Any) -> None:

@@ -266,7 +266,7 @@ def copied(x: Any, y: Any, n: int) -> None:
         y[i] = x[i]
 
 
-def test_what_llvm_makes_of_it() -> None:
+def test_optimized_ir() -> None:
     """What seldom runs stays a function; it is known how often a loop runs; a copy of a few elements is no call."""
     program = KernelModule("made")
     program.export("entry", out_of_line, ("int64*", "int64", "int64"), ())

@@ -122,7 +122,7 @@ def test_different_code_has_a_different_key(kind: str) -> None:
     assert len({id(code_of(nest)) for nest in nests}) == len(nests)
 
 
-def test_names_of_other_scopes_are_told_apart() -> None:
+def test_names_of_other_scopes_have_other_keys() -> None:
     """The same text in two modules, each of which defines another of two names."""
     text = "def body(p, n, begin, end):\n    p[0] = max(n, 1) + min(n, 2)\n"
     code = compile(text, "<two modules>", "exec")

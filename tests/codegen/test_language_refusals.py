@@ -240,7 +240,7 @@ def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
         assert not said or (depth == 900 and deep_one), said
 
 
-def test_what_is_no_def(tmp_path: Path) -> None:
+def test_callables_without_a_def(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     exec("def body(p, n, begin, end):\n    p[0] = 1\n", names)
     assert re.search(r"body \(<string>, line 1\): the source of body is not available", refusal(names["body"]))
@@ -296,7 +296,7 @@ PLACES += [
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_nonsense_is_refused_or_means_something(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_unusual_syntax_is_refused_or_meaningful(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Whatever is put together: a BuildError, or code that LLVM accepts."""
     text = data.draw(st.sampled_from(PLACES))
     for choices in (FORMS, [*FORMS, *ODDITIES], ODDITIES, ODDITIES):

@@ -32,7 +32,7 @@ def table(kind: Any, count: int = 8) -> Table:
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
-def test_every_lane_has_its_row(kind: Any, tmp_path: Path) -> None:
+def test_each_lane_reads_its_row(kind: Any, tmp_path: Path) -> None:
     rows = table(kind)
     function = written(tmp_path / "rows.py", LOOK_UP, ROWS=rows)["look_up"]
     i = np.random.default_rng(5).integers(-(2**62), 2**62, 128)

@@ -35,7 +35,7 @@ def rare(x):
 
 
 @pytest.mark.parametrize("alone", [None, {}], ids=["in the module", "of its own"])
-def test_what_seldom_runs_is_of_its_own(alone: dict[str, Definition] | None, tmp_path: Path) -> None:
+def test_cold_functions_are_outlined(alone: dict[str, Definition] | None, tmp_path: Path) -> None:
     """With more lanes than a mask's word has, too. What is called is not a part of the module any more."""
     function = written(tmp_path / "rare.py", OF_ITS_OWN, apart=apart, seldom=seldom)["rare"]
     x = numbers("float32")

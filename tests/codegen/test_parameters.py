@@ -201,7 +201,7 @@ def test_check_workspace_and_team_by_name() -> None:
     assert ran(nest, np.arange(3.0), np.zeros(3)) == 7
 
 
-def test_what_is_absent_decides_the_key() -> None:
+def test_absent_arrays_are_part_of_the_key() -> None:
     def body(x: Any, bias: Any, y: Any, begin: int) -> None:
         y[begin] = x[begin] if bias is None else x[0]
 

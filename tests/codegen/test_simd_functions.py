@@ -159,7 +159,7 @@ def masked_functions(place: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["rarely", "otherwise", "lane_by_lane", "several", "repeated", "slowly", "both"])
-def test_what_only_some_lanes_want(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_masked_calls(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     function = masked_functions(tmp_path_factory.getbasetemp())[name]
     x = numbers("float32")
     rare = np.where(np.abs(x) > 3, np.float32(0.25), x)
@@ -174,7 +174,7 @@ def test_what_only_some_lanes_want(name: str, tmp_path_factory: pytest.TempPathF
                 assert same(out, expected).all()
 
 
-def test_only_lanes_that_want_it_call_what_is_apart(tmp_path: Path) -> None:
+def test_only_active_lanes_call_outlined_functions(tmp_path: Path) -> None:
     """The others would never end."""
     text = """
 @apart()

@@ -88,7 +88,7 @@ def test_different_texts_have_different_keys(tmp_path: Path, kind: str) -> None:
     assert len(symbols) == 2
 
 
-def test_tables_are_told_apart_however_numbers_are_written() -> None:
+def test_keys_of_tables_differ_however_numbers_are_written() -> None:
     def using(table: Table) -> Callable[..., None]:
         def body(p: Any, n: int, begin: int, end: int) -> None:
             (first,) = table[n]
@@ -106,7 +106,7 @@ def test_tables_are_told_apart_however_numbers_are_written() -> None:
     assert len({*usual}) == len({*texts}) == 2
 
 
-def test_what_nests_have_in_common_is_not_their_identity(tmp_path: Path) -> None:
+def test_shared_text_is_not_part_of_the_identity(tmp_path: Path) -> None:
     """Two modules of one text are one code, and a name that one of them has beside it changes nothing."""
     text = calling(FUSED)
     first, other = made(tmp_path / "one", text), made(tmp_path / "other", f"\n\n\nunused = 1\n{text}")

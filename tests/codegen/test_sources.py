@@ -233,7 +233,7 @@ def test_llvm_code_may_call_its_externals_only() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "message"), [("nonsense", "is wrong"), ("", "do not fit|body")])
-def test_wrong_llvm_code_is_said(wrong: str, message: str) -> None:
+def test_invalid_llvm_code_is_reported(wrong: str, message: str) -> None:
     with pytest.raises(BuildError, match=message):
         loader.address_of(dataclasses.replace(BASE, name="wrong", body=wrong))
 
@@ -244,7 +244,7 @@ def late(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         y[i] = x[i - 1] if i > 0 else x[i]
 
 
-def test_pointers_are_apart_only_where_promised() -> None:
+def test_pointers_are_noalias_only_where_declared() -> None:
     """A loop that carries a value through memory it shares must be compiled as it is written."""
     arguments = ("double*", "double*", "int64")
     nest = LoopNest("late", arguments, late, extent=2)
@@ -257,7 +257,7 @@ def test_pointers_are_apart_only_where_promised() -> None:
     assert (shared == 1).all()
 
 
-def test_in_place_arrays_are_not_promised_apart() -> None:
+def test_in_place_arrays_are_not_noalias() -> None:
     """The C types of a row say ``restrict`` of exactly the arrays that are no other argument."""
     for row in (parameter.values[0] for parameter in cases.every_row()):
         signature = testing.middle(row, "float32").signature()

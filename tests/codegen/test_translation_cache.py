@@ -31,7 +31,7 @@ print(sorted(set(made)), hashlib.sha256("".join(texts).encode()).hexdigest())
 
 
 @pytest.mark.parametrize("harm", ["none", "cut", "gone"])
-def test_what_is_read_is_what_is_made(harm: str, private_cache: Path) -> None:
+def test_cached_translations_equal_fresh_ones(harm: str, private_cache: Path) -> None:
     made, _, text = python(CODE, private_cache).rpartition(" ")
     kept = sorted(private_cache.glob("*/objects/*.json"))
     assert "'sin_float32'" in made

@@ -35,7 +35,7 @@ def nested(depth: int) -> str:
 
 
 @pytest.mark.parametrize("depth", [3, 6])
-def test_rounds_are_few(depth: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traced_iterations_are_few(depth: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / f"nested{depth}.py"
     file.write_text(nested(depth))
     names: dict[str, Any] = {}
@@ -89,13 +89,13 @@ def inside_of_a_branch(a: Any, n: Any) -> Any:
     "function", [after_all_of_it, reversed_before, on_both_sides, behind_a_part, inside_of_a_branch]
 )
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
-def test_arrays_come_home(function: Callable[..., Any], backend: str) -> None:
+def test_arrays_reach_their_home_buffers(function: Callable[..., Any], backend: str) -> None:
     """What is written as a whole and then by elements lies where the array was."""
     assert "loop" in str(jk.jit(function).explain(array(20), 25))
     agree(function, lambda: array(20), given(25), backend=backend)
 
 
-def test_what_never_ends_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_traces_fall_back_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function whose text is in no file is traced as it runs: not for all rounds that it may have."""
     monkeypatch.setattr(trace_context, "MAX_TRACE_NODES", 500)
     names: dict[str, Any] = {"np": np}

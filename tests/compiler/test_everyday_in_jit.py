@@ -221,7 +221,7 @@ def test_kernels_in_loops_and_branches() -> None:
     assert found[1] == pytest.approx(expected[1])
 
 
-def test_kernels_of_parts_that_grow_from_round_to_round() -> None:
+def test_kernels_of_slices_that_grow_by_iteration() -> None:
     def least_so_far(x: AnyArray) -> Any:
         total = 0.0
         for i in range(1, x.shape[0]):

@@ -53,7 +53,7 @@ def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
     assert len(groups) <= whole + 80 // max(most - 1, 1)
 
 
-def test_every_nest_reads_few_unless_told() -> None:
+def test_nests_read_few_arrays_by_default() -> None:
     many = [array(5, seed=seed) for seed in range(100)]
     read = [len(group.reads) for group in jk.jit(total).explain(*many).groups]
     assert max(read) <= MAX_NEST_INPUTS < 100

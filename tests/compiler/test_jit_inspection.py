@@ -24,7 +24,7 @@ def mixed(x: Any, layers: list[Any]) -> Any:
     return y, np.linalg.inv(y)
 
 
-def test_what_is_one_kernel() -> None:
+def test_fused_kernels_are_reported() -> None:
     explained = jk.jit(softmax).explain(array(3, 4))
     assert explained.kernels == 1
     assert explained.bytes_after < explained.bytes_before / 3
@@ -34,7 +34,7 @@ def test_what_is_one_kernel() -> None:
     assert not explained.reason
 
 
-def test_what_is_left_to_numpy() -> None:
+def test_fallbacks_are_reported() -> None:
     text = str(jk.jit(mixed).explain(array(4, 4), [array(4, 4, seed=2)]))
     assert "2 calls of NumPy" in text
     assert "NumPy: numpy.argsort" in text

@@ -160,7 +160,7 @@ def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
     assert told(compiled, x) == told(reduced, x)
 
 
-def test_each_thread_is_told_of_its_own_errors() -> None:
+def test_each_thread_gets_its_own_errors() -> None:
     """One that NumPy told of nothing hears of nothing, whatever it tells others of meanwhile."""
     heard: list[int] = []
 

@@ -74,7 +74,7 @@ def test_intermediates_that_cannot_be_written(private_cache: Path, tmp_path: Pat
 
 
 @posix
-def test_forked_child_stays_on_one_thread_when_told_otherwise() -> None:
+def test_forked_child_ignores_set_num_threads() -> None:
     code = """
 import os, signal, warnings
 warnings.simplefilter("ignore")

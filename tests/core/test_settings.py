@@ -170,7 +170,7 @@ WRONG_WHATEVER_IS_BUILT = (
 )
 
 
-def test_wrong_values_are_told_whatever_is_built_already(private_cache: Path) -> None:
+def test_wrong_values_are_reported_whatever_is_built_already(private_cache: Path) -> None:
     """Neither a crash nor LLVM's own words, and the same with a warm cache as with a cold one."""
 
     def told(name: str, value: str) -> str:

@@ -58,7 +58,7 @@ def test_an_edit_is_another_state(package: Path) -> None:
         assert state() == before, name
 
 
-def test_times_that_tell_nothing_are_not_asked(package: Path) -> None:
+def test_uninformative_timestamps_are_not_read(package: Path) -> None:
     """Those of packages whose files all have one time."""
     for file in package.rglob("*.py"):
         os.utime(file, (0, 0))
@@ -69,7 +69,7 @@ def test_times_that_tell_nothing_are_not_asked(package: Path) -> None:
     assert not (cache_dirs.cache_root() or package).joinpath(source_hash.FILE).exists()
 
 
-def test_one_time_of_all_files_tells_nothing(package: Path) -> None:
+def test_equal_timestamps_of_all_files_are_ignored(package: Path) -> None:
     """Images and packages that are made to be the same each time give every file the time of a commit."""
     for content in ("one", "two"):
         (package / "one.py").write_text(content)
@@ -80,7 +80,7 @@ def test_one_time_of_all_files_tells_nothing(package: Path) -> None:
     assert source_hash.noted() == {}
 
 
-def test_what_has_just_changed_is_not_noted(package: Path) -> None:
+def test_recently_changed_files_are_not_cached(package: Path) -> None:
     """It may change once more, to as many bytes, and have the same time where a disk counts in seconds."""
     file = package / "one.py"
     for content in ("one", "two"):
@@ -94,7 +94,7 @@ def test_what_has_just_changed_is_not_noted(package: Path) -> None:
     assert found in source_hash.noted().values()
 
 
-def test_what_is_noted_saves_reading(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_hashes_save_reading(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = state()
     monkeypatch.setattr(source_hash, "_hash", lambda files: pytest.fail("it is noted in the cache"))
     assert state() == before
@@ -106,7 +106,7 @@ def test_what_is_noted_saves_reading(package: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"a": {}}', b"[" * 100_000])
-def test_notes_that_are_none(package: Path, content: bytes) -> None:
+def test_invalid_cache_entries(package: Path, content: bytes) -> None:
     """Whatever lies there, states are found and noted anew."""
     before = state()
     place = (cache_dirs.cache_root() or package) / source_hash.FILE
@@ -115,7 +115,7 @@ def test_notes_that_are_none(package: Path, content: bytes) -> None:
     assert before in json.loads(place.read_bytes()).values()
 
 
-def test_notes_are_few(package: Path) -> None:
+def test_cache_entries_are_few(package: Path) -> None:
     for number in range(source_hash.MAX_STORED_ENTRIES + 5):
         (package / "one.py").write_text("x" * number)
         aged(package / "one.py", number)
@@ -125,7 +125,7 @@ def test_notes_are_few(package: Path) -> None:
     assert last in notes.values()
 
 
-def test_both_ways_to_hash_agree() -> None:
+def test_both_hash_implementations_agree() -> None:
     """OpenSSL's, where it is there already, and Python's own."""
     code = "import {}; from jitkernels.core.hashing import sha256; print(sha256(b'some').hexdigest())"
     assert python(code.format("hashlib")) == python(code.format("sys"))

@@ -74,7 +74,7 @@ def test_bins_of_no_elements_are_empty(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["matmul", "matmul_batched", "matmul_epilogue", "gemv"])
-def test_matrices_that_lie_turned_in_calls_that_python_serves(name: str) -> None:
+def test_transposed_matrices_in_calls_that_python_serves(name: str) -> None:
     """Also where one of them is taken for each of a batch."""
     generator = np.random.default_rng(0)
     for shape in ((5, 7), (2, 5, 7)) if name in ("matmul", "matmul_batched") else ((5, 7),):

@@ -21,7 +21,7 @@ ROWS: dict[str, Callable[[int, str], Any]] = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("n", [1, 3, 500, 512, 513, 700, 2048, 2049])
-def test_operands_that_come_again(n: int, row: str, dtype: str) -> None:
+def test_broadcast_operands(n: int, row: str, dtype: str) -> None:
     x = np.arange(37.0 * n).reshape(37, n)
     y = ROWS[row](n, dtype)
     expected = x * y
@@ -38,7 +38,7 @@ def test_operands_that_come_again(n: int, row: str, dtype: str) -> None:
     assert np.array_equal(jk.vmul(both, y), both * y)
 
 
-def test_rows_that_come_again() -> None:
+def test_broadcast_rows() -> None:
     """Kernels of rows take broadcast ones."""
     x = np.random.default_rng(0).uniform(-1, 1, 300)
     many = np.broadcast_to(x, (40, 300))

@@ -77,7 +77,7 @@ def test_onto_itself(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "int64"])
 @pytest.mark.parametrize("gap", [2, 3, 4, 5, -3])
-def test_nothing_beyond_elements_with_gaps_is_touched(gap: int, dtype: str) -> None:
+def test_gaps_between_elements_are_not_touched(gap: int, dtype: str) -> None:
     for n in (*range(1, 5), *range(15, 53), 600):
         for side in ("start", "end"):
             room = Guarded(np.repeat(numbers(n, dtype), abs(gap))[: (n - 1) * abs(gap) + 1], side)
@@ -95,7 +95,7 @@ def test_nothing_beyond_elements_with_gaps_is_touched(gap: int, dtype: str) -> N
 
 
 @pytest.mark.parametrize("shape", [(9, 33), (312, 320), (700, 8), (8, 700), (3, 2000), (2, 40, 24)])
-def test_squares_of_what_lies_the_other_way_round(shape: tuple[int, ...]) -> None:
+def test_squares_of_transposed_arrays(shape: tuple[int, ...]) -> None:
     """Blocks of elementwise functions are so many rows that matrices can be turned in squares."""
     x, y = np.random.default_rng(0).normal(size=(2, *shape))
     for dtype in ("float32", "float64"):
@@ -154,7 +154,7 @@ def test_optimisers_take_arrays_all_in_fortran_order() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_short_rows_are_repeated_as_often_as_asked(dtype: str) -> None:
+def test_short_rows_are_repeated(dtype: str) -> None:
     """More of them than are written down at once, and a part of these at the end."""
     for w, h in itertools.product((0, 1, 2, 3, 7, 15, 16, 17), (0, 1, 2, 63, 1024, 2050)):
         x = np.arange(1, w + 1).astype(dtype)

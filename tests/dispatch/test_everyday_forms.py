@@ -205,7 +205,7 @@ def test_no_row_of_such_a_table_is_made_up(form: str, wrong: int) -> None:
         (Argument("table", "in", "n w"), Argument("ids", "in", "k", dtype="int64", picks="ids")),
     ],
 )
-def test_what_cannot_be_picked_from(table: Argument, ids: Argument) -> None:
+def test_tables_that_cannot_be_indexed(table: Argument, ids: Argument) -> None:
     fields = {"n": int, "w": int, "k": int, "dtype": str}
     arrays = (table, ids, Argument("out", "out", "w"))
     with pytest.raises(RegistrationError, match="array ids: picks: expected the name of an input"):

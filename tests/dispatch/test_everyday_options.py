@@ -67,7 +67,7 @@ STRANGE = (Unspeakable(), 10**5000, "x" * 10**6, np.zeros((2,) * 20), [[0] * 9] 
 
 
 @pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].options])
-def test_a_wrong_option_is_told_briefly(row: Row) -> None:
+def test_errors_of_options_are_short(row: Row) -> None:
     _, given = example(row)
     for option in row.options:
         for wrong in STRANGE:

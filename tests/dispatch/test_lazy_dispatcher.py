@@ -53,7 +53,7 @@ print(len(right), all(right))
         assert python(code) == "200 True\n"
 
 
-def test_a_part_that_cannot_be_had_is_an_error_of_ours() -> None:
+def test_a_part_that_cannot_be_loaded_raises_our_error() -> None:
     """And no call is served wrongly; once it can be had the call goes through."""
     code = """
 import numpy as np

@@ -156,7 +156,7 @@ def test_a_pin_is_a_pin(row: Row, name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("eager")
-def test_another_pick_has_another_nest() -> None:
+def test_another_selection_has_another_nest() -> None:
     """What was measured to be better serves other dtypes from then on as well."""
     attr = jk.VSigmoidAttr(n=1024, dtype="float64")
     given = numbers(960, "int16", 0)

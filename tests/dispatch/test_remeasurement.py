@@ -20,7 +20,7 @@ def entrants(**candidates: dict[str, Any]) -> list[Candidate]:
 
 
 @pytest.mark.parametrize(("seconds", "timed"), [(0.9 * LEAST_FOR_THREADS, False), (1e-3, True)])
-def test_who_was_far_behind_is_not_looked_at_again(seconds: float, timed: bool) -> None:
+def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> None:
     """Nor are its threads, what gave a wrong result, and any threads that would come too late."""
     serial, parallel = {"parallel": False}, {"parallel": True}
     offered = entrants(best=serial, best_=parallel, far=serial, far_=parallel, wrong={}, new={})
@@ -30,7 +30,7 @@ def test_who_was_far_behind_is_not_looked_at_again(seconds: float, timed: bool) 
     assert left == ["best[parallel=False]", *(["best[parallel=True]"] if timed else []), "new"]
 
 
-def test_who_was_right_is_not_checked_again() -> None:
+def test_correct_candidates_are_not_checked_again() -> None:
     """Nor does anyone ask the reference then; who was not there before is checked."""
     attr = jk.VMulAttr(n=8)
     known = Candidate("known", {}, lambda: jk.get_refer(attr))

@@ -27,7 +27,7 @@ def turned(p: Any, q: Any) -> None:
 
 @pytest.mark.parametrize("function", [filled, computed, turned])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "int32"])
-def test_bytes_at_steps(function: Callable[[Any, Any], None], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strided_bytes(function: Callable[[Any, Any], None], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
     def measured(source: Any, symbol: str) -> bytes:

@@ -42,7 +42,7 @@ def gaps(array: AnyArray, step: int) -> AnyArray:
 
 @pytest.mark.parametrize("row", rows())
 @pytest.mark.parametrize("step", [-3, -2, -1, 2, 3])
-def test_a_result_among_the_gaps(row: Row, step: int) -> None:
+def test_a_result_in_the_gaps_of_an_operand(row: Row, step: int) -> None:
     """Where a result lies over an input or between its elements, before it or behind it, all was read before."""
     n = 530
     function = function_of(row)
@@ -94,7 +94,7 @@ def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.Monkey
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("row", rows())
-def test_nests_of_elements_with_gaps(row: Row) -> None:
+def test_nests_of_strided_elements(row: Row) -> None:
     """As those of whole arrays, and nothing beyond them is read."""
     function = function_of(row)
     for dtype, n in itertools.product(("float32", "float64"), (1, 7, 16, 33, 48, 960)):

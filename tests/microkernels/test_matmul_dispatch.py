@@ -27,7 +27,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("trans_a", "trans_b"), TURNS)
-def test_every_way_gives_the_product(trans_a: bool, trans_b: bool) -> None:
+def test_every_algorithm_gives_the_product(trans_a: bool, trans_b: bool) -> None:
     """Each pair of transposes in one dtype, and one of them with what was in C."""
     generator, dtype = np.random.default_rng(1), "float32" if trans_a == trans_b else "float64"
     for (m, n, k), beta in itertools.product(SHAPES, (0.0, -0.5) if trans_a and trans_b else (0.0,)):
@@ -90,7 +90,7 @@ def test_one_code_serves_sizes_that_are_computed_in_other_ways() -> None:
             assert compiled.stats().compiles <= 2, "a short extent may be a constant of other code"
 
 
-def test_what_computes_a_product_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matmul_selection_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def counted(attr: Any, **how: Any) -> Any:
@@ -133,7 +133,7 @@ def test_rows_of_a_symmetric_product_are_not_handed_on() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_rows_are_handed_on_by_the_threads_that_share_them(turned: bool, restored: int) -> None:
+def test_epilogue_rows_with_several_threads(turned: bool, restored: int) -> None:
     layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if turned else w) + b, 0) * 2)
     for m, n, k in ((64, 100, 151), (129, 257, 66), (333, 40, 70)):
         x, w, b = array(m, k), array(*((n, k) if turned else (k, n)), seed=1), array(n, seed=2)

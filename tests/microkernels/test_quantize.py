@@ -12,7 +12,7 @@ COUNT = 3000
 
 @pytest.mark.parametrize("q_dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_lies_beside_the_middle(dtype: str, q_dtype: str) -> None:
+def test_values_near_ties(dtype: str, q_dtype: str) -> None:
     random = np.random.default_rng(3)
     scale = np.array(SCALES, dtype)
     x = np.empty((scale.size, COUNT), dtype)

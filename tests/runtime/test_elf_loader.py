@@ -90,7 +90,7 @@ def results(entry: int) -> list[int]:
 
 @needs_loader
 @pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
-def test_code_does_what_it_does_where_llvm_loads_it(flags: list[str], tmp_path: Path) -> None:
+def test_code_behaves_as_under_llvms_loader(flags: list[str], tmp_path: Path) -> None:
     """All that a C compiler makes of a function that refers to everything there is, in each code model."""
     content = compiled(tmp_path, flags)
     ours = elf_loader.place(content, "entry", address)
@@ -134,7 +134,7 @@ def test_objects_of_ours_are_the_same_code_as_in_llvms_loader() -> None:
 LOW_BITS = (277, 278, 284, 285, 286, 299, 312)
 
 
-def test_what_is_far_is_not_taken_for_near() -> None:
+def test_out_of_range_relocations_are_refused() -> None:
     for machine, kinds in elf_relocations.KINDS.items():
         for number, kind in kinds.items():
             code = bytearray(16)
@@ -164,7 +164,7 @@ def test_instructions_of_aarch64() -> None:
 
 
 @needs_loader
-def test_what_is_no_whole_object_is_refused(tmp_path: Path) -> None:
+def test_truncated_objects_are_refused(tmp_path: Path) -> None:
     content = compiled(tmp_path, ["-O1", "-fPIC"])
     assert elf_loader.place(b"no object", "entry", address) is None
     for size in range(64, len(content), 97):

@@ -255,7 +255,7 @@ def test_several_are_one_behind_the_other(made: Path, tmp_path: Path) -> None:
     assert without(CALLS, both, private(tmp_path)).endswith("builtin_function_or_method True None\n")
 
 
-def test_what_is_torn_is_left_out(made: Path, tmp_path: Path) -> None:
+def test_truncated_archives_are_ignored(made: Path, tmp_path: Path) -> None:
     """Cut anywhere, with any byte of the header changed, or something else altogether: one line, and no more."""
     content = made.read_bytes()
     header = len(content) - len(header_of(made)[1])
@@ -285,7 +285,7 @@ def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no rights of this kind here")
-def test_what_others_may_write_to_is_left_out(made: Path, tmp_path: Path) -> None:
+def test_archives_writable_by_others_are_ignored(made: Path, tmp_path: Path) -> None:
     place = tmp_path / "open.pack"
     shutil.copy(made, place)
     place.chmod(0o666)

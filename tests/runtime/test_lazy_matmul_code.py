@@ -66,7 +66,7 @@ def test_a_call_builds_what_it_needs(turned: str, shape: tuple[int, int], tmp_pa
     assert compiles == "1"
 
 
-def test_libraries_are_not_asked_about_a_product_of_ours(tmp_path: Path) -> None:
+def test_own_products_query_no_library(tmp_path: Path) -> None:
     """Exact sizes come first in the static order; what is for any size comes behind these, and before libraries."""
     given = """
 import sys
@@ -131,7 +131,7 @@ def test_numpy_computes_where_a_part_cannot_be_built(monkeypatch: pytest.MonkeyP
     assert all(not one._words[lazy_link.ENTRY] for one in lacking)
 
 
-def test_who_packs_has_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_contain_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are brought with what calls them."""
     brought = []
     monkeypatch.setattr(lazy_link.LazyKernel, "bring", lambda self: brought.append(self))

@@ -215,7 +215,7 @@ def test_parallel_regions_do_not_nest(tmp_path: Path) -> None:
     assert int(printed) == 2
 
 
-def test_symbols_are_told() -> None:
+def test_symbol_names() -> None:
     """A kernel is a symbol, an address and words."""
     attr = testing.middle(jk.VExpAttr, "float32")
     kernel = Kernel(attr, implementation(jk.VExpAttr, "gen"), {})

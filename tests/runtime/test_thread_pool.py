@@ -52,7 +52,7 @@ print(np.array_equal(jk.jit(lambda x: x * x + x)(x), x * x + x), state().value =
     assert python(POOL + code, OMP_NUM_THREADS="2").split() == ["True"] * 10
 
 
-def test_a_caller_waits_for_what_was_begun() -> None:
+def test_a_caller_waits_for_running_parts() -> None:
     """It sleeps where that takes long, and is told; a helper that was slow once helps the next caller."""
     code = """
 one_helper()
@@ -116,7 +116,7 @@ print(sorted(right))
     assert python(POOL + code) == "[2, 3, 4, 8]\n"
 
 
-def test_helpers_round_as_their_caller_does() -> None:
+def test_helpers_inherit_the_rounding_mode() -> None:
     """What a library has set in the thread that made a helper is not for all who come later."""
     code = """
 one_helper()
@@ -233,7 +233,7 @@ print([os.sched_getscheduler(int(one)) == os.SCHED_BATCH for one in helpers])
     assert python(POOL + code, OMP_NUM_THREADS="2") == "[True]\n"
 
 
-def test_signals_are_the_callers() -> None:
+def test_signals_go_to_the_caller() -> None:
     """Who blocks a signal to wait for it gets it, though helpers were there before."""
     code = """
 import os

@@ -256,7 +256,7 @@ def test_stores_past_the_caches_are_for_as_much_as_they_were_measured_for(
     assert choose(jk.VExpAttr(n=3 << 18)).variant == {**variant, "stream": False}
 
 
-def test_what_is_nearby_in_many_extents(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearby_classes_in_many_extents(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Extents that are all somewhat off do no harm, one that is far does, and one is far from many."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     monkeypatch.setattr(select, "get_num_threads", lambda: 1)  # little work tells nothing of threads

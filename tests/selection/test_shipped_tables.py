@@ -104,7 +104,7 @@ def test_entries_that_do_not_hold_here_are_left_out(table: Path, change: Any, me
     assert message.replace("\\", "") in why
 
 
-def test_who_is_unknown_here_is_passed_over_and_said(table: Path) -> None:
+def test_unknown_implementations_are_skipped_and_reported(table: Path) -> None:
     """As one of another package that is not installed: the next best is the answer where it is not."""
     content = json.loads(table.read_text())
     content["entries"][0]["candidates"].insert(0, {"implementation": "nobodys", "seconds": 1e-9})

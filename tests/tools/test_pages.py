@@ -50,7 +50,7 @@ def test_every_page_and_program_is_in_the_site() -> None:
     assert included == sorted(path.stem for path in (DOCS.parent / "examples").glob("*.py"))
 
 
-def test_every_field_is_told_with_its_default() -> None:
+def test_every_field_is_documented_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page("jit.md"), re.MULTILINE)
     defaults = {name: text.strip("`").replace("none", "()") for name, text in rows}
     config = jk.JitConfig()

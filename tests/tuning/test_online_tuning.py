@@ -157,7 +157,7 @@ def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
     assert refer in begun.candidates
 
 
-def test_who_comes_later_is_measured_too(
+def test_later_candidates_are_measured_too(
     earned: Any, cheap: None, toy: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A package installed after a class was measured gets its chance, once, and only where it can be used."""

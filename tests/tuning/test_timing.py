@@ -87,7 +87,7 @@ def pick_of(**candidates: Counted) -> str:
     return found.pick.implementation
 
 
-def test_what_an_earlier_look_saw_counts(clock: Clock) -> None:
+def test_earlier_measurements_count(clock: Clock) -> None:
     """The least of both looks: a neighbour may have disturbed either."""
     attr = jk.VMulAttr(n=8)
     disturbed, other = Counted(clock, 3e-3), Counted(clock, 2e-3)
@@ -125,7 +125,7 @@ def test_slow_calls_are_made_twice_and_judged_once(row: type[KernelAttr], clock:
         assert found.error is None
 
 
-def test_the_field_thins_out(clock: Clock) -> None:
+def test_losing_candidates_are_dropped(clock: Clock) -> None:
     """Of those that are called again, the worse are called less."""
     best, near, far = Counted(clock, 1e-4), Counted(clock, 1.3e-4), Counted(clock, 2.6e-4)
     assert pick_of(far=far, near=near, best=best) == "best"
@@ -253,7 +253,7 @@ def test_threads_that_start_late_are_noticed(clock: Clock) -> None:
 
 @pytest.mark.parametrize("seconds", [1e-6, 1e-4, 3e-4, 1e-2, 0.5])
 @pytest.mark.parametrize("threaded", [None, False, True])
-def test_who_else_wants_the_core_counts_for_threads_alone(clock: Clock, seconds: float, threaded: bool | None) -> None:
+def test_core_contention_counts_for_threads_only(clock: Clock, seconds: float, threaded: bool | None) -> None:
     """Every call of a millisecond is disturbed; what is shorter has quiet ones. Threads take as long as they take."""
 
     def disturbed() -> None:

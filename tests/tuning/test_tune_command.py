@@ -51,7 +51,7 @@ def test_guesses_are_corrected_by_what_each_kind_of_work_has_taken() -> None:
     assert told.remaining == 30.0
 
 
-def test_times_as_people_say_them() -> None:
+def test_durations_are_readable() -> None:
     assert [in_words(s) for s in (0.4, 89, 700, 9000)] == ["0 s", "89 s", "12 min", "2.5 h"]
 
 

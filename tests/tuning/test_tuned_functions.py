@@ -41,7 +41,7 @@ def replay(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fresh
 
 
-def test_time_is_counted_where_it_is_asked_for() -> None:
+def test_time_is_counted_where_enabled() -> None:
     compiled = jk.jit(mixed, profile=True)
     assert compiled.stats().times == ()
     for n in (20, 20, 40):
@@ -137,7 +137,7 @@ def test_what_no_kernel_is_by_itself_is_measured_in_its_place(replay: Path) -> N
     assert "measured" in str(told)
 
 
-def test_what_computes_something_else_is_out(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_variants_are_disqualified(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autotune, "CONFIGS", ({}, {"fast_math": True}))
     compiled = jk.jit(lambda x: (x - x) + 1.0)
     with np.errstate(all="ignore"):
@@ -157,7 +157,7 @@ def test_calls_that_were_counted_are_measured(replay: Path) -> None:
     assert compiled.stats().compiles == 0, "it is made anew"
 
 
-def test_time_that_is_none(replay: Path) -> None:
+def test_invalid_times(replay: Path) -> None:
     for seconds in (0, -1.0, "1", float("inf")):
         with pytest.raises(jk.ArgumentError, match="seconds: expected a positive number"):
             jk.jit(scaled).tune(np.ones(3), seconds=seconds)
@@ -198,7 +198,7 @@ def test_exact_sizes_are_made_anew_for_each() -> None:
     assert "float64[300]" in str(compiled.explain(np.ones(300)))
 
 
-def test_a_pick_is_said_once_for_all_nests_or_for_one() -> None:
+def test_variants_apply_to_all_nests_or_one() -> None:
     """Nests of which something else is known have that, unless they are named."""
 
     class Anything:

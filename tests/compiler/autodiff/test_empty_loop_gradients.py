@@ -69,7 +69,7 @@ def what_is_not_there(x: Any, n: int) -> Any:
 
 
 @pytest.mark.parametrize("function", PROGRAMS)
-def test_no_rounds(function: Any) -> None:
+def test_no_iterations(function: Any) -> None:
     """Before and after calls with rounds, by code of its own."""
     x = np.cos(np.arange(12.0)).reshape(4, 3)
     derivative = jk.grad(function)

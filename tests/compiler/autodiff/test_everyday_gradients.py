@@ -100,7 +100,7 @@ def test_rates_have_derivatives() -> None:
     assert jk.grad(total)(0.01) == pytest.approx((total(0.011) - total(0.009)) / 0.002)
 
 
-def test_what_picks_is_looked_at_even_if_nothing_else_needs_it() -> None:
+def test_indices_are_checked_even_if_unused() -> None:
     table, ids = np.arange(6.0).reshape(3, 2), np.array([0, 2, 2])
     assert jk.grad(lambda table: np.sum(jk.gather(table, ids)))(table).tolist() == [[1, 1], [0, 0], [2, 2]]
     assert jk.grad(lambda table: np.sum(table[ids]))(table).tolist() == [[1, 1], [0, 0], [2, 2]]

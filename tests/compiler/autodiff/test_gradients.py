@@ -73,7 +73,7 @@ def test_trees_and_aux() -> None:
     assert found["b"][1] == 0
 
 
-def test_through_rounds() -> None:
+def test_through_loops() -> None:
     """Loops of known rounds have derivatives, and branches that the trace decides."""
 
     def heated(u: Any, k: Any) -> Any:
@@ -130,7 +130,7 @@ def test_subgradients() -> None:
     assert jk.grad(lambda x: np.maximum.accumulate(x)[-1])(np.array([3.0, 1.0, 3.0])).tolist() == [0.0, 0.0, 1.0]
 
 
-def test_what_is_written_twice() -> None:
+def test_elements_written_twice() -> None:
     """Of values that one assignment writes to the same element, the last counts, and nothing flows to others."""
 
     def written(x: Any, i: Any) -> Any:
@@ -142,7 +142,7 @@ def test_what_is_written_twice() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_what_is_picked_twice(dtype: Any) -> None:
+def test_elements_gathered_twice(dtype: Any) -> None:
     """Elements that numbers pick get the sum of what flows to them: rows, numbers of several dimensions, short ends."""
     random = np.random.default_rng(0)
     most = {np.float64: 1e-14, np.float32: 1e-6, np.float16: 2e-2}[dtype]
@@ -231,7 +231,7 @@ def test_wrong_options() -> None:
         jk.grad(lambda x: x, argnums=2)(1.0)
 
 
-def test_numbers_that_are_none() -> None:
+def test_derivatives_at_nan() -> None:
     """NaN is a number like others for Python's operators and functions; what they raise is raised."""
     for function in (lambda x: x**2, lambda x: x**0.5, lambda x: 2.0**x, lambda x: math.sin(x) * x):
         derivative = jk.grad(function)
@@ -241,7 +241,7 @@ def test_numbers_that_are_none() -> None:
         jk.grad(lambda x: x**3)(1e200)
 
 
-def test_arguments_that_are_asked_for_twice() -> None:
+def test_repeated_argnums() -> None:
     x = np.array([1.0, 2.0])
     found = jk.grad(lambda x, y: np.sum(x * y), argnums=(0, 1, 0, -2))(x, x + 1)
     assert [one.tolist() for one in found] == [[2, 3], [1, 2], [2, 3], [2, 3]]

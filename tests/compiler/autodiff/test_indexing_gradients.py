@@ -107,7 +107,7 @@ def test_program(name: Any) -> None:
         agree(np.sum(second), difference(lambda t: np.sum(gradient(x + t * weights, *others)), np.float64(0)))
 
 
-def test_not_in_bounds() -> None:
+def test_indices_out_of_bounds() -> None:
     """What lies beside raises as it does without the derivative, before anything is written there."""
 
     def function(x: Any, idx: Any, n: Any) -> Any:
@@ -123,7 +123,7 @@ def test_not_in_bounds() -> None:
                 compiled(np.ones(length), idx, 3)
 
 
-def test_nothing_flows_to_what_is_not_computed() -> None:
+def test_unselected_elements_get_no_gradients() -> None:
     """Elements that no mask chooses may have no derivative where others have one."""
     x = np.array([0.0, 1.0, -1.0, 2.0])
 

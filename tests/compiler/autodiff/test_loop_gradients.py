@@ -215,7 +215,7 @@ def test_programs(name: Any) -> None:
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 100_000])
-def test_numbers_of_rounds(rounds: Any) -> None:
+def test_trip_counts(rounds: Any) -> None:
     """Loops of no round, one, and very many, of which nothing tells how many these are."""
 
     def grown(x: Any, n: Any) -> Any:

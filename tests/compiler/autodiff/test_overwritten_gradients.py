@@ -23,7 +23,7 @@ def multiplied(m: Any, k: int) -> Any:
 
 
 @pytest.mark.parametrize(("function", "expected"), [(repeated, 3 / np.cosh(1) ** 2), (multiplied, 12.0)])
-def test_what_a_round_writes_over_gets_nothing(function: Any, expected: float) -> None:
+def test_overwritten_values_get_zero_gradients(function: Any, expected: float) -> None:
     for level in (0, 2, 3):
         found = jk.jit(jk.grad(function), opt_level=level)(np.ones(3), 12)
         np.testing.assert_allclose(found, [expected, 0, 0], rtol=1e-12)
@@ -36,7 +36,7 @@ def settled(v: Any, scale: Any) -> Any:
 
 
 @pytest.mark.parametrize("start", [8.0, 0.125])
-def test_loops_over_arguments_that_nothing_flows_to(start: float) -> None:
+def test_loops_over_arguments_without_gradients(start: float) -> None:
     v = np.full(3, start)
     found = jk.grad(settled, argnums=1)(v, np.ones(3))
     assert found.tolist() == ([0.25] * 3 if start > 1 else [start] * 3)

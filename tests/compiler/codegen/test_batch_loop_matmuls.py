@@ -137,7 +137,7 @@ def agree(program: Program, arguments: list[Any], found: Any, tolerance: float =
 
 
 @pytest.mark.parametrize("program", AHEAD_OF, ids=lambda one: one.__name__)
-def test_results_are_those_of_one_round_after_the_other(program: Program) -> None:
+def test_results_are_those_of_sequential_iterations(program: Program) -> None:
     fast = jk.jit(program)
     for rounds in ROUNDS:
         arguments = given(rounds)
@@ -148,7 +148,7 @@ def test_results_are_those_of_one_round_after_the_other(program: Program) -> Non
 @pytest.mark.parametrize(
     "program", [own_of_each_round, counted_otherwise, more_and_more, left_early], ids=lambda one: one.__name__
 )
-def test_what_hangs_on_rounds_before_is_left_there(program: Program) -> None:
+def test_loop_carried_products_are_not_batched(program: Program) -> None:
     fast = jk.jit(program)
     agree(program, given(100), fast(*given(100)))
     assert not is_ahead(fast)
@@ -167,7 +167,7 @@ def test_single_precision_and_steps_that_are_an_argument() -> None:
         agree(steps, [x, w, h, many], fast(x, w, h, many), 1e-4)
 
 
-def test_memory_does_not_grow_with_rounds() -> None:
+def test_memory_does_not_grow_with_iterations() -> None:
     fast = jk.jit(matrix_first)
     fast(*given(20_000))
     assert fast.stats().arena_high_water < 2 * BLOCK_ITERATIONS * (24 + 90) * 8
@@ -214,7 +214,7 @@ def test_random_programs(seed: int) -> None:
 
 
 @pytest.mark.parametrize("program", [matrix_first, backwards], ids=lambda one: one.__name__)
-def test_derivatives_of_them(program: Program) -> None:
+def test_derivatives_of_batched_products(program: Program) -> None:
     def loss(x: Any, w: Any, v: Any, b: Any, h: Any) -> Any:
         return np.sum(program(x, w, v, b, h) ** 2)
 
@@ -236,7 +236,7 @@ def at(array: Any, offset: int) -> Any:
     return found
 
 
-def test_matrices_that_begin_anywhere() -> None:
+def test_unaligned_matrices() -> None:
     def power(w: Any, v: Any, h: Any) -> Any:
         for _ in range(40):
             h = (w @ h) * 0.1 - h @ v

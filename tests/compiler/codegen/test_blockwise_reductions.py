@@ -173,7 +173,7 @@ def test_products_of_vectors_and_rows() -> None:
     np.testing.assert_allclose(jk.jit(lambda z: z.sum(1))(z), z.sum(1), rtol=1e-10)
 
 
-def test_nothing_is_read_beside_arrays() -> None:
+def test_no_reads_out_of_bounds() -> None:
     compile_graph = jk.jit(lambda x: x.sum() + x.max())
     for size in (
         2 * MIN_BLOCK_ELEMENTS,

@@ -95,7 +95,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_ways_of_indexing(name: str) -> None:
+def test_forms_of_indexing(name: str) -> None:
     function, arguments = SHAPES[name]
     agrees(function, *arguments)
     turned = [np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments]
@@ -126,7 +126,7 @@ def refused(function: Callable[..., Any], *arguments: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [30, -31, 10**15, -(10**15)])
 @pytest.mark.parametrize("position", [0, 17, 699])
-def test_numbers_out_of_bounds_are_refused_as_by_numpy(wrong: int, position: int) -> None:
+def test_indices_out_of_bounds_are_refused_as_by_numpy(wrong: int, position: int) -> None:
     i = numbers(30, 700)
     i[position] = wrong
     refused(scaled, array(30), i, array(700))
@@ -149,7 +149,7 @@ def test_a_refusal_of_code_that_served_before() -> None:
     np.testing.assert_array_equal(compiled(a, i, b, out=out), a[i] * b)
 
 
-def test_numbers_for_nothing() -> None:
+def test_empty_indices() -> None:
     refused(lambda a, i: a[i], array(0), np.array([0]))
     agrees(lambda a, i, j: a[i, j], array(4, 5), np.zeros((0,), int), np.array([9]))
 
@@ -188,7 +188,7 @@ def test_nothing_is_written_where_numpy_refuses() -> None:
                 np.testing.assert_array_equal(there, j)
 
 
-def test_elements_picked_from_what_is_written() -> None:
+def test_gathers_from_written_arrays() -> None:
     def permuted(a: Any, i: Any) -> None:
         a[:] = a[i]
 
@@ -208,7 +208,7 @@ def test_elements_picked_from_what_is_written() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "bool"])
-def test_nothing_is_read_beside_arrays(dtype: str) -> None:
+def test_no_reads_out_of_bounds(dtype: str) -> None:
     compiled = [jk.jit(scaled), jk.jit(lambda a, i, b: a[:, None][i, 0] * b)]
     for n in (*range(1, 20), 33, 64, 65):
         for side in SIDES:
@@ -222,7 +222,7 @@ def test_nothing_is_read_beside_arrays(dtype: str) -> None:
                 assert guarded.intact()
 
 
-def test_rows_that_are_picked_lie_in_c_order() -> None:
+def test_gathered_rows_are_c_contiguous() -> None:
     found = jk.jit(lambda a, i: a[i] + 1)(array(9, 30), numbers(9, 40))
     assert found.flags.c_contiguous
 
@@ -238,7 +238,7 @@ def test_a_row_of_a_computed_number_is_a_view_as_in_numpy() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
-def test_numbers_beside_an_array_without_elements_are_refused(shape: tuple[int, ...]) -> None:
+def test_indices_into_an_empty_array_are_refused(shape: tuple[int, ...]) -> None:
     compiled = jk.jit(lambda x, i: x[..., i])
     assert compiled(np.zeros(shape), np.array([2, -3])).shape == (*shape[:-1], 2)
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
@@ -276,7 +276,7 @@ def _overwritten(x: Any, i: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [_unused, _folded, _shape_alone, _overwritten], ids=lambda one: one.__name__)
-def test_numbers_are_looked_at_though_nothing_hangs_on_them(function: Callable[..., Any]) -> None:
+def test_unused_indices_are_checked(function: Callable[..., Any]) -> None:
     x, compiled = np.arange(6.0), jk.jit(function)
     for numbers in (np.array([0, 5]), np.array([-6, 1])):
         np.testing.assert_array_equal(compiled(x, numbers), function(x, numbers))

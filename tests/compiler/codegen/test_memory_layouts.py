@@ -88,7 +88,7 @@ def test_movers_are_compiled_in_all_layouts(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["concatenate", "roll"])
-def test_what_is_joined_lies_as_its_parts_do(name: str) -> None:
+def test_concatenations_have_the_layout_of_their_parts(name: str) -> None:
     array = numbers("int32", 1000).reshape(50, 20).T
     found, expected = compiled(MOVERS[name])(array), MOVERS[name](array)
     assert found.strides == expected.strides
@@ -113,7 +113,7 @@ def test_searches_find_the_first_one_wherever_it_is(name: str, size: int) -> Non
         assert function(np.full(size, fill)) == plain(np.full(size, fill))
 
 
-def test_searches_beside_other_results_end_for_themselves() -> None:
+def test_fused_searches_end_independently() -> None:
     @compiled
     def several(x: Any) -> Any:
         return np.any(x > 1), np.argmax(x > 1), x.sum(), np.all(x < 2)
@@ -187,7 +187,7 @@ ORDERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_orders_that_are_asked_for(name: str) -> None:
+def test_explicit_orders(name: str) -> None:
     """Elements lie as NumPy lays them, whatever is read; where arrays disagree, row by row."""
     function = ORDERS[name]
     for given in (
@@ -256,7 +256,7 @@ ORDERED: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("order", "CFAK")
 @pytest.mark.parametrize("name", ORDERED)
-def test_elements_are_taken_and_lie_in_the_order_asked_for(name: str, order: str) -> None:
+def test_copies_in_explicit_orders(name: str, order: str) -> None:
     function = jk.jit(ORDERED[name], static_argnames="order", profile=True)  # however few elements there are
     whole = numbers("float64", 7200).reshape(10, 60, 12)
     for array in (whole, whole[0], whole[0].T, whole[:, :, 0].T, whole.transpose(1, 0, 2), whole.T, whole[0, 0]):
@@ -267,7 +267,7 @@ def test_elements_are_taken_and_lie_in_the_order_asked_for(name: str, order: str
         np.testing.assert_array_equal(found, expected)
 
 
-def test_rows_win_where_operands_lie_differently() -> None:
+def test_c_order_wins_where_layouts_differ() -> None:
     function = compiled(lambda x, y: x + y)
     one = numbers("float64", 600).reshape(30, 20)
     other = numbers("float64", 601)[1:].reshape(20, 30).T
@@ -338,7 +338,7 @@ def test_what_is_read_is_not_written_before(name: str, dtype: str) -> None:
         ("x[1:-1] = x[:-2] + x[2:]", 2),
     ],
 )
-def test_what_moves_one_way_needs_no_copy(name: str, kernels: int) -> None:
+def test_overlapping_moves_in_one_direction_need_no_copy(name: str, kernels: int) -> None:
     shape = (30, 40) if "two" in name else (1200,)
     assert jk.jit(lambda x: OVERLAPS[name](x)).explain(np.ones(shape)).kernels == kernels
 

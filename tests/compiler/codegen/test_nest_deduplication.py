@@ -24,7 +24,7 @@ def several(x: Any, y: Any, rounds: Any) -> Any:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_nests_that_are_alike(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_nests_share_a_function(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
 
     def shared(texts: Any) -> list[str]:

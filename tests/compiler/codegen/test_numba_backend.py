@@ -312,7 +312,7 @@ def picked(x: Any, rows: Any, columns: Any) -> Any:
     return x[rows] * 2, x[rows, columns], x[:, columns].sum(axis=0), sums
 
 
-def test_picks() -> None:
+def test_gathers() -> None:
     """Indices in arrays, from the end too, read and written; of equal ones the last counts, and all are added."""
     numbers = np.random.default_rng(7)
     rows, columns = numbers.integers(-9, 9, 40), numbers.integers(-5, 5, 40)

@@ -53,14 +53,14 @@ def test_threads_change_nothing(function: Callable[..., Any]) -> None:
     assert is_shared(compiled) == (function in SHARED)
 
 
-def test_loops_without_rounds() -> None:
+def test_loops_without_iterations() -> None:
     compiled = jk.jit(triple_loop)
     for shape in ((0, 3), (1, 3), (3, 0), (2, 3)):
         a, b = np.ones(shape), np.ones(shape[::-1])
         assert np.array_equal(compiled(a, b), a @ b)
 
 
-def test_errors_are_those_of_the_first_round() -> None:
+def test_errors_are_those_of_the_first_iteration() -> None:
     def looked_up(a: Any, places: Any, out: Any) -> Any:
         for i in range(len(places)):
             for j in range(200):
@@ -111,7 +111,7 @@ def test_sums_beyond_64_bits() -> None:
 
 
 @pytest.mark.parametrize("side", ["start", "end"])
-def test_memory_of_rounds_between_pages(side: Any) -> None:
+def test_memory_of_iterations_between_guard_pages(side: Any) -> None:
     """No thread writes beyond what it was lent, and all is given back."""
     compiled = jk.jit(blurred)
     given = [one() for one in SHARED[blurred]]
@@ -122,7 +122,7 @@ def test_memory_of_rounds_between_pages(side: Any) -> None:
     jk.jit(blurred).release()
 
 
-def test_no_memory_for_rounds() -> None:
+def test_no_memory_for_iterations() -> None:
     """The call ends with an error, and the next one is right."""
     compiled = jk.jit(blurred)
     given = [one() for one in SHARED[blurred]]

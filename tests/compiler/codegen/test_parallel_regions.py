@@ -186,7 +186,7 @@ def test_threads_change_nothing(function: Any) -> None:
     assert is_run(compiled)
 
 
-def test_several_callers_between_guards() -> None:
+def test_concurrent_callers_with_guarded_workspaces() -> None:
     """Eight threads of Python, of which each asks for others; nothing beyond what was lent is written."""
     jk.set_num_threads(3)
     compiled = jk.jit(norms)
@@ -208,7 +208,7 @@ def test_several_callers_between_guards() -> None:
     assert is_run(compiled)
 
 
-def test_what_fails_on_any_thread_is_told() -> None:
+def test_fp_errors_of_all_threads_are_reported() -> None:
     def ratios(x: Any) -> Any:
         return (1 / x).T + 1, x * 2
 

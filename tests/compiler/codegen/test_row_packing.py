@@ -53,7 +53,7 @@ def flat(found: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-def test_every_size_beside_a_page(program: Callable[..., Any], dtype: str) -> None:
+def test_every_size_next_to_a_guard_page(program: Callable[..., Any], dtype: str) -> None:
     compiled, tolerance = jk.jit(program), 1e-4 if dtype == "float32" else 1e-11
     for number, columns in enumerate(COLUMNS):
         for rows in ROWS if columns in (17, 33, 40, 65) else ROWS[number % 3 :: 3]:
@@ -80,7 +80,7 @@ def test_special_numbers_stay_in_their_row(special: float, dtype: str) -> None:
         assert not np.signbit(compiled(np.full((9, columns), -0.0, dtype), b, x)[0]).any()
 
 
-def test_a_sum_is_the_same_whatever_rows_are_beside_it() -> None:
+def test_sums_do_not_depend_on_other_rows() -> None:
     """The rows of a group hang on nothing of one another: not on how many there are, nor on what is in them."""
     compiled = jk.jit(product)
     for columns in (40, 64, 129, 500):
@@ -129,7 +129,7 @@ def in_place(a: Any, x: Any, count: int) -> Any:
 
 
 @pytest.mark.parametrize("program", [steps, in_branches, stencil, in_place], ids=lambda one: one.__name__)
-def test_loops_that_turn_round(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """However little they read."""
     monkeypatch.setattr(serpentine_order, "LEAST_BYTES", 0)
     with guarded_workspaces("end"):
@@ -143,7 +143,7 @@ def test_loops_that_turn_round(program: Callable[..., Any], monkeypatch: pytest.
                 np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
-def test_turning_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows hang on nothing of one another."""
     for program in (steps, in_branches, stencil, in_place):
         results = []
@@ -155,7 +155,7 @@ def test_turning_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
             assert np.array_equal(one, other)
 
 
-def test_what_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_loops_are_serpentine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix that is larger than the first cache, in a loop; and none outside of loops, or that caches hold."""
     turned: list[bool] = []
     plain = serpentine_order.SerpentineOrder.either_way
@@ -193,7 +193,7 @@ def many_parts(z: Any, c: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [*range(3, 41), 64, 100])
-def test_parts_of_what_takes_long(size: int) -> None:
+def test_long_nests_are_computed_in_parts(size: int) -> None:
     """Gates of a cell are one nest: each part is computed where it is needed, and nothing is kept between."""
     _, z, c = given(4 * size, size, "float64")
     for program, compiled in COMPILED.items():
@@ -204,7 +204,7 @@ def test_parts_of_what_takes_long(size: int) -> None:
 COMPILED = {one: jk.jit(one) for one in (gates, overlapping)}
 
 
-def test_what_is_computed_where_it_is_needed() -> None:
+def test_values_are_computed_where_needed() -> None:
     z, c = np.linspace(-1, 1, 400), np.linspace(-1, 1, 100)
     assert COMPILED[gates].explain(z, c).kernels == 1
     assert COMPILED[overlapping].explain(z, c).kernels == 2
@@ -232,7 +232,7 @@ def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
         assert np.array_equal(free(x), x.sum(axis=0), equal_nan=True)
 
 
-def test_the_most_steps_of_a_loop() -> None:
+def test_most_steps() -> None:
     """By what was decided about it alone."""
     scope = Scope()
     columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
@@ -246,7 +246,7 @@ def test_the_most_steps_of_a_loop() -> None:
 
 
 @pytest.mark.usefixtures("restored")
-def test_rounds_that_threads_share_turn_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_iterations_reverse_independently(monkeypatch: pytest.MonkeyPatch) -> None:
     def independent(a: Any, x: Any) -> Any:
         found = np.zeros((x.shape[0], a.shape[0]))
         for i in range(x.shape[0]):

@@ -94,7 +94,7 @@ def test_nothing_outside_is_touched(side: guard_pages.Side, dtype: str, monkeypa
     agrees(product, compiled, x, whole[:, 60:188] if side == "end" else whole[:, 4:132])
 
 
-def test_which_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_matrices_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices that the first cache does not hold; code for others is what it was."""
     seen: list[str] = []
     plain = aligned_loads.load_lines

@@ -91,7 +91,7 @@ WAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_ways_of_placing(name: str) -> None:
+def test_forms_of_scatters(name: str) -> None:
     function, arguments = WAYS[name]
     agrees(function, *arguments)
 
@@ -121,7 +121,7 @@ def test_nothing_is_written_by_numbers_out_of_bounds(function: Callable[..., Any
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
-def test_nothing_is_touched_beside_arrays(dtype: str) -> None:
+def test_no_accesses_out_of_bounds(dtype: str) -> None:
     compiled = jk.jit(assign)
     for n in (*range(1, 20), 33, 64, 65):
         for side in SIDES:

@@ -86,7 +86,7 @@ def test_every_length(program: Callable[[Any], Any], dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-def test_rows_that_lie_beside_one_another(program: Callable[[Any], Any], dtype: str) -> None:
+def test_adjacent_rows(program: Callable[[Any], Any], dtype: str) -> None:
     """Every lane is a row: those of whole steps, and those that are left over."""
 
     def turned(x: Any) -> Any:
@@ -215,7 +215,7 @@ def test_rows_of_several_parts(dtype: str) -> None:
         assert (abs(compiled(x)[0] - exact) <= 30 * np.finfo(dtype).eps * size).all()
 
 
-def test_the_least_steps_of_a_loop() -> None:
+def test_least_steps() -> None:
     """By its symbols, and by what was decided about it alone; of a loop, so that it is none below 0."""
     scope = Scope()
     columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)

@@ -54,7 +54,9 @@ def _named(name: str) -> cpu_target.Target:
 
 @pytest.mark.parametrize("name", ["emeraldrapids", "znver4"])
 @pytest.mark.parametrize("function", [two, two_written, one, in_place, long], ids=lambda one: one.__name__)
-def test_whose_lines_are_asked_for(name: str, function: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_outputs_are_prefetched(
+    name: str, function: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those of several results that nothing is read of, where it takes longer to write than to compute them."""
     if cpu_target.target().vector_bytes < 32:
         pytest.skip("a step writes less than half a line")
@@ -74,7 +76,7 @@ def test_whose_lines_are_asked_for(name: str, function: Any, asked: list[str], m
     assert set(asked) <= {"i32 1, i32 3"}
 
 
-def test_results_past_the_caches(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_results(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Code for large results is that for small ones: lines are asked for in these alone."""
     if cpu_target.target().vector_bytes < 64:
         pytest.skip("whole lines are written by vectors that are one")

@@ -91,7 +91,7 @@ def test_layouts(program: Any, layout: str) -> None:
         _agree(compiled, program, _arrays(rows, columns, "float64"), LAYOUTS[layout])
 
 
-def test_nothing_beside_the_arrays_is_read_or_written() -> None:
+def test_no_reads_or_writes_out_of_bounds() -> None:
     """What lies around is NaN, and stays."""
     program: Any = of_nine
     compiled = jk.jit(program, strict=True)
@@ -149,7 +149,7 @@ def _with_name(name: str) -> cpu_target.Target:
 @pytest.mark.parametrize(
     ("name", "size", "is_asked"), [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)]
 )
-def test_lines_are_asked_for_where_stores_wait_for_them(
+def test_stores_that_wait_for_lines_are_prefetched(
     name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is on Intel's processors, if arrays are not in the first cache: what is computed is the same."""

@@ -219,7 +219,7 @@ def test_lists_that_grow() -> None:
     agree(counted, lambda: array(12))
 
 
-def test_reasons_are_told() -> None:
+def test_reasons_are_reported() -> None:
     def first_of_rows(a: Any) -> Any:
         total = 0.0
         for i in range(a.shape[0]):
@@ -357,7 +357,7 @@ def met_nowhere(a: Any, i: Any, k: Any, begin: Any, end: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [met, met_behind, met_across, met_nowhere])
-def test_elements_that_one_round_writes(function: Any) -> None:
+def test_elements_written_in_one_iteration(function: Any) -> None:
     """Whichever round that is, or none: others are done several at once."""
     compiled = jk.jit(function)
     for i, k, begin, end in (

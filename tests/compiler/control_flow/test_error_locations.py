@@ -46,7 +46,7 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize(
     "mistake", [one for one in MISTAKES if one.kind == "raised"], ids=lambda one: one.function.__name__
 )
-def test_raised(mistake: Mistake) -> None:
+def test_exceptions_name_the_line(mistake: Mistake) -> None:
     compiled = jk.jit(mistake.function)
     expected = error_of(mistake.function, mistake.make())
     assert expected is not None
@@ -61,7 +61,7 @@ def test_raised(mistake: Mistake) -> None:
 @pytest.mark.parametrize(
     "mistake", [one for one in MISTAKES if one.kind != "raised"], ids=lambda one: one.function.__name__
 )
-def test_told(mistake: Mistake) -> None:
+def test_unsupported_constructs_are_reported(mistake: Mistake) -> None:
     compiled = jk.jit(mistake.function)
     assert error_of(compiled, mistake.make()) is None
     if mistake.kind == "refused":

@@ -68,7 +68,7 @@ def test_products(function: Any) -> None:
         assert "loop" in str(compiled.explain(np.ones((30, 40)), 3))
 
 
-def test_many_rounds_are_not_written_out() -> None:
+def test_long_loops_are_not_unrolled() -> None:
     """The function is NumPy's after a moment."""
 
     @jk.jit

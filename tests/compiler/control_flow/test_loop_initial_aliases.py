@@ -53,7 +53,7 @@ def made(around: str, start: str, rounds: tuple[str, ...], folder: Any) -> Calla
 
 
 @pytest.mark.parametrize(("around", "rounds"), [*itertools.product(AROUND, ROUNDS)])
-def test_what_others_have_stays_what_it_was(around: str, rounds: str, tmp_path: Any) -> None:
+def test_aliased_arrays_stay_unchanged(around: str, rounds: str, tmp_path: Any) -> None:
     random = np.random.default_rng(0)
     given = random.random(5), random.random(6), np.array(2.0), 4, random.random((3, 5))
     for number, start in enumerate(STARTS):

@@ -78,7 +78,7 @@ def in_a_branch_along_itself(a: Any, c: Any) -> Any:
         in_a_branch_along_itself,
     ],
 )
-def test_what_was_before_is_read(function: Callable[..., Any]) -> None:
+def test_previous_values_are_read(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for size in (2, 3, 12, 40):
         a, c = np.arange(float(size)) / size, np.arange(float(size)) / size

@@ -81,7 +81,7 @@ def test_what_is_copied_before_stays_code() -> None:
     assert not reasons(best)
 
 
-def test_an_argument_that_no_round_replaced_is_the_result() -> None:
+def test_an_argument_that_no_iteration_replaced_is_the_result() -> None:
     """Code does not know it but for its elements, NaN among them."""
 
     @jk.jit

@@ -66,7 +66,7 @@ CASES: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda one: one.__name__)
-def test_alike(function: Callable[..., Any]) -> None:
+def test_same_inside_and_outside(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for arguments in CASES[function]:
         found, expected = compiled(*arguments), function(*arguments)

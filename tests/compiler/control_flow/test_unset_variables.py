@@ -76,7 +76,7 @@ MANY = 40
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_inner_loops_without_a_round(function: Callable[..., Any]) -> None:
+def test_inner_loops_without_an_iteration(function: Callable[..., Any]) -> None:
     """None in the first round: there is no value. None in a later one: the one that was there."""
     x = np.random.default_rng(0).normal(size=(MANY, 3))
     compiled: Any = jk.jit(function)
@@ -92,7 +92,7 @@ def test_inner_loops_without_a_round(function: Callable[..., Any]) -> None:
     assert "falls back to NumPy" not in str(compiled.explain(x, many))
 
 
-def test_what_is_read_inside_alone() -> None:
+def test_variables_read_only_inside() -> None:
     """A variable that nothing reads behind the inner loop needs no round."""
 
     def below(x: Any) -> Any:
@@ -174,7 +174,7 @@ def left_early(c: Any) -> Any:
 @pytest.mark.parametrize(
     "function", [by_turns, deleted_now_and_then, behind_a_loop, in_a_function_inside, arrays_by_turns, left_early]
 )
-def test_variables_that_some_rounds_set(function: Callable[..., Any]) -> None:
+def test_variables_set_in_some_iterations(function: Callable[..., Any]) -> None:
     """Python's exception where there is no value, and its result where there is one, from the same code."""
     compiled: Any = jk.jit(function)
     outcomes = set()

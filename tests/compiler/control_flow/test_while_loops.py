@@ -54,7 +54,7 @@ def swapped(x: Any, rounds: int) -> Any:
     return one, other, kept
 
 
-def test_no_round_and_many() -> None:
+def test_no_iterations_and_many() -> None:
     for most in (5.0, 5e9):
         compiled = agree(until_small, lambda: array(30) + 3, given(most))
         assert not reasons(compiled)

@@ -87,7 +87,7 @@ def test_what_is_written_overlaps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == []
 
 
-def test_results_go_where_they_are_told_to() -> None:
+def test_results_are_written_to_out() -> None:
     x, out = np.arange(5.0), np.empty(5)
     fast = jk.jit(doubled)
     for rounds in (3, 0, 3, 0):

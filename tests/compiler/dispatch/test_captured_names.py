@@ -181,7 +181,7 @@ def test_names_of_modules() -> None:
     assert not reasons(compiled)
 
 
-def test_names_of_modules_bound_anew() -> None:
+def test_rebound_names_of_modules() -> None:
     names: dict[str, Any] = {"np": np, "math": math, "calls": 0}
     exec("def scaled(v):\n    return np.exp(v) * math.pi", names)
     other, sines = types.ModuleType("other"), types.ModuleType("sines")

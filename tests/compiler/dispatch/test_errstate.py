@@ -30,7 +30,7 @@ def compiled() -> Callable[[Array], Array]:
     return function
 
 
-def test_what_is_to_be_raised_is(compiled: Callable[[Array], Array]) -> None:
+def test_error_raises(compiled: Callable[[Array], Array]) -> None:
     for _ in range(2):
         with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
             compiled(ZEROS)
@@ -38,14 +38,14 @@ def test_what_is_to_be_raised_is(compiled: Callable[[Array], Array]) -> None:
             assert np.isinf(compiled(ZEROS)).all()
 
 
-def test_what_is_to_be_called_is(compiled: Callable[[Array], Array]) -> None:
+def test_error_calls(compiled: Callable[[Array], Array]) -> None:
     told: list[str] = []
     with np.errstate(divide="call", call=lambda text, flags: told.append(text)):
         assert np.isinf(compiled(ZEROS)).all()
     assert told == ["divide by zero"]
 
 
-def test_what_is_ignored_runs_as_ever(compiled: Callable[[Array], Array]) -> None:
+def test_ignored_errors_run_compiled_code(compiled: Callable[[Array], Array]) -> None:
     plain: Any = compiled
     calls = len(plain._fallbacks)
     with np.errstate(all="ignore"):
@@ -141,7 +141,7 @@ def test_numpy_does_not_see_flags_of_compiled_code() -> None:
         assert np.float64(1) / np.float64(2) == 0.5
 
 
-def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_that_were_shown_cost_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     note = fp_warnings.KnownWarnings.note
 
@@ -166,7 +166,7 @@ def test_what_was_shown_is_not_asked_for_each_time(monkeypatch: pytest.MonkeyPat
     assert len(runs) == 2
 
 
-def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spurious_warnings_become_rare_and_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.where(x > 0, x, -x))
     heard: list[Any] = []
     hear = fp_warnings.WarningReporter.report
@@ -182,7 +182,7 @@ def test_alarms_in_vain_become_rare_and_cost_next_to_nothing(monkeypatch: pytest
     assert 4 < len(heard) < 20
 
 
-def test_an_alarm_after_many_in_vain_is_heard() -> None:
+def test_a_real_warning_after_many_spurious_ones_is_given() -> None:
     record = fp_warnings.KnownWarnings()
     for _ in range(10_000):
         if record.is_due():
@@ -195,7 +195,7 @@ def test_an_alarm_after_many_in_vain_is_heard() -> None:
 
 
 @pytest.mark.parametrize("size", [3_000_000, 40])
-def test_all_threads_are_heard(size: int) -> None:
+def test_fp_flags_of_all_threads_are_reported(size: int) -> None:
     compiled = jk.jit(inverse)
     threads = jk.get_num_threads()
     jk.set_num_threads(2)
@@ -217,7 +217,7 @@ def rooted(x: Array, y: Array) -> None:
     x += np.log(y)
 
 
-def test_what_is_overwritten_is_warned_of_in_words_of_our_own() -> None:
+def test_overwritten_arguments_have_a_warning_text_of_our_own() -> None:
     compiled, line = jk.jit(stepped), stepped.__code__.co_firstlineno
     x, y = np.array([2.0, 0.0, 4.0, 1e300]), np.array([1.0, 1.0, 1.0, 1e-300])
     for _ in range(3):
@@ -228,7 +228,7 @@ def test_what_is_overwritten_is_warned_of_in_words_of_our_own() -> None:
         assert told(compiled, x.copy(), y) == []
 
 
-def test_results_written_over_arguments_are_warned_of_likewise() -> None:
+def test_results_over_arguments_warn_likewise() -> None:
     compiled = jk.jit(inverse)
     for size in range(1, 34):
         for _ in range(2):
@@ -250,7 +250,7 @@ def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
         assert found == [("invalid value encountered in rooted", __file__, line)]  # of the logarithm or of the sum
 
 
-def test_kinds_that_may_be_in_vain_are_not_told_where_numpy_cannot_be_asked() -> None:
+def test_spurious_kinds_are_not_reported_where_numpy_cannot_rerun() -> None:
     """Code that need not overwrite its argument is not made for it."""
     compiled: Any = jk.jit(lambda x: np.log(x) * np.exp(x))
     for number in (1, 1, 1, np.nan, 0, np.nan, -1):
@@ -293,7 +293,7 @@ def quietly(x: Array) -> Array:
     return x
 
 
-def test_errors_that_a_part_of_a_function_ignores_are_told_of_elsewhere() -> None:
+def test_errors_ignored_in_one_part_are_reported_in_others() -> None:
     compiled = jk.jit(partly)
     for size in (4, 30_000):
         x = np.ones(size)

@@ -200,7 +200,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_is_bound_anew_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rebinding_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, owner, attribute, value = CHANGES[name]
     compiled, x = (jk.jit(function), some() / 4)
     before = compiled(x)

@@ -31,7 +31,7 @@ def asks_first(function: Any) -> Any:
     return function(np.arange(9.0), 9)
 
 
-def test_it_goes_on_behind_a_first_call() -> None:
+def test_profiling_resumes_after_a_first_call() -> None:
     profile, fast, slope = cProfile.Profile(), jk.jit(total), jk.grad(lambda x: total(x, 3))
     profile.enable()
     try:
@@ -65,7 +65,7 @@ def test_functions_in_python_go_on() -> None:
     assert "0 calls of NumPy" in str(fast.explain(np.arange(9.0), 9))
 
 
-def test_what_cannot_be_told_to_go_on_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profilers_that_cannot_resume_are_not_paused(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
     monkeypatch.setattr(sys, "getprofile", lambda: 7)
     monkeypatch.setattr(sys, "setprofile", told.append)

@@ -247,7 +247,7 @@ def test_kernels_take_arrays_that_were_pickled() -> None:
     np.testing.assert_array_equal(out, x * y)
 
 
-def test_stats_and_explain_tell() -> None:
+def test_stats_and_explain_report_entries() -> None:
     class Foreign:
         def __init__(self, array: Any) -> None:
             self.__array_interface__ = array.__array_interface__
@@ -312,7 +312,7 @@ def test_compiled_code_that_python_starts_serves_what_it_serves_sooner(monkeypat
     assert compiled.stats().python_entries == before + 10
 
 
-def test_times_of_two_ways() -> None:
+def test_timing_of_both_paths() -> None:
     timings = Timings()
     for compiled, plain in ((3e-5, 1e-5), (4e-5, 2e-5), (5e-5, 1e-5)):
         assert not timings.prefers_plain(has_loops=False)

@@ -97,7 +97,7 @@ def test_out_is_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled(x, out=(outs[0],))
 
 
-def test_what_goes_wrong_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_construction_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the error of the call, and nothing is kept."""
 
     def refusing(parts: tuple[Any, ...]) -> Any:

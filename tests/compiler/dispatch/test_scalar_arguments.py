@@ -44,7 +44,7 @@ def test_ints_that_a_dtype_cannot_hold(number: int) -> None:
     same(compiled(small, 4), small + 4)
 
 
-def test_numbers_do_not_compile_anew() -> None:
+def test_scalars_do_not_recompile() -> None:
     compiled = jk.jit(lambda a, k, f: a * k + f)
     x = array(5)
     for k, f in ((2, 0.5), (3, 1.5), (7, -2.0), (1000, 0.0), (0, 1e300), (-5, -0.0)):
@@ -130,7 +130,7 @@ def test_a_square_of_bools_is_of_another_type() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.longlong, np.ulonglong])
-def test_numbers_of_types_that_are_others_twins(kind: Any) -> None:
+def test_scalar_types_with_equal_representations(kind: Any) -> None:
     agree(lambda k: (k, k * 2, type(k).__name__), given(kind(3)), plain=True)
 
 

@@ -80,7 +80,7 @@ def test_calls_of_one_kind_have_one_beginning() -> None:
     assert held("jk_call_") == before
 
 
-def test_long_calls_are_told_by_what_is_computed() -> None:
+def test_long_calls_are_recognized_by_their_work() -> None:
     """The limit is in units of which an element takes as many as its expression does."""
     found = []
     functions: tuple[Any, ...] = (lambda x: x + 1, lambda x: np.exp(np.sin(x)))

@@ -61,7 +61,7 @@ def sums_of_what_is_left(a: Any, n: Any) -> Any:
         next_in_rounds, generator_in_a_branch, sums_of_what_is_left,
     ],
 )  # fmt: skip
-def test_left(function: Callable[..., Any]) -> None:
+def test_falls_back_to_numpy(function: Callable[..., Any]) -> None:
     compiled: Any = jk.jit(function)
     for n in (9, 12):
         a = np.arange(12.0)

@@ -167,7 +167,7 @@ def test_exceptions_are_the_functions_own() -> None:
         np.testing.assert_array_equal(compiled(x, y), x + y)
 
 
-def test_floating_point_errors_are_raised_where_asked_for() -> None:
+def test_floating_point_errors_raise_under_errstate() -> None:
     """Where errors are to be raised, NumPy computes."""
     compiled: Any = jk.jit(lambda x: np.log(x) / x + x**3)
     x = np.array([0.0, -1.0, 1e300, np.inf])

@@ -93,7 +93,7 @@ def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) ->
     assert sum(now == bound for now, bound in sizes) >= 0.8 * len(sizes)
 
 
-def test_figures_are_told_and_judged() -> None:
+def test_memory_figures_are_reported_and_judged() -> None:
     entry = benchmarks()["arena"]
     parts = "lstm", "jacobi", "softmax", "training step"
     lines = list(entry.run(Settings([], "ci", 1e-4, 1, peers=False, parts=parts)))
@@ -126,7 +126,7 @@ def chain(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("level", [0, 3])
-def test_stack_and_lent_memory(level: int) -> None:
+def test_stack_and_pooled_memory(level: int) -> None:
     """From arenas on the stack to those that are kept, and those that are not, with the same code."""
     compiled = jk.jit(chain, opt_level=level)
     for n in (2, 5, 17, 40, 100, 3, 300):

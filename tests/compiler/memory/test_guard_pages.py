@@ -70,7 +70,7 @@ def reads_and_writes_inside(name: str, dtype: str, largest: int) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "float16"])
-def test_nothing_is_touched_beside_arrays(name: str, dtype: str) -> None:
+def test_no_accesses_out_of_bounds(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         reads_and_writes_inside(name, dtype, LARGEST)
 
@@ -78,14 +78,14 @@ def test_nothing_is_touched_beside_arrays(name: str, dtype: str) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_nothing_is_touched_beside_larger_arrays(name: str, dtype: str) -> None:
+def test_no_accesses_out_of_bounds_of_larger_arrays(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         reads_and_writes_inside(name, dtype, MORE)
 
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5, -1, -2, -3])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
-def test_nothing_is_touched_beside_views(dtype: str, step: int) -> None:
+def test_no_accesses_out_of_bounds_of_views(dtype: str, step: int) -> None:
     """Arguments with gaps, the last element of which is the last of its page, and the first one the first."""
     add = jk.jit(lambda x, y: x + y)
     for n in range(1, LARGEST):

@@ -116,7 +116,7 @@ def _damaged() -> None:
         assert seen.pieces  # twice where parts of the product were not there yet
 
 
-def test_what_is_written_beside_is_seen() -> None:
+def test_writes_out_of_bounds_are_detected() -> None:
     """Before the first byte, where the page is behind: what lies there is looked at."""
     with pytest.raises(AssertionError, match="wrote outside"):
         _damaged()

@@ -33,14 +33,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def test_pages_are_not_asked_for_again() -> None:
+def test_pages_are_not_allocated_again() -> None:
     pytest.importorskip("resource")
     # The C library gives large memory back to the system at once then, as it does anyhow now and then.
     assert script(COUNTED, MALLOC_MMAP_THRESHOLD_="100000") < 500
 
 
 @pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.MAX_POOLED_BYTES // 8])
-def test_sizes_around_those_that_are_kept(words: int) -> None:
+def test_sizes_around_the_pooling_limit(words: int) -> None:
     compiled, is_large = jk.jit(smoothed), words > 1_000_000
     for size in (words - 8, words) if is_large else (words - 24, words - 8, 5, words, 9, words - 16):
         for _ in range(1 + (not is_large)):

@@ -73,7 +73,7 @@ def test_without_the_rule_it_is_not_made(case: Case, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.fast_math], ids=lambda case: case.rule)
-def test_floats_are_reordered_only_if_asked(case: Case) -> None:
+def test_floats_are_reordered_only_with_fast_math(case: Case) -> None:
     before, after = made(case)
     assert shape_of(checked(before)) != shape_of(after)
 
@@ -269,7 +269,7 @@ def test_level_0_changes_nothing_and_negative_levels_do_as_positive_ones() -> No
         assert shape_of(checked(graph, level=level)) == shape_of(checked(graph, level=-level))
 
 
-def test_views_stay_where_they_are_if_asked() -> None:
+def test_views_stay_without_fuse_dimshuffle() -> None:
     before, after = made(next(case for case in CASES if case.rule == "view_motion.rule_1_view_of_elementwise"))
     config = JitConfig(opt_level=2, fuse_dimshuffle=False)
     assert shape_of(optimise(before, config)) == shape_of(before) != shape_of(after)
