@@ -13,7 +13,7 @@ from typing import Any
 from jitkernels import errors  # noqa: F401  # a public name
 from jitkernels.core import hooks as _hooks
 from jitkernels.core import moved_modules as _moved_modules
-from jitkernels.core.fork_locks import making as _making
+from jitkernels.core.fork_locks import build_lock as _making
 
 _ERRORS = (
     "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "BundleError", "DataIndexError", "DerivativeError",

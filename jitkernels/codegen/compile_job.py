@@ -19,7 +19,8 @@ class CompileJob:
 
     `apart`: texts that are optimised separately, as by `fuse`, and linked then, as are those already
     `optimised`. `passes`: a pipeline of
-    `jitkernels.codegen.llvm_backend`: ``optimise`` (with loop unrolling if `unrolls`), ``straighten`` or ``fuse``.
+    `jitkernels.codegen.llvm_backend`: ``optimise`` (`optimize`, with loop unrolling if
+    `unrolls`), ``straighten`` (`run_light_pipeline`) or ``fuse``.
     `externals` may stay undefined. `hides_functions`: an exported function of `parts` other than `symbol` is an
     error. `level`: see `codegen.target_machine`; `reduces`: see `llvm_backend._without_reduction`. `forms`:
     intermediate texts that are dumped beside the object on request, by suffix.

@@ -42,7 +42,7 @@ def _target_machine(target: cpu_target.Target, vector_bytes: int, level: int) ->
     )
 
 
-def optimise(module: Any, target: Any, *, unrolls: bool = True) -> None:
+def optimize(module: Any, target: Any, *, unrolls: bool = True) -> None:
     """Run LLVM's O3 pipeline without SLP vectorization, which spoils register tiles and finds nothing in loops.
 
     `unrolls`: allow loop unrolling, which doubles compile time.
@@ -82,7 +82,7 @@ def _passes(names: tuple[str, ...]) -> Any:
     return manager
 
 
-def straighten(module: Any, target: Any) -> None:
+def run_light_pipeline(module: Any, target: Any) -> None:
     """Run a light pipeline: promote allocas to registers, simplify control flow, inline ``alwaysinline`` functions.
 
     For code without loops to optimise: it takes a fraction of the time, and the code is as fast.
@@ -121,9 +121,9 @@ def object_of(job: CompileJob) -> bytes:
         forms["unoptimised.ll"] = str(first)
     target = _target_machine(job.target or cpu_target.target(), job.vector_bytes, job.level)
     if job.passes == "optimise":
-        optimise(first, target, unrolls=job.unrolls)
+        optimize(first, target, unrolls=job.unrolls)
     else:
-        {"straighten": straighten, "fuse": fuse}[job.passes](first, target)
+        {"straighten": run_light_pipeline, "fuse": fuse}[job.passes](first, target)
     for other in joined[: len(job.apart)]:
         fuse(other, target)
     if joined:

@@ -33,7 +33,7 @@ def lowered(function: PythonFunction, vector_bytes: int = 64) -> str:
     module, *parts = module_link.parts_of(function.symbol, text, *others, function.definitions)
     module_link.link_in(function.symbol, module, parts, [function.symbol])
     with _many_checks():
-        llvm_backend.optimise(module, llvm_backend.target_machine(vector_bytes))
+        llvm_backend.optimize(module, llvm_backend.target_machine(vector_bytes))
     return str(module)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from jitkernels.codegen import kernel_archive
 from jitkernels.core import cache_dirs, environment, hashing, settings
 from jitkernels.core.atomic_files import content_of, publish, warn_once
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.core.hashing import sha256
 
 CHECKSUM_BYTES = 32
@@ -92,10 +92,10 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of an entry; without a working lock, build all the same.
 
     A lock is one byte of one file. It belongs to the process: it ends with the process, no forked child inherits it,
-    and among threads the lock `making` replaces it.
+    and among threads the lock `build_lock` replaces it.
     """
     byte = int(path.name[:15], 16)
-    with making, contextlib.ExitStack() as held:
+    with build_lock, contextlib.ExitStack() as held:
         try:
             file = os.open(path.parent / ".locks", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             held.callback(os.close, file)  # which unlocks

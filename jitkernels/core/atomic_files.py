@@ -5,7 +5,7 @@ import sys
 from contextlib import nullcontext, suppress
 from stat import S_ISREG
 
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 
 _said: set[str] = set()
 
@@ -14,7 +14,7 @@ def warn_once(topic: str, message: str) -> None:
     """Log a warning the first time its topic occurs in this process."""
     if topic not in _said:
         _said.add(topic)
-        with making if "logging" not in sys.modules else nullcontext():  # no fork amid its hooks
+        with build_lock if "logging" not in sys.modules else nullcontext():  # no fork amid its hooks
             import logging  # its import takes longer than loading a kernel
 
         logging.getLogger("jitkernels").warning(message)

@@ -14,7 +14,7 @@ class unlocked_cached_property(Generic[T]):  # noqa: N801  # used like functools
     """A property computed on first access and cached: `functools.cached_property` without a lock.
 
     Before Python 3.12 `functools.cached_property` has one global lock. It would break the lock order of
-    `jitkernels.core.fork_locks`: code that computes a value takes `making`, and code that holds `making` reads cached
+    `jitkernels.core.fork_locks`: code that computes a value takes `build_lock`, and code that holds it reads cached
     properties. Two threads may compute the same value; the first stays.
     """
 

@@ -4,7 +4,7 @@ A forked child has one thread and a copy of all memory: a lock that another thre
 and the data it protected stays half changed. So a fork takes every lock first, in the order in which all other code
 takes them:
 
-1. `making`, while anything is registered, selected, built, loaded or cached;
+1. `build_lock`, while anything is registered, selected, built, loaded or cached;
 2. `writing`, while a few machine words that belong together are written: no other lock is taken inside;
 3. llvmlite's: not ours, but a child could compile nothing without it.
 
@@ -32,10 +32,10 @@ _imports: Any = _bootstrap
 _has_logging = "logging" in sys.modules
 """True: the hook below runs before that of `logging`; False: after it."""
 
-making = RLock()
+build_lock = RLock()
 writing = RLock()
-measuring = allocate_lock()
-"""Held around `making` during timings, which may take long: no fork waits for it, and a child gets a new one."""
+measure_lock = allocate_lock()
+"""Held around `build_lock` during timings, which may take long: no fork waits for it, and a child gets a new one."""
 
 
 class _Held(_local):
@@ -52,7 +52,7 @@ def _before_fork() -> None:
     stack = ExitStack()
     _held.stacks.append(stack)
     with _logging_lock_released():
-        stack.enter_context(making)
+        stack.enter_context(build_lock)
         stack.enter_context(writing)
         _wait_for_imports(stack)
 
@@ -91,8 +91,8 @@ def _after_fork() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global measuring
-    measuring = allocate_lock()  # the measuring thread does not exist in the child
+    global measure_lock
+    measure_lock = allocate_lock()  # the measuring thread does not exist in the child
     _after_fork()
 
 

@@ -11,7 +11,7 @@ _waiting = _local()
 
 
 @contextlib.contextmanager
-def saying(what: str) -> Iterator[None]:
+def progress_message(what: str) -> Iterator[None]:
     """Write "jitkernels: <what> ..." to a terminal if the block takes more than `PATIENCE` seconds; nothing elsewhere.
 
     A nested block writes nothing: the outer message explains the wait.

@@ -11,8 +11,8 @@ from jitkernels.attrs.schema.registry import Implementation, Variant, implementa
 from jitkernels.attrs.schema.signature import Signature
 from jitkernels.codegen.error_status import error_of
 from jitkernels.core import cffi_values, dtypes
-from jitkernels.core.fork_locks import making
-from jitkernels.core.progress import saying
+from jitkernels.core.fork_locks import build_lock
+from jitkernels.core.progress import progress_message
 from jitkernels.dispatch.native import launcher
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.runtime.abi_layout import Context
@@ -58,7 +58,7 @@ class Kernel(launcher.Holder):
         else:
             code = code or code_of(implementation.source(attr, variant))
             if not code.is_loaded:
-                with saying(f"building {self.implementation} of {attr.kernel_type.name}({attr.text()})"):
+                with progress_message(f"building {self.implementation} of {attr.kernel_type.name}({attr.text()})"):
                     _ = code.address
             self._code, self.symbol, self.address = code, code.symbol, code.address
             self.exact = getattr(code.source, "exact", False)
@@ -81,7 +81,7 @@ class Kernel(launcher.Holder):
 
         Created on first use: the kernel of a size class serves everyday calls, which have their own launcher.
         """
-        with making:
+        with build_lock:
             if self._callable is None:
                 self._callable = self._launcher()
             return self._callable

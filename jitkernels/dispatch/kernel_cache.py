@@ -8,7 +8,7 @@ from jitkernels.attrs.schema.kernel_impl import sources_cached
 from jitkernels.attrs.schema.registry import Implementation, implementation, implementations
 from jitkernels.core import hooks
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
@@ -61,7 +61,7 @@ class KernelFuncs:
         pinned = overrides.pinned(attr) if overrides.blocks else None
         if pinned is not None:
             return self.get(attr, pinned)
-        with making, sources_cached():
+        with build_lock, sources_cached():
             if key not in self._selected:
                 self._selected[key] = _build_choice(attr, choose(attr)).callable
             return self._selected[key]
@@ -69,7 +69,7 @@ class KernelFuncs:
     def of_class(self, attr: KernelAttr) -> Kernel:
         """The fastest kernel of dynamic shape that serves every size of an attr's tuning class, cached."""
         largest = class_of(attr)
-        with making, sources_cached():
+        with build_lock, sources_cached():
             if largest not in self._classes:
                 choice = choose_for_class(largest)
                 self._classes[largest] = _build_choice(largest, choice, self._code_for_class(largest, choice))
@@ -130,7 +130,7 @@ class KernelFuncs:
 
     def clear(self) -> None:
         """Drop every kernel, so that the next `at` and the next everyday call select one."""
-        with making:
+        with build_lock:
             for cache in (self._selected, self._requested, self._classes, self._priced, self._codes):
                 cache.clear()
         for callback in self._clear_callbacks:

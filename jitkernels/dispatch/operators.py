@@ -17,7 +17,7 @@ from jitkernels.attrs.schema.registry import row
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, min_results, outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import bfloat16, cffi_values
-from jitkernels.core.fork_locks import making, writing
+from jitkernels.core.fork_locks import build_lock, writing
 from jitkernels.dispatch import docstrings, fused_casts
 from jitkernels.dispatch import outputs as results
 from jitkernels.dispatch.kernel import Kernel, kernel_of
@@ -210,7 +210,7 @@ class Everyday(launcher.Holder):
         if not key or not kernel.address:
             return
         entry = calls = 0
-        with making:  # before the lock inside a cached property of the nest
+        with build_lock:  # before the lock inside a cached property of the nest
             nest = fused_casts.nest_of(kernel, names)
             if nest is not None:
                 due = nest.is_loaded or self._table.is_due(key)
@@ -322,7 +322,7 @@ def _holder(name: str) -> Everyday:
         row_class = row(name)
         if not is_everyday(row_class):
             raise UnknownNameError(f"{name} has no everyday function: its inputs do not determine all extents")
-        with making:
+        with build_lock:
             if name not in _holders:
                 _holders[name] = Everyday(row_class)
     return _holders[name]

@@ -68,7 +68,7 @@ class Account:
 
         After True this account is closed, and the new choice gets one of its own.
         """
-        measuring_now = fork_locks.measuring
+        measuring_now = fork_locks.measure_lock
         if not measuring_now.acquire(blocking=False):
             return False  # another thread measures: these calls are not credited
         started = perf_counter()
@@ -127,7 +127,7 @@ def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
     """The time of a call of the current kernel, measured in less than a millisecond."""
     called = smallest_member(attr) if choice.for_class else attr  # sizes are unknown: assume the cheapest
     kernel = Kernel(called, choice.implementation, choice.variant)
-    with fork_locks.making:  # a fork waits for the import
+    with fork_locks.build_lock:  # a fork waits for the import
         from jitkernels.tuning.timer import Stopwatch
     watch = Stopwatch(kernel.callable, [_sample_array(array) for array in called.signature().arrays])
     seconds = min(watch.call(), watch.call())

@@ -8,7 +8,7 @@ from time import perf_counter
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import Variant, implementation, implementations
 from jitkernels.core import fork_locks
-from jitkernels.core.progress import saying
+from jitkernels.core.progress import progress_message
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import NotUsableError
@@ -75,8 +75,8 @@ def exclusive_measurement(attr: KernelAttr) -> Iterator[None]:
     """Exclude other measurements, limit the threads of libraries, and report progress on a terminal."""
     from threadpoolctl import threadpool_limits  # imported only to measure
 
-    progress = saying(f"measuring {attr.kernel_type.name}({attr.text()})")
-    with fork_locks.measuring, threadpool_limits(get_num_threads()), progress:
+    progress = progress_message(f"measuring {attr.kernel_type.name}({attr.text()})")
+    with fork_locks.measure_lock, threadpool_limits(get_num_threads()), progress:
         yield
 
 

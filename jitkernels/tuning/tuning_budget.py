@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import UNEARNED, implementation
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.fork_locks import making
-from jitkernels.core.progress import saying
+from jitkernels.core.fork_locks import build_lock
+from jitkernels.core.progress import progress_message
 from jitkernels.runtime.loading.compiled_code import LOAD, code_of
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection.records import Record
@@ -36,14 +36,14 @@ LISTING = 0.04
 @functools.cache
 def _tools() -> Any:
     """The tuning module, imported on demand, as most processes measure nothing; a fork waits for the import."""
-    with making:
+    with build_lock:
         from jitkernels.tuning import tune
 
         return tune
 
 
 class TuningBudget:
-    """The budget of one tuning class for one number of threads. `fork_locks.measuring` guards changes."""
+    """The budget of one tuning class for one number of threads. `fork_locks.measure_lock` guards changes."""
 
     def __init__(self, attr: KernelAttr) -> None:
         self.earned = 0.0
@@ -92,11 +92,11 @@ class TuningBudget:
         if bought:
             self._queue = self._queue[len(bought) :]
             begun = perf_counter()
-            with saying(f"measuring {self._member.kernel_type.name}({self._member.text()})"):
-                self._hold([*self._incumbents(choice), *bought])
+            with progress_message(f"measuring {self._member.kernel_type.name}({self._member.text()})"):
+                self._run_contest([*self._incumbents(choice), *bought])
             self._slowness = max(1.0, (perf_counter() - begun) / price)
 
-    def _hold(self, entrants: "Sequence[Candidate]") -> None:
+    def _run_contest(self, entrants: "Sequence[Candidate]") -> None:
         """Run one comparison and store its order, followed by earlier losers."""
         started = perf_counter()
         record = _tools().contest(self._member, entrants, _tools().reference(self._member).callable(), budget=BUDGET)

@@ -273,7 +273,7 @@ def test_optimized_ir() -> None:
     program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
     program.export("copied", copied, ("float32* restrict", "float32* restrict", "int64"), ())
     module = parsed("made", program.text)
-    llvm_backend.optimise(module, llvm_backend.target_machine(64))
+    llvm_backend.optimize(module, llvm_backend.target_machine(64))
     kept = str(module)
     assert "seldom" in kept
     assert "smax" not in kept

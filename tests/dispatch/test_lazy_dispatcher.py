@@ -58,7 +58,7 @@ def test_a_part_that_cannot_be_loaded_raises_our_error() -> None:
     code = """
 import numpy as np
 import jitkernels as jk
-from jitkernels.dispatch.native import segments as parts
+from jitkernels.dispatch.native import dispatcher_modules as parts
 m = np.ones((2, 2))
 real = parts.loader.address_of
 def refused(source):

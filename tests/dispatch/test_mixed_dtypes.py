@@ -16,7 +16,7 @@ from test_everyday_forms import DTYPES, compiled
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation, implementations
 from jitkernels.core import dtypes
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.dispatch import fused_casts, operators
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs
@@ -210,7 +210,7 @@ def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch)
     seen = []
 
     def looked_at(nest: Code) -> int:
-        seen.append(making._is_owned())  # type: ignore[attr-defined]
+        seen.append(build_lock._is_owned())  # type: ignore[attr-defined]
         return 0
 
     monkeypatch.setattr(fused_casts, "address_of", looked_at)

@@ -97,7 +97,7 @@ class Ordered:
 
 used = set()
 locks = types.ModuleType("jitkernels.core.fork_locks")
-locks.making, locks.writing = Ordered("making", {"writing"}), Ordered("writing", set())
+locks.build_lock, locks.writing = Ordered("build_lock", {"writing"}), Ordered("writing", set())
 sys.modules["jitkernels.core.fork_locks"] = locks
 import first_calls
 import jitkernels as jk
@@ -115,7 +115,7 @@ print(sorted(used))
 
 def test_order_of_locks(private_cache: Path) -> None:
     """The order that a fork takes them in is the order that everybody takes them in."""
-    assert python(ORDER, private_cache) == "['making', 'writing']\n"
+    assert python(ORDER, private_cache) == "['build_lock', 'writing']\n"
 
 
 def test_every_lock_is_known_to_forks() -> None:
@@ -176,7 +176,7 @@ if {before}:
     import logging
 inside, forking = threading.Event(), threading.Event()
 def hold():
-    with locks.making:
+    with locks.build_lock:
         inside.set()
         forking.wait()
         time.sleep(0.3)

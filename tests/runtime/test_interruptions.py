@@ -80,7 +80,7 @@ def test_a_first_call_may_be_disturbed_at_any_line(
         except KeyboardInterrupt:
             pass
         reached = disturbed.left <= 0
-        assert not fork_locks.making._is_owned(), number  # type: ignore[attr-defined]
+        assert not fork_locks.build_lock._is_owned(), number  # type: ignore[attr-defined]
         assert not fork_locks.writing._is_owned(), number  # type: ignore[attr-defined]
         for _ in range(2):
             assert np.array_equal(vmul(x, x), x * x), number

@@ -13,7 +13,7 @@ from picks import chosen, record, ship
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.registry import all_rows, implements
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import BuildError, UnknownNameError
@@ -122,7 +122,7 @@ def test_hit_takes_no_lock(attr: Any) -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with making:
+        with build_lock:
             held.set()
             done.wait(60)
 

@@ -190,7 +190,7 @@ def test_settling_while_another_measures_is_put_off(earned: Any, cheap: None) ->
     assert account is not None
     calls = account.calls
     answers: list[bool] = []
-    with fork_locks.measuring:
+    with fork_locks.measure_lock:
         thread = threading.Thread(target=lambda: answers.append(account.settle()))
         thread.start()
         thread.join(30)

@@ -28,7 +28,7 @@ from jitkernels.attrs.schema.fields import (
 )
 from jitkernels.attrs.schema.kernel_types import KernelType
 from jitkernels.attrs.schema.signature import AnyArray, Argument, Signature
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 
@@ -67,7 +67,7 @@ class _Rows(dict[KernelType, "type[KernelAttr]"]):
 
     @staticmethod
     def _complete() -> None:
-        with making:  # a fork waits for the imports
+        with build_lock:  # a fork waits for the imports
             import_all()
 
 

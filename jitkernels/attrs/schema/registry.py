@@ -20,7 +20,7 @@ from jitkernels.attrs.schema.kernel_impl import Implementation, Usable, Variant,
 from jitkernels.attrs.schema.kernel_types import KernelType
 from jitkernels.core import cffi_values, hooks
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import RegistrationError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def implementation(attr_class: type[KernelAttr], name: str) -> Implementation:
 
 def _of_folder(attr_class: type[KernelAttr], name: str) -> Implementation | None:
     """The implementation that one of our folders, or the row's compiled reference, provides for one of our rows."""
-    with making:
+    with build_lock:
         _import_from(f"more.{name}" if name in MORE else name, attr_class)
         if name in ("gen", "numba") and name not in _implementations.get(attr_class, {}):
             _import_from("refer", attr_class)
@@ -276,7 +276,7 @@ def find_row_by_class_name(name: str) -> type[KernelAttr] | None:
 def _find_row(name: str, fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
     """The row that `fits`: first among imported rows, then in its family, in all families, and in plug-ins."""
     for load in (lambda: None, partial(import_family, name), import_all, _load_plugins):
-        with making:  # a fork waits for the imports
+        with build_lock:  # a fork waits for the imports
             load()
         for candidate in rows.known():
             if fits(candidate):
@@ -294,7 +294,7 @@ def _discover(attr_class: type[KernelAttr]) -> None:
     """Import the modules named like a row's family from each folder of implementations."""
     if attr_class.__module__ in _discovered:
         return
-    with making:
+    with build_lock:
         if attr_class.__module__ in _being_discovered:
             return  # called by a signal handler: the interrupted discovery continues
         _being_discovered.add(attr_class.__module__)
@@ -328,7 +328,7 @@ def _load_plugins() -> None:
 
     One that fails is one warning and leaves nothing registered: half of a package could compute anything.
     """
-    with making:
+    with build_lock:
         if plugins.GROUP in _discovered:
             return
         _discovered.add(plugins.GROUP)
@@ -381,6 +381,6 @@ def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Imple
 
 def import_all_rows() -> None:
     """Import every row."""
-    with making:
+    with build_lock:
         import_all()
     _load_plugins()

@@ -14,15 +14,15 @@ from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
 from jitkernels.compiler.diagnostics.differential_check import Check
-from jitkernels.compiler.dispatch import dispatch_chain, program_entry, python_entries
-from jitkernels.compiler.dispatch.compiled_entry import CompiledLink
+from jitkernels.compiler.dispatch import dispatch_chain, program_entry, python_call_stats
+from jitkernels.compiler.dispatch.compiled_link import CompiledLink
 from jitkernels.compiler.dispatch.fp_warnings import warning_reporter
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.core import settings, signal_exceptions
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
 
@@ -45,7 +45,7 @@ class ColdCalls:
         self._recompile_limit, self._hits, self._entries = (
             recompile_limit.RecompileLimit(),
             0,
-            python_entries.PythonEntries(),
+            python_call_stats.PythonEntries(),
         )
         self._takes_out = signature.takes("out")
         plain = function if self._is_plain else None
@@ -55,14 +55,14 @@ class ColdCalls:
         """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
         out = None if self._takes_out else kwargs.pop("out", None)
         if errstate.numpy_raises_or_calls():
-            self._entries.note(python_entries.ERRORS)
+            self._entries.note(python_call_stats.ERRORS)
             return self._plain(args, kwargs, out)
         began = perf_counter()
         specialization, call, symbols = self.look_up(args, kwargs)
         if specialization is None or specialization.graph is None:
             return self._fall_back(specialization, args, kwargs, out)
         if specialization.written and not specialization.may_write(call.leaves):
-            self._entries.note(python_entries.SHARED)
+            self._entries.note(python_call_stats.SHARED)
             return self._plain(args, kwargs, out)
         reporter = specialization.reporter
         if reporter is not None and reporter.precedes_calls and (plain := reporter.run_plain(args, kwargs)):
@@ -71,14 +71,14 @@ class ColdCalls:
         largest = max((leaf.size for leaf in call.leaves if type(leaf) is np.ndarray), default=0)
         most = specialization.max_plain_elements_at_once
         if largest <= most and not self.config.requires_python_calls:
-            self._entries.note(python_entries.SMALL)
+            self._entries.note(python_call_stats.SMALL)
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)
         if self._link(specialization, call) or specialization.link_requested_symbols():
-            self._entries.note(python_entries.FIRST)
+            self._entries.note(python_call_stats.FIRST)
             linked: Any = self  # the new link precedes this function in the chain, and serves the call
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        self._entries.note(specialization.entry_reason or python_entries.OTHERS)
+        self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)
         if self.config.requires_python_calls:
             return self._run(specialization, call, symbols, out)
         most = specialization.max_plain_elements
@@ -100,7 +100,7 @@ class ColdCalls:
             if symbols is not None:
                 self._hits += 1
                 return specialization, call, symbols
-        with making:
+        with build_lock:
             if self._specializations.get(call.key) is not candidates:  # another thread has changed them
                 return self.look_up(args, kwargs)
             candidates = candidates or []
@@ -147,7 +147,9 @@ class ColdCalls:
 
         Not for arrays of other libraries, for which the plain function may return other types.
         """
-        timings = specialization.timings.setdefault(python_entries.size_class(call.leaves), python_entries.Timings())
+        timings = specialization.timings.setdefault(
+            python_call_stats.size_class(call.leaves), python_call_stats.Timings()
+        )
         may_be_plain = not specialization.has_foreign and settings.read("JITKERNELS_POLICY") != "reproducible"
         is_plain = may_be_plain and timings.prefers_plain(has_loops=specialization.has_flows)
         if is_plain:
@@ -189,7 +191,7 @@ class ColdCalls:
         form, links = call.form, specialization.links
         if form in links or len(links) >= MOST_FORMS:
             return False
-        with making:
+        with build_lock:
             if form in links:
                 return False
             if self._links.are_many:
@@ -236,7 +238,7 @@ class ColdCalls:
     def release(self) -> None:
         """Discard all code of the function, and free the pooled workspaces (of all functions)."""
         workspace_allocator.release()
-        with making:
+        with build_lock:
             self._specializations, self._recompile_limit = {}, recompile_limit.RecompileLimit()
             self._unlink()
 

@@ -28,7 +28,7 @@ from jitkernels.compiler.capture.pytree.derivative_trees import (
     missing_derivative_error,
 )
 from jitkernels.compiler.capture.trace_context import Tracer, current
-from jitkernels.compiler.dispatch import dispatch_chain, python_entries
+from jitkernels.compiler.dispatch import dispatch_chain, python_call_stats
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import zeros
 from jitkernels.compiler.ir.config import JitConfig
@@ -92,10 +92,10 @@ class Derivative(JitFunction[Any, Any]):
         specialization.reporter = None
         specialization.calls += 1
         if self._link(specialization, call):
-            self._entries.note(python_entries.FIRST)
+            self._entries.note(python_call_stats.FIRST)
             linked: Any = self
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        self._entries.note(specialization.entry_reason or python_entries.OTHERS)
+        self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)
         return self._run(specialization, call, symbols, out)
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ARG002

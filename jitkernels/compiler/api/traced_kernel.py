@@ -59,7 +59,7 @@ def nest(
 
     def make(reading: tuple[str, ...]) -> str:
         from jitkernels.compiler.capture.trace_reference import graph_of
-        from jitkernels.compiler.codegen.nest.phases import NestSchedule
+        from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
         from jitkernels.compiler.ir.builder import UnsupportedError
         from jitkernels.compiler.lowering.kernel_body import body_of
 

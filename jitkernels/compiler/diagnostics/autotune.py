@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
-from jitkernels.compiler.codegen.nest.phases import NestSchedule
+from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.diagnostics.kernel_summary import groups_of
 from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.ir import symbolic_dims

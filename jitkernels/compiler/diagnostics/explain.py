@@ -63,7 +63,7 @@ def numbers(specializations: Sequence[Specialization], hits: int, entries: Seque
         for specialization, _ in compiled
         if isinstance(specialization.program, CompiledProgram)
     ]
-    largest = max(arenas, key=lambda arena: arena.now, default=Arena())
+    largest = max(arenas, key=lambda arena: arena.traced_bytes, default=Arena())
     kernels = [sum(group.kind != "NumPy" for group in groups) for _, groups in compiled]
     return JitStats(
         compiles=len(specializations),
@@ -74,11 +74,11 @@ def numbers(specializations: Sequence[Specialization], hits: int, entries: Seque
         bytes_moved=sum(moved(groups) * specialization.calls for specialization, groups in compiled),
         compile_seconds=sum(specialization.seconds for specialization in specializations),
         cache_hits=hits,
-        arena_bytes=largest.now,
-        arena_efficiency=largest.bound / largest.now if largest.now else 1.0,
+        arena_bytes=largest.traced_bytes,
+        arena_efficiency=largest.bound / largest.traced_bytes if largest.traced_bytes else 1.0,
         arena_high_water=max(
             [
-                largest.now,
+                largest.traced_bytes,
                 *(
                     specialization.max_workspace_bytes
                     for spec in specializations
@@ -161,7 +161,7 @@ def explanation(
     graph = getattr(specialization.program, "graph", specialization.graph)
     groups = tuple(by_group(specialization.program, groups_of(specialization.program, graph)))
     names = names_of(graph, groups, arguments)
-    between = specialization.program.arena.now if isinstance(specialization.program, CompiledProgram) else 0
+    between = specialization.program.arena.traced_bytes if isinstance(specialization.program, CompiledProgram) else 0
     return FunctionExplanation(
         title,
         groups,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.ir import region_memory
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
@@ -126,7 +126,7 @@ def label(node: Node) -> str:
 
 def size_of(node: Node) -> int:
     """Bytes of an array, for the extents of the traced call."""
-    return int(np.dtype(node.dtype).itemsize * product_now(node.shape))
+    return int(np.dtype(node.dtype).itemsize * traced_product(node.shape))
 
 
 def moved(groups: Sequence[Group]) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.compiler.dispatch.plain_link import CHOICES, NUMBERS, PlainLink, has_plain_links
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.runtime import inline_cache, python_fallback, vectorcall
 
 MOST_LINKS, MOST_CHOICES = 4096, 64
@@ -18,7 +18,7 @@ base = vectorcall.base()
 
 
 class Links:
-    """A table and its links. Callers hold the `making` lock to add or remove links."""
+    """A table and its links. Callers hold the `build_lock` lock to add or remove links."""
 
     def __init__(self, target: Any, slow: Any, plain: Any, *, takes_out: bool) -> None:
         """`slow` serves calls of `target` that no link accepts, `plain` (if any) calls from which a link bails out.
@@ -55,7 +55,7 @@ class Links:
             self.enter_limited(function, args, kwargs, out)
             return
         form = (tuple(kinds), tuple(kwargs))
-        with making:
+        with build_lock:
             count = self._plain_counts[form] = self._plain_counts.get(form, 0) + 1
             choices = (*CHOICES, int) if specialization is not None and specialization.value_guards else CHOICES
             self.enter(PlainLink(function, args, kwargs, most, choices if count <= MOST_CHOICES else ()))
@@ -66,7 +66,7 @@ class Links:
             return
         values = (*args, *kwargs.values())
         form = (tuple(kwargs), *((type(value), _pattern(value)) for value in values))
-        with making:
+        with build_lock:
             existing = self._limited.get(form)
             if existing is not None:
                 existing.allow(CALLS_BETWEEN_LOOKS)

@@ -196,7 +196,7 @@ class KnownWarnings:
         filters = warnings.filters
         if reported:
             self.filters, self.filters_then = filters, tuple(filters)
-        if not self.known.issuperset(reported) or (reported and _are_loud(filters)):
+        if not self.known.issuperset(reported) or (reported and _may_show_each_time(filters)):
             self.futile = 0
             self.known |= set(reported)
             return
@@ -204,7 +204,7 @@ class KnownWarnings:
         self.skips = min(2 ** max(self.futile - FUTILE_RERUNS, 0), MAX_SKIPS) - 1
 
 
-def _are_loud(filters: Iterable[Any]) -> bool:
+def _may_show_each_time(filters: Iterable[Any]) -> bool:
     """Whether `filters` may show a RuntimeWarning each time it is issued."""
     for action, text, category, module, line in filters:
         if issubclass(RuntimeWarning, category):

@@ -11,7 +11,7 @@ from jitkernels.compiler.capture.pytree.flatten import FOREIGN, leaves_of
 from jitkernels.compiler.capture.trace_call import Trace, trace_call
 from jitkernels.compiler.capture.trace_context import INITIAL_TAPE_CAPACITY, Binding, ValueGuard
 from jitkernels.compiler.dispatch.fp_warnings import WarningReporter
-from jitkernels.compiler.dispatch.python_entries import Timings
+from jitkernels.compiler.dispatch.python_call_stats import Timings
 from jitkernels.compiler.ir import region_memory
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.symbolic_dims import Guard, Scope
@@ -20,7 +20,7 @@ from jitkernels.compiler.lowering.compiled_program import CapacityExceededError
 from jitkernels.core import signal_exceptions
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLimitError, WorkspaceError
 from jitkernels.runtime.loading import lazy_link
 
@@ -157,7 +157,7 @@ class Specialization:
     def link_requested_symbols(self) -> bool:
         """Build and link symbols that a call of the code requested; whether there were any."""
         try:
-            return lazy_link.bring_wanted()
+            return lazy_link.build_requested()
         except BuildError as error:
             self.note_failure(error)
             return False
@@ -202,7 +202,7 @@ class Specialization:
 
     def _grow(self, length: int) -> None:
         """Grow tapes of `length`, unless another thread has. Raises WorkspaceError if memory is short."""
-        with making:
+        with build_lock:
             if self._tape.size == length:
                 try:
                     self._tape.resize(length * TAPE_GROWTH, refcheck=False)

@@ -14,7 +14,7 @@ from jitkernels.compiler.dispatch.specialization import Specialization, speciali
 from jitkernels.compiler.export.manifest import Description
 from jitkernels.compiler.export.write_bundle import write
 from jitkernels.compiler.ir.builder import UnsupportedError
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BundleError
 from jitkernels.selection.overrides import use
 
@@ -26,7 +26,7 @@ def exported(directory: Path | str, compiled: Any, args: tuple[Any, ...], kwargs
     code. Only kernels of this package are used, even where a library is faster. Raises BundleError with the reason
     where no bundle is possible.
     """
-    with making, use(implementation="gen"):
+    with build_lock, use(implementation="gen"):
         try:
             call = compiled._signature.flatten(args, kwargs)
         except UnsupportedError as error:

@@ -182,7 +182,7 @@ def is_surely_at_least(extent: Number, number: int) -> bool:
     return proofs.needs(extent - number) == []
 
 
-def product_now(extents: Iterable[Number]) -> int:
+def traced_product(extents: Iterable[Number]) -> int:
     """The product in the traced call, without a guard: and without a polynomial of high degree."""
     return math.prod(map(value_of, extents))
 

@@ -96,19 +96,19 @@ class Extent:
         return polynomial(terms, self.scope)
 
     def __add__(self, other: Number) -> Number:
-        return self._with(other, 1) if _is_whole(other) else self.value_now() + other
+        return self._with(other, 1) if _is_whole(other) else self.specialized_value() + other
 
     __radd__ = __add__
 
     def __sub__(self, other: Number) -> Number:
-        return self._with(other, -1) if _is_whole(other) else self.value_now() - other
+        return self._with(other, -1) if _is_whole(other) else self.specialized_value() - other
 
     def __rsub__(self, other: Number) -> Number:
-        return (self * -1)._with(other, 1) if _is_whole(other) else other - self.value_now()
+        return (self * -1)._with(other, 1) if _is_whole(other) else other - self.specialized_value()
 
     def __mul__(self, other: Number) -> Number:
         if not _is_whole(other):
-            return self.value_now() * other
+            return self.specialized_value() * other
         terms: dict[Monomial, int] = {}
         for value, count in self.terms.items():
             for two, times in terms_of(other).items():
@@ -151,21 +151,21 @@ class Extent:
             raise ZeroDivisionError("integer division or modulo by zero")
         return opaque(operation, left, right, self.scope)
 
-    def value_now(self) -> int:
+    def specialized_value(self) -> int:
         """The value in the traced call, to which a guard specializes the code."""
         self.guard(self - self.value, "==")
         return self.value
 
-    __int__ = __index__ = value_now
+    __int__ = __index__ = specialized_value
 
     def __float__(self) -> float:
-        return float(self.value_now())
+        return float(self.specialized_value())
 
     def __truediv__(self, other: Number) -> float:
-        return float(self.value_now() / other)
+        return float(self.specialized_value() / other)
 
     def __rtruediv__(self, other: Number) -> float:
-        return float(other / self.value_now())
+        return float(other / self.specialized_value())
 
     def __pow__(self, other: Number) -> Number:
         if type(other) is int and 0 <= other <= 4:
@@ -173,10 +173,10 @@ class Extent:
             for _ in range(other):
                 result = result * self
             return result
-        return self.value_now() ** other
+        return self.specialized_value() ** other
 
     def __rpow__(self, other: Number) -> Number:
-        return other ** self.value_now()
+        return other ** self.specialized_value()
 
     def __abs__(self) -> Number:
         return self if self >= 0 else -self
@@ -194,7 +194,7 @@ class Extent:
     def _decided(self, other: Number, sign: str, opposite: str) -> bool:
         """Whether ``self - other <sign> 0``; this, or the opposite, becomes a guard."""
         if not _is_whole(other):
-            return bool(COMPARISONS[sign](self.value_now() - other, 0))
+            return bool(COMPARISONS[sign](self.specialized_value() - other, 0))
         apart = self - other
         if not isinstance(apart, Extent):
             return COMPARISONS[sign](apart, 0)
@@ -233,7 +233,7 @@ class Extent:
         return self != 0
 
     def __hash__(self) -> int:
-        return hash(self.value_now())
+        return hash(self.specialized_value())
 
     def __str__(self) -> str:
         parts = []
@@ -246,7 +246,7 @@ class Extent:
         return f"Extent({self}, now {self.value})"
 
     def __format__(self, spec: str) -> str:
-        return str(self) if not spec else format(self.value_now(), spec)
+        return str(self) if not spec else format(self.specialized_value(), spec)
 
 
 def is_loop_variant(extent: Number) -> bool:

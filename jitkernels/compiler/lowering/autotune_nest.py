@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.schema.signature import Array as Shaped
-from jitkernels.compiler.codegen.nest.phases import NestSchedule
+from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
 from jitkernels.compiler.ir import graph as ir
 from jitkernels.compiler.ir.graph import Graph, Node

@@ -12,7 +12,7 @@ from jitkernels.core import cache_dirs
 from jitkernels.runtime.threads.num_threads import get_num_threads
 
 if TYPE_CHECKING:
-    from jitkernels.compiler.codegen.nest.phases import NestSchedule
+    from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
     from jitkernels.compiler.lowering.autotune_nest import FusedNest
     from jitkernels.compiler.lowering.autotune_program import ProgramVariant
     from jitkernels.compiler.lowering.build_segment import NestRequest

@@ -19,8 +19,8 @@ from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.module_text import RequiredCode
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
+from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.codegen.nest.parallel_reduction import BlockwiseEmitter, serves
-from jitkernels.compiler.codegen.nest.phases import NestSchedule
 from jitkernels.compiler.codegen.nest.serpentine_order import DIRECTION
 from jitkernels.compiler.codegen.steps import gemm_epilogue_rows, matmul_call, numpy_call, registry_call
 from jitkernels.compiler.ir import numpy_call_spec, ops
@@ -340,7 +340,10 @@ class RegionNestBuilder(SegmentBuilder):
         Its data is cached since the last iteration, so that vectors across cache lines dominate the time; for short
         sums the remainder of a row does.
         """
-        widest, is_short = cpu_target.target().vector_bytes, nest.row_now * nest.widest < heuristics.SHORT_BYTES
+        widest, is_short = (
+            cpu_target.target().vector_bytes,
+            nest.traced_row_elements * nest.widest < heuristics.SHORT_BYTES,
+        )
         reduces = bool(nest.reductions)
         if not (reduces if is_short else heuristics.is_stencil(nest)):
             return None

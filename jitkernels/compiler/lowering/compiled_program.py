@@ -57,7 +57,7 @@ class Segment:
         status, raised = 0, None
         try:
             while (status := errstate.run_collecting(self._entry, frame.ctypes.data)) == lazy_link.MISSING:
-                lazy_link.bring_wanted()
+                lazy_link.build_requested()
         except SystemError as error:  # ctypes wraps the exception that ended a loop
             raised = error.__cause__ or error
         if raised is not None:  # outside of the handler, which would become its context

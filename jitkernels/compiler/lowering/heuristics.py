@@ -7,7 +7,7 @@ from typing import Any
 from jitkernels.compiler.codegen.core.load_store import is_near
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.schedule.loop_nest import Nest
@@ -68,10 +68,10 @@ def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
     """The unroll factor: vectors per step."""
     if any(access_map.adds(store.region.root) for store in nest.stores):
         return 1  # scatter-adds run lane by lane
-    is_long = bool(nest.rows) and product_now(nest.columns) >= LONG_ROWS
+    is_long = bool(nest.rows) and traced_product(nest.columns) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
     reduces = bool(nest.reductions)
-    is_short = reduces and nest.row_now * nest.widest < SHORT_BYTES
+    is_short = reduces and nest.traced_row_elements * nest.widest < SHORT_BYTES
     most = 4
     # Code for a single row serves all lengths, also large arrays, which steps of two would slow down.
     if is_short and (nest.rows or nest.cost_of_columns >= SATURATING_COST):

@@ -20,7 +20,7 @@ from jitkernels.compiler.memory.buffer_reuse import InPlaceOutputs
 from jitkernels.compiler.memory.memory_aware_order import order_units
 from jitkernels.compiler.memory.output_layout import order_of_store
 from jitkernels.compiler.memory.rematerialization import Rematerializer
-from jitkernels.compiler.passes import optimise
+from jitkernels.compiler.passes import optimize
 from jitkernels.compiler.schedule import gemm_epilogue, kernel_step, matmul_step, numpy_step
 from jitkernels.compiler.schedule.fusion import UnfusedStep, schedule_graph
 from jitkernels.compiler.schedule.gemm_epilogue import Step
@@ -109,7 +109,7 @@ def _allocate_arena(
     program.arena, limit = assign_offsets(buffers), program.config.memory_limit
     if limit is None:
         return units
-    if program.arena.now > limit:
+    if program.arena.traced_bytes > limit:
         input_words = frozenset(program.words[node] for node in program.graph.inputs)
         work = [lifetimes.work_of(unit) for unit in units]
         order, program.arena = Rematerializer(uses, work, stays, input_words, buffers).within(limit)
@@ -125,9 +125,9 @@ def _plan(
     level = abs(config.opt_level)
 
     def simplify(graph: Graph) -> Graph:
-        graph = matmul_step.lower_matmuls(optimise(graph, config))
+        graph = matmul_step.lower_matmuls(optimize(graph, config))
         # Unrolling comes last: passes would remove the copies that it inserts.
-        return graph if level < 3 else matmul_step.lower_matmuls(optimise(unroll_short_axes(graph), config))
+        return graph if level < 3 else matmul_step.lower_matmuls(optimize(unroll_short_axes(graph), config))
 
     lowered = decompose_kernels.decompose_fusible_kernels(graph)
     if level >= 2 and not in_flow:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
-from jitkernels.compiler.codegen.nest.phases import NestSchedule
+from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.codegen.numba.flow_printer import FlowPrinter, unprintable
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.ir.region_memory import Flow

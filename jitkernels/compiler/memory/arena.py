@@ -44,7 +44,7 @@ class Buffer:
         return max(last for _, last in self.spans)
 
     @property
-    def now(self) -> int:
+    def traced_bytes(self) -> int:
         """The bytes in the traced call."""
         return int(symbolic_dims.value_of(self.nbytes))
 
@@ -85,7 +85,7 @@ class Arena:
         return bound_of(self.buffers)
 
     @property
-    def now(self) -> int:
+    def traced_bytes(self) -> int:
         """The bytes of the arena in the traced call."""
         return self.offsets(symbolic_dims.value_of)[1]
 
@@ -101,13 +101,13 @@ def needed_at(buffers: Iterable[Buffer]) -> dict[int, int]:
     inside: dict[int, list[Buffer]] = {}
     for buffer in buffers:
         if buffer.within is None:
-            _add(changes, buffer.spans, buffer.now)
+            _add(changes, buffer.spans, buffer.traced_bytes)
         else:
             inside.setdefault(buffer.first, []).append(buffer)
     for time, own in inside.items():
         steps: dict[int, int] = {}
         for buffer in own:
-            _add(steps, [buffer.within or (0, 0)], buffer.now)
+            _add(steps, [buffer.within or (0, 0)], buffer.traced_bytes)
         _add(changes, [(time, time)], max(_sums(steps).values()))
     return _sums(changes)
 
@@ -154,7 +154,7 @@ def assign_offsets(buffers: Sequence[Buffer]) -> Arena:
 def _searched_offsets(buffers: Sequence[Buffer], interferences: Sequence[Sequence[int]]) -> list[int]:
     """Search offsets for the sizes of the traced call, in as little memory as possible."""
     count, bound = len(buffers), bound_of(buffers)
-    size = [buffer.now for buffer in buffers]
+    size = [buffer.traced_bytes for buffer in buffers]
     keys: list[Callable[[int], Any]] = [
         lambda i: (-size[i], buffers[i].first),
         lambda i: (-size[i] * (buffers[i].last - buffers[i].first + 1), buffers[i].first),

@@ -18,7 +18,7 @@ from jitkernels.compiler.memory.lifetimes import Use, spans_of
 def order_units(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Buffer]) -> list[int]:
     """Return an order of units whose peak of live bytes is at most that of the given order."""
     original, dependences = list(range(len(uses))), _dependences(uses, stays)
-    size = {buffer.word: buffer.now for buffer in buffers}
+    size = {buffer.word: buffer.traced_bytes for buffer in buffers}
     orders = (original, _list_schedule(uses, dependences, size), _reverse_list_schedule(uses, dependences, size))
     return min(orders, key=lambda order: bound_of(buffers_in_order(order, uses, buffers)))
 

@@ -55,7 +55,7 @@ class Rematerializer:
     buffers: Sequence[Buffer]
 
     def __post_init__(self) -> None:
-        self.size = {buffer.word: buffer.now for buffer in self.buffers}
+        self.size = {buffer.word: buffer.traced_bytes for buffer in self.buffers}
         self.may_repeat = [
             not (stays or use.reads & use.writes or self.argument_words & use.writes)
             for stays, use in zip(self.stays, self.uses, strict=True)
@@ -77,7 +77,7 @@ class Rematerializer:
             live = self._live(order)
             if max(live, default=0) <= aim:
                 arena = assign_offsets(self._needed_in(order))
-                if arena.now <= limit:
+                if arena.traced_bytes <= limit:
                     order, arena = self._without_unnecessary(order, arena, limit)
                     return [turn.unit for turn in order], arena
                 aim = max(live, default=0) - 1  # the best arena has gaps: lower the peak of live bytes
@@ -85,7 +85,7 @@ class Rematerializer:
             if changed is None:
                 break
             order = changed
-        needed = assign_offsets(self._needed_in(order)).now
+        needed = assign_offsets(self._needed_in(order)).traced_bytes
         raise MemoryLimitError(
             f"memory_limit: the arrays between kernels need {needed:,} bytes for these sizes, even with"
             f" rematerialization; the limit is {limit:,} bytes"
@@ -214,7 +214,7 @@ class Rematerializer:
             candidate = [*order[:last], *order[last + 1 :]]
             if max(self._live(candidate), default=0) <= limit:
                 candidate_arena = assign_offsets(self._needed_in(candidate))
-                if candidate_arena.now <= limit:
+                if candidate_arena.traced_bytes <= limit:
                     order, arena = candidate, candidate_arena
         return order, arena
 

@@ -29,7 +29,7 @@ from jitkernels.compiler.passes.view_motion import view_motion_pass
 from jitkernels.compiler.passes.view_simplify import view_simplify_pass
 from jitkernels.compiler.passes.writeback_simplify import writeback_simplify_pass
 
-__all__ = ["GLOBAL", "LOCAL", "Rule", "optimise"]
+__all__ = ["GLOBAL", "LOCAL", "Rule", "optimise", "optimize"]
 
 LOCAL: tuple[Any, ...] = (
     constant_folding_pass,
@@ -65,7 +65,7 @@ MAX_ITERATIONS = 8
 """Iterations of the pipeline at most. Graphs need about three; the last one changes nothing."""
 
 
-def optimise(graph: Graph, config: JitConfig, after: Callable[[Any, Graph], None] | None = None) -> Graph:
+def optimize(graph: Graph, config: JitConfig, after: Callable[[Any, Graph], None] | None = None) -> Graph:
     """Run the passes of `config.opt_level` on `graph`; call ``after(pass, graph)`` for each pass that changed it."""
     steps = PASSES_BY_LEVEL[min(abs(config.opt_level), 2)]
     for _ in range(MAX_ITERATIONS):
@@ -78,3 +78,7 @@ def optimise(graph: Graph, config: JitConfig, after: Callable[[Any, Graph], None
         if graph is before:
             break
     return graph
+
+
+optimise = optimize
+"""The spelling that docs/rules.md named before."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import access_map, symbolic_dims
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.schedule.fusion import UnfusedStep
@@ -93,7 +93,7 @@ def products_in_output_memory(steps: Sequence[Step], graph: Graph, shared: Conta
 
 
 def _bytes(node: Node) -> int:
-    return product_now(node.shape) * NUMBERS[node.dtype].size
+    return traced_product(node.shape) * NUMBERS[node.dtype].size
 
 
 def _has_shape(node: Node, other: Node) -> bool:

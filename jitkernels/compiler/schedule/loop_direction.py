@@ -7,7 +7,7 @@ of them is stored. Loops with a direction are sequential: they run whole.
 
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
@@ -29,7 +29,7 @@ def directions_of(region: FusionRegion, target_map: IndexMap, read: list[Node]) 
     """
     if region.reductions or any(node.operation in ("scan", "placed") for node in region.nodes):
         return None
-    size = product_now(region.root.shape)
+    size = traced_product(region.root.shape)
     if size >= LARGE and get_num_threads() > FEW_THREADS:
         return None
     result: Directions = {}

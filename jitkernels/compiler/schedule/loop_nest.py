@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.ir import access_map, builder, ops, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import matmul_step
@@ -83,8 +83,8 @@ class Nest:
     @property
     def cost_of_columns(self) -> float:
         """The same without what is done once for a row."""
-        rows = product_now(self.rows)
-        return _cost([node for node in self.nodes if product_now(node.shape) != rows])
+        rows = traced_product(self.rows)
+        return _cost([node for node in self.nodes if traced_product(node.shape) != rows])
 
     @property
     def work(self) -> Number:
@@ -145,7 +145,7 @@ class Nest:
         return max(np.dtype(node.dtype).itemsize for region in self.regions for node in (region.root, *region.leaves))
 
     @property
-    def row_now(self) -> int:
+    def traced_row_elements(self) -> int:
         """Elements that are stored or reduced for each row of the call that is traced."""
         return max(map(symbolic_dims.value_of, [symbolic_dims.product(self.columns), *_reduced(self.nodes)]))
 

@@ -9,7 +9,7 @@ Invalid and rare calls fall back to Python, which raises the error or computes t
 (`jitkernels.attrs.schema.argument_binding`); nothing has been written then.
 
 Functions call those of other files by name. Code that most programs never need is in separate objects
-(`jitkernels.dispatch.native.segments`), which are built, or loaded, when a call first needs them.
+(`jitkernels.dispatch.native.dispatcher_modules`), which are built, or loaded, when a call first needs them.
 """
 
 from inspect import isfunction

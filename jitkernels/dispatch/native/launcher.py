@@ -20,7 +20,7 @@ import numpy as np
 from jitkernels.codegen.ir_source import STRAIGHT, IRSource
 from jitkernels.core import cpu_target
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.dispatch.native import segments
+from jitkernels.dispatch.native import dispatcher_modules
 from jitkernels.dispatch.native.launcher_checks import Pattern, pattern_text
 from jitkernels.errors import BuildError
 from jitkernels.runtime import c_api
@@ -75,7 +75,7 @@ def _slot_offset() -> int:
 
 
 @functools.cache
-def _loaded() -> "segments.Segments | str":
+def _loaded() -> "dispatcher_modules.Segments | str":
     """The compiled launcher, or the reason why Python serves all calls."""
     slot, reason = _slot_offset(), reason_for_python()
     if reason is None and slot < 0:
@@ -83,7 +83,7 @@ def _loaded() -> "segments.Segments | str":
     if reason is not None:
         return reason
     try:
-        return segments.Segments(slot)
+        return dispatcher_modules.Segments(slot)
     except BuildError as error:
         if cpu_target.has_compiler():
             raise

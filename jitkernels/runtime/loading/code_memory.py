@@ -50,7 +50,7 @@ class Pages:
     """Some pages. The holder may write to them until `close`, and call the code then."""
 
     def __init__(self, size: int, data: int = 0) -> None:
-        """Allocate pages for so many bytes of code, and of data behind it; the lock `making` is held."""
+        """Allocate pages for so many bytes of code, and of data behind it; the lock `build_lock` is held."""
         self.code = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         self.size = self.code - -data // mmap.PAGESIZE * mmap.PAGESIZE
         self.address = self._again() or self._unused()

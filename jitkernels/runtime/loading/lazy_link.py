@@ -106,7 +106,7 @@ def of_words(variable: str) -> LazyKernel | None:
     return _known.get(variable)
 
 
-def bring_wanted() -> bool:
+def build_requested() -> bool:
     """Build all requested functions; return whether there were any. Raises BuildError if that fails."""
     requested = [function for function in [*_known.values()] if function.is_wanted]
     for function in requested:

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from jitkernels.codegen import kernel_archive, object_cache
 from jitkernels.codegen.source_protocol import External, Source, digest_of, symbol_of
 from jitkernels.core import cpu_target, settings
-from jitkernels.core.fork_locks import making
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading.elf_loader import Placed, place
 
@@ -34,7 +34,7 @@ def address_of(source: Source) -> int:
 
 def _for_good(source: Source) -> Placed:
     symbol = symbol_of(source)
-    with making:
+    with build_lock:
         if symbol not in _loaded:
             _loaded[symbol] = load(source)
         return _loaded[symbol]
@@ -46,7 +46,7 @@ def load(source: Source, *, cached: bool = True) -> Placed:
     Unless `cached`, the disk cache is not used. Raises as `address_of` does.
     """
     symbol = symbol_of(source)
-    with making:
+    with build_lock:
         code = _held.get(symbol)
         if code is None:
             cached = cached and not getattr(source, "is_transient", False)

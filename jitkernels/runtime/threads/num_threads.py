@@ -57,7 +57,7 @@ def apply() -> None:
     limit.value = 1 if _alone else min(get_num_threads(), MAX_THREADS)
 
 
-def stay_alone() -> None:
+def force_single_thread() -> None:
     """Keep this process on one thread from now on, regardless of settings."""
     global _alone
     _alone = True

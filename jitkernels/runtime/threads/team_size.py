@@ -163,7 +163,7 @@ def _addresses() -> dict[str, int]:
 
 def _after_fork() -> None:
     if _used.value:
-        num_threads.stay_alone()
+        num_threads.force_single_thread()
 
 
 def externals() -> tuple[External, ...]:

@@ -43,7 +43,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.loop_order:Loops._lane_loop", "which loop's iterations are the lanes"),
         ("compiler.codegen.nest.loop_order:Loops.lanes", "how many lanes"),
         ("compiler.codegen.nest.loop_order:Loops._short_lanes", "code of its own for short loops"),
-        ("compiler.codegen.nest.small_row_packing:ShortRows._forms", "several short rows in one vector"),
+        ("compiler.codegen.nest.short_row_reduction:ShortRows._forms", "several short rows in one vector"),
         (
             "compiler.lowering.build_segment:SegmentBuilder._variant",
             "the vector width of a nest: measured, or the target's up to 64 bytes",
@@ -68,7 +68,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "prefetch": (
         ("compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads", "reads: the next row, or what comes soon"),
         ("compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores", "writes: the next line of each output"),
-        ("compiler.codegen.nest.row_streams:Runs.prefetch_runs", "rows that one vector is multiplied with"),
+        ("compiler.codegen.nest.adjacent_loads:Runs.prefetch_runs", "rows that one vector is multiplied with"),
     ),
     "streaming stores": (
         ("compiler.lowering.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
@@ -185,7 +185,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "algebra": (
-        ("compiler.passes:optimise", "which rules run at which level; docs/rules.md lists them"),
+        ("compiler.passes:optimize", "which rules run at which level; docs/rules.md lists them"),
         ("compiler.passes.fast_math:rule_2_times_reciprocal", "and its neighbours: what only `fast_math` allows"),
     ),
 }

@@ -63,7 +63,7 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
             "compiler.lowering.lower_graph:_plan",
             "runs transforms and passes, schedules, assigns a buffer to each materialized node",
         ),
-        Station("compiler.passes:optimise", "rewrites the graph to a fixed point"),
+        Station("compiler.passes:optimize", "rewrites the graph to a fixed point"),
         Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
         Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
         Station(
@@ -88,7 +88,7 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
             "finds how machine code reaches each leaf from the arguments",
         ),
         Station(
-            "compiler.dispatch.compiled_entry:CompiledLink",
+            "compiler.dispatch.compiled_link:CompiledLink",
             "loads entry and segment from the cache, or builds them; keeps them alive as a `link`",
         ),
         Station("compiler.dispatch.dispatch_chain:Links.enter", "enters the link in the inline cache"),
@@ -206,7 +206,7 @@ CALL_PATHS = {
             ),
             Station("tuning.online_tuning:Account.settle", "credits calls, and measures what they pay for"),
             Station("tuning.tuning_budget:TuningBudget.buy", "takes as many candidates as the budget allows"),
-            Station("tuning.tuning_budget:TuningBudget._hold", "runs one contest among them"),
+            Station("tuning.tuning_budget:TuningBudget._run_contest", "runs one contest among them"),
         ),
     ),
     "program-tune": CallPath(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.nest import serpentine_order, small_row_packing
+from jitkernels.compiler.codegen.nest import serpentine_order, short_row_reduction
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.tools.testing import guard_pages, guarded_workspaces
@@ -91,7 +91,7 @@ def test_sums_do_not_depend_on_other_rows() -> None:
         assert np.array_equal(compiled(other, b, x)[::2], whole[::2])
         for rows in range(4, 40):
             assert np.array_equal(compiled(a[:rows], b[:rows], x), whole[:rows])
-    assert small_row_packing.LONGEST * 8 >= 500
+    assert short_row_reduction.LONGEST * 8 >= 500
 
 
 def steps(a: Any, x: Any, count: int) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core import aligned_loads
-from jitkernels.compiler.codegen.nest import row_streams
+from jitkernels.compiler.codegen.nest import adjacent_loads
 from jitkernels.compiler.dispatch import specialization
 from jitkernels.core import cpu_target
 from jitkernels.tools.testing import guard_pages
@@ -68,7 +68,7 @@ def agrees(program: Any, compiled: Any, x: Any, w: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_rows_that_begin_anywhere_in_a_line(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_streams, "NOT_NEAR", 0)
+    monkeypatch.setattr(adjacent_loads, "NOT_NEAR", 0)
     compiled = jk.jit(program)
     for rows, columns in ((64, 128), (33, 128), (16, 256), (300, 160), (21, 144), (40, 127)):
         x, w = given(rows, columns, dtype)
@@ -80,7 +80,7 @@ def test_rows_that_begin_anywhere_in_a_line(program: Any, dtype: str, monkeypatc
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_nothing_outside_is_touched(side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither of the matrix nor of the vector, between which and a page lie a few elements or none."""
-    monkeypatch.setattr(row_streams, "NOT_NEAR", 0)
+    monkeypatch.setattr(adjacent_loads, "NOT_NEAR", 0)
     compiled = jk.jit(product)
     for rows, columns in ((48, 128), (31, 128), (17, 256), (5, 160)):
         x, w = given(rows, columns, dtype)

@@ -13,7 +13,7 @@ from every_program import every_program
 import jitkernels as jk
 from jitkernels.compiler.dispatch import program_entry
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
-from jitkernels.compiler.dispatch.python_entries import Timings
+from jitkernels.compiler.dispatch.python_call_stats import Timings
 
 PROGRAMS = every_program()
 

@@ -13,7 +13,7 @@ from jitted import agree, array, given, identities, same
 import jitkernels as jk
 from jitkernels.compiler.capture.pytree.result_spec import ResultPlan
 from jitkernels.compiler.dispatch import specialization
-from jitkernels.compiler.dispatch.compiled_entry import CompiledLink
+from jitkernels.compiler.dispatch.compiled_link import CompiledLink
 
 
 @dataclasses.dataclass

@@ -33,7 +33,7 @@ def buffers(seed: int) -> list[Buffer]:
 def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]:
     """Which buffers lie in memory that others have at the same time, for some sizes by those that were planned."""
     begins, total = arena.offsets(lambda nbytes: sizes[nbytes])
-    places = [(one, begin, begin + sizes[one.now]) for one, begin in zip(arena.buffers, begins, strict=True)]
+    places = [(one, begin, begin + sizes[one.traced_bytes]) for one, begin in zip(arena.buffers, begins, strict=True)]
     assert all(end <= total for _, _, end in places)
     return [
         (one, other)
@@ -51,13 +51,13 @@ def test_nothing_overlaps_for_any_sizes() -> None:
         assert sorted(one.word for one in arena.buffers) == list(range(len(given)))
         chosen = np.random.default_rng(seed)
         for sizes in (
-            {one.now: one.now for one in given},
-            {one.now: int(chosen.integers(0, 5000)) for one in given},
-            {one.now: 1_000_000 - one.now for one in given},
+            {one.traced_bytes: one.traced_bytes for one in given},
+            {one.traced_bytes: int(chosen.integers(0, 5000)) for one in given},
+            {one.traced_bytes: 1_000_000 - one.traced_bytes for one in given},
         ):
             assert not overlaps(arena, sizes), f"seed {seed}"
-        assert bound_of(given) <= arena.now <= 1.1 * bound_of(given), f"seed {seed}"
-        tight += arena.now == bound_of(given)
+        assert bound_of(given) <= arena.traced_bytes <= 1.1 * bound_of(given), f"seed {seed}"
+        tight += arena.traced_bytes == bound_of(given)
     assert tight >= 950
 
 
@@ -70,7 +70,7 @@ def test_overlaps_are_seen() -> None:
 def test_many_buffers_are_planned_in_time() -> None:
     given = [Buffer(i, 64 * (1 + i % 7), ((i, i + 2 + i % 3),)) for i in range(5000)]
     arena = assign_offsets(given)
-    assert bound_of(given) <= arena.now <= 2 * bound_of(given)
+    assert bound_of(given) <= arena.traced_bytes <= 2 * bound_of(given)
 
 
 @pytest.mark.parametrize("level", [0, 3])
@@ -87,7 +87,7 @@ def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) ->
         maker = Maker(seed)
         graph = maker.graph(12)
         lower_graph.compile_graph(graph, maker.scope, JitConfig(opt_level=level))
-    sizes = [(one.now, one.bound) for one in arenas if one.buffers]
+    sizes = [(one.traced_bytes, one.bound) for one in arenas if one.buffers]
     assert len(sizes) > 5
     assert all(now <= 1.1 * bound for now, bound in sizes)
     assert sum(now == bound for now, bound in sizes) >= 0.8 * len(sizes)

@@ -27,7 +27,7 @@ class Memory:
     def __init__(self, arena: Arena | None) -> None:
         begins = arena.offsets(int)[0] if arena else []
         self.places = {
-            one.word: (begin, begin + one.now)
+            one.word: (begin, begin + one.traced_bytes)
             for one, begin in zip(arena.buffers if arena else (), begins, strict=True)
         }
         self.values: dict[int, Any] = {}
@@ -99,7 +99,7 @@ def test_random_units() -> None:
         chosen = [uses[number] for number in order]
         arena = assign_offsets(after)
         assert _alike(Memory(arena).run(plain, chosen), expected, order), f"seed {seed}"
-        limit = int(arena.now * np.random.default_rng(seed).uniform(0.5, 1))
+        limit = int(arena.traced_bytes * np.random.default_rng(seed).uniform(0.5, 1))
         recomputing = Rematerializer(
             chosen, [1] * len(uses), [stays[number] for number in order], frozenset({WIDE, WIDE + 1}), after
         )
@@ -108,7 +108,7 @@ def test_random_units() -> None:
         except MemoryLimitError as error:
             refused += int(re.findall(r"([\d,]+) bytes", str(error))[0].replace(",", "")) > limit
             continue
-        assert arena.now <= limit
+        assert arena.traced_bytes <= limit
         within += 1
         again += len(found) > len(uses)
         assert _alike(Memory(arena).run(found, chosen), expected, order), f"seed {seed}"
@@ -225,7 +225,7 @@ def test_random_graphs() -> None:
             given = [np.ones([_now(n) for n in node.shape], node.dtype) for node in graph.inputs]
             for number, one in enumerate(given):
                 one *= np.arange(one.size).reshape(one.shape) % (3 + number) == 1
-            needed = lower_graph.compile_graph(graph, maker.scope, JitConfig(opt_level=0)).arena.now
+            needed = lower_graph.compile_graph(graph, maker.scope, JitConfig(opt_level=0)).arena.traced_bytes
             config = JitConfig(opt_level=0, memory_limit=None if limit is None else int(limit * needed))
             try:
                 program = lower_graph.compile_graph(graph, maker.scope, config)

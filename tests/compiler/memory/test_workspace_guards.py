@@ -47,8 +47,8 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
             lent += seen.pieces
             plans += [plan for plan in _plans(compiled) if plan.buffers]
     assert lent >= 10
-    assert all(plan.now <= 1.1 * plan.bound for plan in plans)
-    assert sum(plan.now == plan.bound for plan in plans) >= 0.8 * len(plans)
+    assert all(plan.traced_bytes <= 1.1 * plan.bound for plan in plans)
+    assert sum(plan.traced_bytes == plan.bound for plan in plans) >= 0.8 * len(plans)
     assert not any(map(_overlaps, plans))
 
 

@@ -18,7 +18,7 @@ from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node, key_of
 from jitkernels.compiler.ir.ops import verify
 from jitkernels.compiler.ir.symbolic_dims import evaluated
-from jitkernels.compiler.passes import GLOBAL, LOCAL, matchers, optimise
+from jitkernels.compiler.passes import GLOBAL, LOCAL, matchers, optimize
 from jitkernels.errors import GraphError
 from jitkernels.microkernels.maths import basic
 
@@ -54,7 +54,7 @@ def checked(graph: Graph, *, fast_math: bool = False, level: int = 2, rules: Any
     """What passes make of a graph, verified after each."""
     verify(graph)
     config = JitConfig(opt_level=level, fast_math=fast_math, rules=rules)
-    return optimise(graph, config, lambda step, changed: verify(changed))
+    return optimize(graph, config, lambda step, changed: verify(changed))
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -153,7 +153,7 @@ def test_passes_change_roundings_alone(seed: int, fast_math: bool) -> None:
 def test_large_graphs_take_little_time(name: str, seconds: float) -> None:
     graph = LARGE[name](Given())
     started = time.perf_counter()
-    after = optimise(graph, JitConfig(opt_level=2, fast_math=True))
+    after = optimize(graph, JitConfig(opt_level=2, fast_math=True))
     assert time.perf_counter() - started < seconds * 4, "the factor is for machines that do other things, too"
     verify(after)
 
@@ -272,7 +272,7 @@ def test_level_0_changes_nothing_and_negative_levels_do_as_positive_ones() -> No
 def test_views_stay_without_fuse_dimshuffle() -> None:
     before, after = made(next(case for case in CASES if case.rule == "view_motion.rule_1_view_of_elementwise"))
     config = JitConfig(opt_level=2, fuse_dimshuffle=False)
-    assert shape_of(optimise(before, config)) == shape_of(before) != shape_of(after)
+    assert shape_of(optimize(before, config)) == shape_of(before) != shape_of(after)
 
 
 def test_rules_of_users_are_applied_to_what_they_make() -> None:

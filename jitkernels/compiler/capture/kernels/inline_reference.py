@@ -20,7 +20,7 @@ from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.transforms.unflatten_batch_dims import unflatten
@@ -67,7 +67,7 @@ def _trace_reference(
     snapshot, since = TraceSnapshot(tracer), serial()
     for symbol, dimensions in splitting.items():
         name = f"all{len(tracer.scope.values)}"
-        values[symbol] = tracer.scope.symbol(name, max(product_now(dimensions), 2))
+        values[symbol] = tracer.scope.symbol(name, max(traced_product(dimensions), 2))
         own[name] = dimensions
     try:
         unsplit: dict[Node, Node] = {}

@@ -74,7 +74,7 @@ class _RecipeWriter:
         if type(value) is SymInt:
             return self._whole(value)
         if value is None or isinstance(value, self.constants):
-            return Recipe("held", self._hold(value))
+            return Recipe("held", self._add_held(value))
         if type(value) is TaggedUnion:
             other = () if value.alternatives.other is None else (self.of(value.other),)
             return self._choice(value.alternatives, self._number_of(value.tag), other)
@@ -91,7 +91,7 @@ class _RecipeWriter:
             return Recipe("tuple" if type(value) is tuple else "list", 0, tuple(map(self.of, [*value])))
         keys = [*map(concrete_key, value)] if type(value) is dict else []
         if type(value) is dict and all(type(key) in KEYS for key in keys):
-            return Recipe("dict", self._hold(*keys), tuple(map(self.of, value.values())))
+            return Recipe("dict", self._add_held(*keys), tuple(map(self.of, value.values())))
         return self._object(value)
 
     def _whole(self, value: SymInt) -> Recipe:
@@ -99,12 +99,12 @@ class _RecipeWriter:
         if value.leaf is not None:
             return Recipe("input", value.leaf)
         if type(value.extent) is int:
-            return Recipe("held", self._hold(value.extent))
+            return Recipe("held", self._add_held(value.extent))
         if symbolic_dims.bare(value.extent) is None:
             raise _NoRecipeError
         return Recipe("extent", value.extent)
 
-    def _hold(self, *objects: Any) -> int:
+    def _add_held(self, *objects: Any) -> int:
         self.held += objects
         return len(self.held) - len(objects)
 
@@ -136,7 +136,7 @@ class _RecipeWriter:
         return result.number
 
     def _choice(self, alternatives: Alternatives, number: int, other: tuple[Recipe, ...]) -> Recipe:
-        return Recipe("choice", self._hold(alternatives.constants), other, number)
+        return Recipe("choice", self._add_held(alternatives.constants), other, number)
 
     def _rows(self, value: GrowableList) -> Recipe:
         assert value.rows is not None, "the caller checked it"
@@ -189,11 +189,11 @@ class _RecipeWriter:
             own = isinstance(new, types.FunctionType) and new.__globals__.get("__name__", "").startswith("namedtuple_")
             if not own or kind.__init__ is not object.__init__:
                 raise _NoRecipeError
-            return Recipe("named", self._hold(kind), tuple(map(self.of, [*value])))
+            return Recipe("named", self._add_held(kind), tuple(map(self.of, [*value])))
         if not dataclasses.is_dataclass(value) or isinstance(value, type) or new is not object.__new__:
             raise _NoRecipeError
         names = [*vars(value)] if hasattr(value, "__dict__") else [item.name for item in dataclasses.fields(value)]
-        return Recipe("object", self._hold(kind, *names), tuple(self.of(getattr(value, name)) for name in names))
+        return Recipe("object", self._add_held(kind, *names), tuple(self.of(getattr(value, name)) for name in names))
 
 
 def write_recipe(

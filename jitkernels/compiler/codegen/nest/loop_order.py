@@ -2,11 +2,11 @@
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.load_store import is_near
-from jitkernels.compiler.codegen.nest.phases import NestTarget, Targets
+from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.dim_bounds import product_now
+from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.static_dim_policy import MAX_SHORT_TRIP_COUNT, MIN_STATIC_ELEMENTS
 from jitkernels.compiler.ir.strided_array import StridedArray
@@ -195,7 +195,7 @@ class Loops(Targets):
             return 0
         length = symbolic_dims.value_of(count)
         others = [loop for loop in self.extents if loop != self.lane_loop and loop not in self.dropped]
-        steps = product_now(self.extents[loop] for loop in others)
+        steps = traced_product(self.extents[loop] for loop in others)
         if (
             not 1 < length <= MAX_SHORT_TRIP_COUNT
             or steps * length < MIN_STATIC_ELEMENTS

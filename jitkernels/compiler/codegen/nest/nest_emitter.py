@@ -13,14 +13,14 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
+from jitkernels.compiler.codegen.nest.adjacent_loads import Runs
 from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combine_parts
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
+from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
-from jitkernels.compiler.codegen.nest.phases import NestTarget
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
-from jitkernels.compiler.codegen.nest.row_streams import Runs
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
 from jitkernels.compiler.ir import symbolic_dims

@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.codegen.numba_functions import PythonFunction
 from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer, Values
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register
-from jitkernels.compiler.codegen.nest.phases import NestSchedule
+from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.codegen.numba.number_printer import NumberPrinter
 from jitkernels.compiler.codegen.numba.python_call import INDENT, append_nested, calling_text, python_function
