@@ -41,7 +41,7 @@ def state() -> str:
     return source_hash.state_of("one.py", "inner")
 
 
-def test_an_edit_is_another_state(package: Path) -> None:
+def test_an_edit_changes_the_hash(package: Path) -> None:
     """Whatever its size, and also of a file in a folder in a folder; what is no module counts for nothing."""
     before = state()
     assert state() == before

@@ -94,7 +94,7 @@ def private(tmp_path: Path) -> Path:
     return cache
 
 
-def test_a_pack_needs_no_compiler(made: Path, tmp_path: Path) -> None:
+def test_an_archive_needs_no_compiler(made: Path, tmp_path: Path) -> None:
     """First calls in many forms, and kernels by attr: compiled code, out of the pack alone."""
     cache = private(tmp_path)
     assert without(CALLS, made, cache) == "builtin_function_or_method True None\n"
@@ -105,11 +105,11 @@ def test_compiled_functions(made: Path, tmp_path: Path) -> None:
     assert without(COMPILED, made, private(tmp_path)) == "1\n"
 
 
-def test_the_cache_need_not_be_there(made: Path) -> None:
+def test_the_object_cache_may_be_missing(made: Path) -> None:
     assert without(CALLS, made, Path("/proc/nowhere")).endswith("builtin_function_or_method True None\n")
 
 
-def test_children_read_it_too(made: Path, tmp_path: Path) -> None:
+def test_forked_children_read_the_archive(made: Path, tmp_path: Path) -> None:
     fork = f"import os\nchild = os.fork()\n{CALLS}if child:\n    os.waitpid(child, 0)\n"
     assert without(fork, made, private(tmp_path)).count("True None") == 2
 
@@ -178,7 +178,7 @@ print(len(calls), len(load._loaded) > len(calls), left)
 """
 
 
-def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
+def test_every_everyday_function_runs_from_an_archive(tmp_path: Path) -> None:
     """Of all rows, without a compiler: compiled code, which says the same as where the pack was made."""
     names = [row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)]
     pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
@@ -192,7 +192,7 @@ def test_every_everyday_function_runs_from_a_pack(tmp_path: Path) -> None:
     assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")]
 
 
-def test_libraries_out_of_packs_are_not_taken_for_one_another() -> None:
+def test_libraries_of_archives_are_not_confused() -> None:
     """They are opened as files in memory, one after the other under the same number."""
     for number in (1, 2, 3):
         source = c_source.CSource(f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}")
@@ -232,7 +232,7 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
         ({"system": "plan9"}, "it is for system plan9, this is"),
     ],
 )
-def test_a_pack_for_something_else_is_left_out(made: Path, tmp_path: Path, wanted: dict[str, str], told: str) -> None:
+def test_foreign_archives_are_ignored(made: Path, tmp_path: Path, wanted: dict[str, str], told: str) -> None:
     other = changed(made, tmp_path / "other.pack", **wanted)
     heard = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
     lines = heard.splitlines()
@@ -248,14 +248,14 @@ from jitkernels.codegen import kernel_archive as packs
 """
 
 
-def test_several_are_one_behind_the_other(made: Path, tmp_path: Path) -> None:
+def test_several_archives_are_searched_in_order(made: Path, tmp_path: Path) -> None:
     """One that does not fit does not keep the next from being used."""
     other = changed(made, tmp_path / "other.pack", cpu="knl")
     both = os.pathsep.join([str(other), str(made)])
     assert without(CALLS, both, private(tmp_path)).endswith("builtin_function_or_method True None\n")
 
 
-def test_truncated_archives_are_ignored(made: Path, tmp_path: Path) -> None:
+def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
     """Cut anywhere, with any byte of the header changed, or something else altogether: one line, and no more."""
     content = made.read_bytes()
     header = len(content) - len(header_of(made)[1])
@@ -321,7 +321,7 @@ def test_measurements_are_used(tmp_path: Path) -> None:
     assert without(ask, place, tmp_path / "other") == "measured 1\nnearby 1\n"
 
 
-def test_a_pack_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_archive_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         kernel_archive.write(tmp_path / "nowhere" / "one.pack", {}, {})
     kernel_archive.write(tmp_path / "none.pack", {"key": b"content"}, {})

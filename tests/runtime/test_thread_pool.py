@@ -116,7 +116,7 @@ print(sorted(right))
     assert python(POOL + code) == "[2, 3, 4, 8]\n"
 
 
-def test_helpers_inherit_the_rounding_mode() -> None:
+def test_helpers_use_the_rounding_mode_of_their_caller() -> None:
     """What a library has set in the thread that made a helper is not for all who come later."""
     code = """
 one_helper()
