@@ -14,7 +14,7 @@ from jitkernels.attrs.schema.base import Case
 from jitkernels.attrs.schema.registry import all_rows, implementations
 from jitkernels.benchmarks import table
 from jitkernels.benchmarks.peers import peers_of
-from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.selection.size_classes import nbytes
 
 
 def _cases(only_tiny: bool) -> Iterator[Any]:

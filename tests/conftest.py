@@ -113,7 +113,7 @@ def _forget() -> None:
     from jitkernels.tuning import tuning_budget
 
     kernel_cache.KernelFuncs.cache().clear()
-    tuning_budget._ledgers.clear()
+    tuning_budget._budgets.clear()
     atomic_files._said.clear()
     shipped_tables.forget()
 

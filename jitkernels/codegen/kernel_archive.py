@@ -41,7 +41,7 @@ def compiler_version() -> str:
     return source_hash.state_of(*COMPILER)
 
 
-class Pack:
+class KernelArchive:
     """One archive whose header is intact and fits this process. Raises ValueError or OSError for any other."""
 
     def __init__(self, path: Path) -> None:
@@ -118,21 +118,21 @@ def _demand_private(status: os.stat_result) -> None:
         raise ValueError("others may write to it: take that right from them (chmod go-w)")
 
 
-def opened() -> tuple[Pack, ...]:
+def opened() -> tuple[KernelArchive, ...]:
     """The archives of ``JITKERNELS_PACK`` that fit."""
     named = settings.read("JITKERNELS_PACK")
     return _opened(named) if named else ()
 
 
 @functools.cache
-def _opened(named: str) -> tuple[Pack, ...]:
+def _opened(named: str) -> tuple[KernelArchive, ...]:
     return tuple(_fitting(named))
 
 
-def _fitting(named: str) -> Iterator[Pack]:
+def _fitting(named: str) -> Iterator[KernelArchive]:
     for name in filter(None, named.split(os.pathsep)):
         try:
-            yield Pack(Path(name))
+            yield KernelArchive(Path(name))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = str(error) if isinstance(error, OSError | ValueError) else "its header is damaged"
             warn_once(f"pack {name}", f"JITKERNELS_PACK: leaving out the pack {name}: {reason}")

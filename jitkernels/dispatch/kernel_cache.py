@@ -16,7 +16,7 @@ from jitkernels.runtime.loading.compiled_code import LOAD, Code, code_of
 from jitkernels.selection import overrides
 from jitkernels.selection.records import Measured
 from jitkernels.selection.select import Choice, best_variant, checked, choose, choose_for_class, has_dynamic_shape
-from jitkernels.selection.shape_buckets import class_of
+from jitkernels.selection.size_classes import class_of
 
 LOOK = 0.02
 """Seconds of calls of a class, of any sizes, after which a search for a kernel of static shape pays off."""

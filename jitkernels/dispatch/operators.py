@@ -29,7 +29,7 @@ from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.loading.compiled_code import BUILD
 from jitkernels.selection import overrides
-from jitkernels.selection.shape_buckets import share_of_smallest
+from jitkernels.selection.size_classes import share_of_smallest
 
 LEAST_SECONDS = 1e-7
 """A lower bound of the time of an everyday call."""

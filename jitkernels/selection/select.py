@@ -22,7 +22,7 @@ from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import nearest_record, overrides, records, shipped_tables
 from jitkernels.selection.nearest_record import nearest
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, class_of, has_elements, least_seconds, measured_member
+from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, least_seconds, measured_member
 
 
 @record

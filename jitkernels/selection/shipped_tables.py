@@ -19,7 +19,7 @@ from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import AttrError
 from jitkernels.selection.nearest_record import FARTHEST, distance
 from jitkernels.selection.records import Measured, Record, measured_of
-from jitkernels.selection.shape_buckets import class_of
+from jitkernels.selection.size_classes import class_of
 
 FOLDER = Path(__file__).parent / "shipped"
 FORMAT = 1

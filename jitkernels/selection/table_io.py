@@ -13,8 +13,8 @@ from jitkernels.core.atomic_files import content_of, publish
 from jitkernels.errors import ArgumentError, AttrError, UnknownNameError, shown
 from jitkernels.selection import records, shipped_tables
 from jitkernels.selection.records import Measured, Record, measured_of
-from jitkernels.selection.shape_buckets import class_of, measured_member
 from jitkernels.selection.shipped_tables import FORMAT, Entry
+from jitkernels.selection.size_classes import class_of, measured_member
 
 
 @dataclass(frozen=True)

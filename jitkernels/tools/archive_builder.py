@@ -28,7 +28,7 @@ from jitkernels.runtime.threads import team_size
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import nearest_record, records
 from jitkernels.selection.select import Choice, has_dynamic_shape, preferences
-from jitkernels.selection.shape_buckets import class_of, has_elements, nbytes
+from jitkernels.selection.size_classes import class_of, has_elements, nbytes
 
 OCTAVES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24)
 FEW_OCTAVES = (0, 1, 3, 5, 8, 11, 14)

@@ -17,7 +17,7 @@ from jitkernels.core import cpu_target, fork_locks
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.runtime.loading.compiled_code import LOAD
 from jitkernels.selection.select import Choice, has_unmeasured_implementations, reselect, tuning_mode
-from jitkernels.selection.shape_buckets import (
+from jitkernels.selection.size_classes import (
     MOST_MEASURED,
     class_of,
     has_elements,
@@ -55,8 +55,8 @@ class Account:
     def __init__(self, attr: KernelAttr, choice: Choice) -> None:
         self._attr = attr
         self._choice = choice
-        self._ledger = tuning_budget_of(attr)
-        self._contests = self._ledger.contests
+        self._budget = tuning_budget_of(attr)
+        self._contests = self._budget.contests
         self._seconds = 0.0
         # The first settlement measures the cost of a call. Until then a lower bound is assumed.
         share = share_of_smallest(attr) if choice.for_class else 1.0
@@ -72,29 +72,29 @@ class Account:
         if not measuring_now.acquire(blocking=False):
             return False  # another thread measures: these calls are not credited
         started = perf_counter()
-        ledger = self._ledger
+        budget = self._budget
         try:
             self._seconds = self._seconds or _seconds_per_call(self._attr, self._choice)
-            ledger.earned += self.calls * self._seconds
-            if self._contests == ledger.contests:
-                ledger.buy(self._choice, self._seconds, started)
-            changed = self._contests != ledger.contests and self._is_overruled()
-            self._contests = ledger.contests
+            budget.earned += self.calls * self._seconds
+            if self._contests == budget.contests:
+                budget.buy(self._choice, self._seconds, started)
+            changed = self._contests != budget.contests and self._is_overruled()
+            self._contests = budget.contests
             return changed
         finally:
-            ledger.spent += perf_counter() - started
-            self.calls = self._further(ledger)
+            budget.spent += perf_counter() - started
+            self.calls = self._further(budget)
             measuring_now.release()
 
     def _is_overruled(self) -> bool:
         now = reselect(self._attr, self._choice)
         return (now.implementation, now.variant) != (self._choice.implementation, self._choice.variant)
 
-    def _further(self, ledger: TuningBudget) -> int:
+    def _further(self, budget: TuningBudget) -> int:
         """How many more calls pay for the next measurement; 0 if all candidates are measured."""
-        if not ledger.open or not self._seconds:
+        if not budget.open or not self._seconds:
             return 0
-        return _calls_for(SAFETY * (ledger.spent + ledger.price(self._seconds)) - ledger.earned, self._seconds)
+        return _calls_for(SAFETY * (budget.spent + budget.price(self._seconds)) - budget.earned, self._seconds)
 
 
 def watch(kernel: Kernel, choice: Choice) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.selection.explain_selection import CandidateLine, Explanation, explain
 from jitkernels.selection.records import Record
-from jitkernels.selection.shape_buckets import has_elements
+from jitkernels.selection.size_classes import has_elements
 from jitkernels.tuning.tune import exclusive_measurement, keep, tune_class
 from jitkernels.tuning.tuner import Candidate, contest
 

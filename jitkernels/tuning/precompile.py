@@ -17,7 +17,7 @@ from jitkernels.core.cpu_target import cpu_count
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.loading.compiled_code import code_of
 from jitkernels.selection.records import Record
-from jitkernels.selection.shape_buckets import measured_member
+from jitkernels.selection.size_classes import measured_member
 from jitkernels.tuning.tune import candidates, still_open
 
 Job = tuple[KernelAttr, str]

@@ -17,7 +17,7 @@ from jitkernels.selection import records
 from jitkernels.selection.explain_selection import Explanation, explain
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import checked, has_unmeasured_implementations, tuning_mode
-from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, class_of, has_elements, measured_member
+from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
 from jitkernels.tuning.thread_wakeup_cost import AGAIN
 from jitkernels.tuning.tuner import BUDGET, Candidate, candidates_that_may_win, contest
 

@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import signal_exceptions
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, OUTER_BYTES, nbytes
+from jitkernels.selection.size_classes import LEAST_FOR_THREADS, OUTER_BYTES, nbytes
 from jitkernels.tuning.check_result import first_difference
 from jitkernels.tuning.thread_wakeup_cost import thread_wakeup_price
 from jitkernels.tuning.timer import Stopwatch, fastest

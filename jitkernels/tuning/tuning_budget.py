@@ -18,7 +18,7 @@ from jitkernels.runtime.loading.compiled_code import LOAD, code_of
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import Choice, known_record
-from jitkernels.selection.shape_buckets import class_of, measured_member, nbytes
+from jitkernels.selection.size_classes import class_of, measured_member, nbytes
 
 if TYPE_CHECKING:
     from jitkernels.tuning.tuner import Candidate
@@ -138,10 +138,10 @@ class TuningBudget:
         return code_of(candidate_implementation.source(self._member, candidate.variant)).seconds + threads
 
 
-_ledgers: dict[tuple[KernelAttr, int], TuningBudget] = {}
+_budgets: dict[tuple[KernelAttr, int], TuningBudget] = {}
 
 
 def tuning_budget_of(attr: KernelAttr) -> TuningBudget:
-    """The one ledger of an attr's tuning class in this process."""
+    """The one budget of an attr's tuning class in this process."""
     key = class_of(attr), get_num_threads()
-    return _ledgers.get(key) or _ledgers.setdefault(key, TuningBudget(attr))
+    return _budgets.get(key) or _budgets.setdefault(key, TuningBudget(attr))

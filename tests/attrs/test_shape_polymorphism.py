@@ -19,7 +19,7 @@ from jitkernels.codegen.source_protocol import Source
 from jitkernels.core import bfloat16
 from jitkernels.dispatch.kernel import scalar_words
 from jitkernels.runtime.loading import loader
-from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.selection.size_classes import nbytes
 from jitkernels.tools import testing
 
 MOST = 1 << 14

@@ -31,7 +31,7 @@ from jitkernels.benchmarks.peers import OrdinaryCall
 from jitkernels.benchmarks.saved import Run
 from jitkernels.benchmarks.suite import Benchmark, Line, Settings, Verdict, benchmark, benchmarks
 from jitkernels.errors import ArgumentError, RegistrationError
-from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.selection.size_classes import nbytes
 from jitkernels.tools.cli import bench, main
 from jitkernels.tuning.timer import Timing
 

@@ -10,7 +10,7 @@ from jitkernels.attrs.schema.registry import implementations
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS
+from jitkernels.selection.size_classes import LEAST_FOR_THREADS
 from jitkernels.tuning import tune, tuner
 from jitkernels.tuning.tuner import Candidate, contest
 

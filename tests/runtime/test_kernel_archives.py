@@ -266,7 +266,7 @@ def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
     for other in damaged:
         place.write_bytes(other)
         with pytest.raises((ValueError, OSError)):
-            kernel_archive.Pack(place)
+            kernel_archive.KernelArchive(place)
     heard = python(f"{LOGGED}print(packs.opened(), packs.opened())", JITKERNELS_PACK=str(place))
     assert heard.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
 
@@ -290,9 +290,9 @@ def test_archives_writable_by_others_are_ignored(made: Path, tmp_path: Path) -> 
     shutil.copy(made, place)
     place.chmod(0o666)
     with pytest.raises(ValueError, match="others may write to it"):
-        kernel_archive.Pack(place)
+        kernel_archive.KernelArchive(place)
     with pytest.raises((ValueError, OSError)):
-        kernel_archive.Pack(tmp_path)
+        kernel_archive.KernelArchive(tmp_path)
 
 
 def test_measurements_are_used(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_measurements_are_used(tmp_path: Path) -> None:
     tune = (
         "from pathlib import Path; import jitkernels as jk; from jitkernels.tools.cli import cache; "
         "from jitkernels.selection import records as store; from jitkernels.selection.records import Measured, Record; "
-        "from jitkernels.selection.shape_buckets import class_of; "
+        "from jitkernels.selection.size_classes import class_of; "
         "from jitkernels.runtime.threads.num_threads import get_num_threads; "
         "attr = class_of(jk.VMulAttr(n=1000)); variant = {'unroll': 1, 'vector_bytes': %d, 'stream': False, "
         "'parallel': False}; "
@@ -325,7 +325,7 @@ def test_an_archive_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         kernel_archive.write(tmp_path / "nowhere" / "one.pack", {}, {})
     kernel_archive.write(tmp_path / "none.pack", {"key": b"content"}, {})
-    assert kernel_archive.Pack(tmp_path / "none.pack").find("key") == b"content"
-    assert kernel_archive.Pack(tmp_path / "none.pack").find("other") is None
+    assert kernel_archive.KernelArchive(tmp_path / "none.pack").find("key") == b"content"
+    assert kernel_archive.KernelArchive(tmp_path / "none.pack").find("other") is None
     assert [path.name for path in tmp_path.iterdir()] == ["none.pack"]
     assert sys.implementation.cache_tag == kernel_archive.archive_environment()["python"]

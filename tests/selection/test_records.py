@@ -21,7 +21,7 @@ from jitkernels.selection import records, select
 from jitkernels.selection.nearest_record import nearest
 from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.select import choose
-from jitkernels.selection.shape_buckets import has_elements, measured_member
+from jitkernels.selection.size_classes import has_elements, measured_member
 from jitkernels.tuning import tune
 from jitkernels.tuning.tuner import NOISE, ordered
 from jitkernels.tuning.tuning_budget import TuningBudget
@@ -314,9 +314,9 @@ def test_candidates_are_known_again_in_their_record(row: type[jk.KernelAttr], fr
     paid = [number for number, c in enumerate(ranked) if c.implementation not in registry.UNEARNED]
     missing = ranked.pop(paid[len(paid) // 2])
     records.save(attr.tuning_class(), Record(tuple(ranked), complete=False), get_num_threads())
-    ledger, choice = TuningBudget(attr), choose(attr)
-    assert [candidate.label for _, candidate in ledger._listed(choice)] == [missing.label]
-    assert [candidate.label for candidate in ledger._incumbents(choice)] == [ranked[0].label]
+    budget, choice = TuningBudget(attr), choose(attr)
+    assert [candidate.label for _, candidate in budget._listed(choice)] == [missing.label]
+    assert [candidate.label for candidate in budget._incumbents(choice)] == [ranked[0].label]
 
 
 def test_a_record_that_may_not_be_read_is_a_miss(attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records, select
 from jitkernels.selection.select import choose
-from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS, least_seconds
+from jitkernels.selection.size_classes import LEAST_FOR_THREADS, least_seconds
 from jitkernels.tuning.tune import tune_class
 
 

@@ -18,7 +18,7 @@ from jitkernels.attrs.schema.registry import all_rows
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.selection import records
-from jitkernels.selection.shape_buckets import has_elements, measured_member
+from jitkernels.selection.size_classes import has_elements, measured_member
 from jitkernels.tuning.tune import candidates
 
 

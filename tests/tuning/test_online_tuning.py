@@ -134,13 +134,13 @@ def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(online_tuning, "_seconds_per_call", lambda attr, choice: 1e-6)
     caller = Caller(earned)
     account: Any = caller.account
-    account._ledger.earned = tuning_budget.SAFETY * 10.5
+    account._budget.earned = tuning_budget.SAFETY * 10.5
     account.settle()
     found = known_record(earned)
     assert found is not None
     assert not found.complete
     assert [m.label for m in found.candidates if m.implementation == "theirs"] == ["theirs[vector_bytes=32]"]
-    assert account._ledger.open
+    assert account._budget.open
 
 
 def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
@@ -180,9 +180,9 @@ def test_calls_of_all_members_pay_for_their_class(fresh: Path, monkeypatch: pyte
     small, large = jk.VMulAttr(n=600), jk.VMulAttr(n=1000)
     assert small.tuning_class() == large.tuning_class()
     accounts: list[Any] = [open_account(attr, choose(attr)) for attr in (small, large)]
-    assert accounts[0]._ledger is accounts[1]._ledger
+    assert accounts[0]._budget is accounts[1]._budget
     other: Any = open_account(jk.VMulAttr(n=100), choose(jk.VMulAttr(n=100)))
-    assert other._ledger is not accounts[0]._ledger
+    assert other._budget is not accounts[0]._budget
 
 
 def test_settling_while_another_measures_is_put_off(earned: Any, cheap: None) -> None:

@@ -20,7 +20,7 @@ from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.select import choose_component
-from jitkernels.selection.shape_buckets import LEAST_FOR_THREADS
+from jitkernels.selection.size_classes import LEAST_FOR_THREADS
 from jitkernels.tuning import thread_wakeup_cost, timer, tune, tuner
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest

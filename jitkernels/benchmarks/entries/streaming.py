@@ -18,7 +18,7 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import time_calls
 from jitkernels.dispatch.kernel_cache import KernelFuncs, get_refer
 from jitkernels.errors import AttrError
-from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.selection.size_classes import nbytes
 from jitkernels.tuning.timer import Timing
 from jitkernels.tuning.tune import candidates, tune_class
 

@@ -19,7 +19,7 @@ from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import time_calls
 from jitkernels.dispatch.kernel import Kernel
-from jitkernels.selection.shape_buckets import nbytes
+from jitkernels.selection.size_classes import nbytes
 from jitkernels.tuning.timer import Timing
 
 READ, GEN = "read", "gen"

@@ -15,7 +15,7 @@ from jitkernels.runtime.loading.compiled_code import BUILD
 from jitkernels.runtime.threads.num_threads import get_num_threads, set_num_threads
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import tuning_mode
-from jitkernels.selection.shape_buckets import OUTER_BYTES, measured_member, nbytes
+from jitkernels.selection.size_classes import OUTER_BYTES, measured_member, nbytes
 from jitkernels.selection.table_io import export as export_to
 from jitkernels.selection.table_io import import_from
 from jitkernels.tools.cli import measured, output

@@ -162,7 +162,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.capture.pytree.recompile_limit:RecompileLimit.is_reached", "when another specialization is refused"),
         ("dispatch.native.lookup:find_context", "everyday calls: exact extents, or the size class"),
-        ("selection.shape_buckets:class_of", "the size class of an attr"),
+        ("selection.size_classes:class_of", "the size class of an attr"),
     ),
     "guards": (
         ("compiler.ir.symbolic_dims:Extent.guard", "relations between extents that the trace relied on"),

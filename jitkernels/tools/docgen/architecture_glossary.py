@@ -80,7 +80,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "kernel archive",
         "a read-only file of built objects and measurements, shipped with a package or image",
-        "codegen.kernel_archive:Pack",
+        "codegen.kernel_archive:KernelArchive",
     ),
     (
         "lanes",
@@ -88,11 +88,6 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "compiler.codegen.nest.loop_order:Loops.lanes",
     ),
     ("launcher", "the machine code between a Python call and a kernel", "dispatch.native.launcher"),
-    (
-        "ledger",
-        "what the calls of a tuning class have paid for, and what measuring it has cost",
-        "tuning.tuning_budget:TuningBudget",
-    ),
     (
         "link",
         "one entry of an inline cache: how many arguments, which names, what must hold, what to call",
@@ -149,7 +144,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "size class",
         "attrs whose extents have the same next power of two: they share measurements and code for any size",
-        "selection.shape_buckets:class_of",
+        "selection.size_classes:class_of",
     ),
     (
         "specialization",
@@ -180,6 +175,11 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ("tape", "values of loop iterations that reverse mode stores for the way back", "compiler.autodiff.tapes"),
     ("trace", "one run of the user's function with array proxies", "compiler.capture.trace_context:Tracer"),
     ("trip count", "how many iterations a loop has", "compiler.transforms.trip_count:trip_count_of"),
+    (
+        "tuning budget",
+        "what the calls of a tuning class have paid for, and what measuring it has cost",
+        "tuning.tuning_budget:TuningBudget",
+    ),
     ("tuning class", "the size class of an attr, for one number of threads", "tuning.tuning_budget:tuning_budget_of"),
     (
         "unroll-and-jam",
