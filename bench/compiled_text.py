@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 IDENTIFIER = re.compile(r'[%@$](?:"[^"]*"|[-\w.$]+)|![\w.]+|#\d+|c"[^"]*"')
-LIBRARIES = ("mkl", "openblas", "onednn", "intrinsic", "refer", "numba")
+GENERATED = ("gen", "mix")
 captured: list[str] = []
 
 
@@ -61,13 +61,14 @@ def kernels(jk: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             cases = list(row.sweep())
         except NotImplementedError:  # a base of rows
             continue
-        for case in cases:
-            if "ci" not in case.tags:
-                continue
-            for name, candidate in jk.get_all_candidates(case.attr).items():
-                if name in LIBRARIES:
-                    continue
-                yield f"{row.__name__} {case.name} {name}", lambda c=candidate: c.__self__.address  # type: ignore[misc]
+        for case, name in itertools.product(cases, GENERATED):
+            if "ci" in case.tags:
+                yield f"{row.__name__} {case.name} {name}", lambda a=case.attr, n=name: build(jk, a, n)  # type: ignore[misc]
+
+
+def build(jk: Any, attr: Any, name: str) -> None:
+    with jk.use(implementation=name):
+        jk.get_default_best(attr)
 
 
 def programs(jk: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -94,10 +95,10 @@ def write(folder: Path) -> None:
         import jitkernels as jk
 
         folder.mkdir(parents=True, exist_ok=True)
-        for name, build in itertools.chain(kernels(jk), programs(jk)):
+        for name, compile_it in itertools.chain(kernels(jk), programs(jk)):
             captured.clear()
             try:
-                build()
+                compile_it()
                 text = "".join(map(normalised, captured))
             except Exception as error:  # noqa: BLE001  # a line of the comparison, whatever it is
                 text = f"{type(error).__name__}\n"
@@ -105,12 +106,16 @@ def write(folder: Path) -> None:
 
 
 def compare(before: Path, now: Path) -> int:
-    old, new = ({path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} for folder in (before, now))
+    old, new = (
+        {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.stat().st_size}
+        for folder in (before, now)
+    )
     differ = sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
     for name in differ:
         a, b = old[name].splitlines(), new[name].splitlines()
         changed = sum(line[0] in "+-" for line in difflib.unified_diff(a, b, n=0)) if len(a) + len(b) < 20_000 else -1
         print(f"{name}: {len(a)} lines before, {len(b)} now, {changed} differ")
+    assert any(old.values()), "nothing was captured"
     print("only before:", ", ".join(sorted(old.keys() - new.keys())) or "none")
     print("only now:", ", ".join(sorted(new.keys() - old.keys())) or "none")
     print(f"{len(old.keys() & new.keys()) - len(differ)} equal, {len(differ)} differ")

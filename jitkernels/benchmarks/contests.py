@@ -29,8 +29,7 @@ def contests(
     program: Program, threads: int, sizes: Sequence[int], dtypes: Sequence[str], seconds: float
 ) -> list[dict[str, Any]]:
     """Return times and spreads of every contestant whose result is NumPy's, and the errors of the others."""
-    jit = getattr(jk, "jit", None)
-    compiled = jit(program.function) if jit else None
+    compiled = jk.jit(program.function)
     measurements = []
     with np.errstate(all="ignore"):
         for dtype in dtypes:

@@ -16,7 +16,7 @@ from jitkernels.benchmarks.entries import expressions, first_expression, levels,
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.benchmarks.programs.benchmark_program import program, results
 from jitkernels.benchmarks.suite import Line, Settings, benchmarks
-from jitkernels.errors import NotUsableError, RegistrationError, UnknownNameError
+from jitkernels.errors import RegistrationError, UnknownNameError
 from jitkernels.tools.cli import bench as command
 
 PROGRAMS = all_programs()
@@ -50,11 +50,6 @@ class Compiled:
 @pytest.fixture
 def with_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jk, "jit", Compiled, raising=False)
-
-
-@pytest.fixture
-def without_jit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jk, "jit", None, raising=False)
 
 
 def close(got: tuple[Any, ...], right: tuple[Any, ...], what: str) -> None:
@@ -214,17 +209,6 @@ def test_our_own_answer_has_numpys_dtype(monkeypatch: pytest.MonkeyPatch) -> Non
     verdict = expressions.verdict([line])
     assert verdict.holds is False
     assert "failed: linear, float32, 1 thread, 8 elements: jitkernels: result 0 is" in verdict.text
-
-
-@pytest.mark.usefixtures("without_jit")
-def test_peers_are_timed_without_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    (found,) = contests.contests(PROGRAMS["softmax"], 1, [8], ["float32"], 1e-4)
-    verdict = expressions.verdict([expressions._line("softmax", 1, **found)])
-    assert verdict.holds is None
-    assert "there is no jitkernels.jit" in verdict.text
-    for name in ("compiled-call", "first-expression", "random-shapes", "long-programs", "levels"):
-        with pytest.raises(NotUsableError, match=r"jitkernels\.jit"):
-            list(benchmarks()[name].run(QUICK))
 
 
 def test_a_process_for_each_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "workspace": [],
         "workspace_dtype": [],
         "check": [positive, "define i64 @check(ptr %x, i64 %n) {\n  ret i64 0\n}\n"],
+        "names": [],  # what the body binds by them, the code shows
         "flags": [(), ("nsz",)],
         "vector_bytes": [32],
         "reads_first": [True],

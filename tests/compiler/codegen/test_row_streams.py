@@ -103,7 +103,7 @@ def test_which_matrices_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> No
         seen.append("lines")
         return plain(*args)
 
-    monkeypatch.setattr(aligned_loads, "read", noted)
+    monkeypatch.setattr(aligned_loads, "load_lines", noted)
     for side, is_read in ((64, False), (128, True), (32, False)):
         seen.clear()
         x, w = given(side, side, "float32")
@@ -120,7 +120,7 @@ def test_a_vector_is_read_to_its_end_alone(monkeypatch: pytest.MonkeyPatch) -> N
         seen.append("held")
         return plain(*args)
 
-    monkeypatch.setattr(aligned_loads, "following", noted)
+    monkeypatch.setattr(aligned_loads, "next_element", noted)
     for program in PROGRAMS:
         for dtype in ("float32", "float64", "int32"):
             for rows in (128, 133, 256, 300):

@@ -42,13 +42,13 @@ def caught(function: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def looked_for(calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    served = JitFunction._call
+    look_up = JitFunction.look_up
 
     def noted(self: Any, args: Any, kwargs: Any) -> Any:
         calls.append(args)
-        return served(self, args, kwargs)
+        return look_up(self, args, kwargs)
 
-    monkeypatch.setattr(JitFunction, "_call", noted)
+    monkeypatch.setattr(JitFunction, "look_up", noted)
 
 
 @pytest.mark.skipif(dispatch_chain.base is None, reason="calls go by Python here")

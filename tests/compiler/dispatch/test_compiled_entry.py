@@ -114,7 +114,7 @@ def test_calls_need_no_python(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(2):
         args, kwargs = make()
         assert bits(compiled(*args, **kwargs)) == bits(function(*args, **kwargs))
-    monkeypatch.setattr(compiled, "_call", None)
+    monkeypatch.setattr(compiled, "look_up", None)
     args, kwargs = make()
     assert bits(compiled(*args, **kwargs)) == bits(function(*args, **kwargs))
 
@@ -139,7 +139,7 @@ def test_methods_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = Model(), some(4)
     for _ in range(2):
         assert bits(model.step(x)) == bits(model.plain(x))
-    monkeypatch.setattr(Model.step, "_call", None)
+    monkeypatch.setattr(Model.step, "look_up", None)
     model.weights, model.scale = some(4) * 7, -1.0
     assert bits(model.step(x)) == bits(model.plain(x))
     assert bits(Model.step(model, x)) == bits(model.plain(x))

@@ -148,7 +148,7 @@ def test_calls_need_no_python(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     compiled: Any = jk.jit(function)
     for turn in range(3):
         if turn == 2:
-            monkeypatch.setattr(compiled, "_call", None)
+            monkeypatch.setattr(compiled, "look_up", None)
         (args, kwargs), (own, named) = make(), make()
         found, expected = compiled(*args, **kwargs), function(*own, **named)
         assert bits(found) == bits(expected)
@@ -247,7 +247,7 @@ def test_static_arguments_need_no_python(monkeypatch: pytest.MonkeyPatch) -> Non
     compiled(x, changed)
     changed["axes"].pop()
     np.testing.assert_array_equal(compiled(x, changed), function(x, changed))
-    monkeypatch.setattr(compiled, "_call", None)
+    monkeypatch.setattr(compiled, "look_up", None)
     assert bits(compiled(x, chosen(2.0))) == bits(function(x, chosen(2.0)))
 
 
