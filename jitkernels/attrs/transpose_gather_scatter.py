@@ -9,7 +9,7 @@ from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, ca
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.errors import DataIndexError
 
-MOST_ROWS = 1 << 16
+MAX_TUNED_ROWS = 1 << 16
 """Rows of a table that tuning measures at most: beyond that only its cache misses matter."""
 
 
@@ -71,9 +71,9 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
         return float(self.count * self.n)
 
     def tuning_class(self) -> Self:
-        """As for all kernels, with the table cut to `MOST_ROWS`."""
+        """As for all kernels, with the table cut to `MAX_TUNED_ROWS`."""
         largest_member = super().tuning_class()
-        return type(self)(**largest_member.fields() | {"table_rows": min(largest_member.table_rows, MOST_ROWS)})
+        return type(self)(**largest_member.fields() | {"table_rows": min(largest_member.table_rows, MAX_TUNED_ROWS)})
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

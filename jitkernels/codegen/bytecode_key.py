@@ -10,7 +10,7 @@ from jitkernels.core.cached_property import cached_per_code
 OF_CONSTANTS = frozenset(hasconst)
 START, START_WITHOUT_DOCSTRING = (bytes([opmap["RESUME"], 0, *more]) for more in ((), (opmap["NOP"], 0)))
 """The prologue of functions, and that of functions whose docstring ``-OO`` removed."""
-MAX_CONSTANTS = 256
+MAX_KEYED_CONSTANTS = 256
 """The most constants, so that each index is one byte."""
 TAKES_REST = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -27,7 +27,7 @@ def written(code: CodeType) -> str:
     indices of all others. Raises UnlikeError for a function with nested functions, whose names are not resolved here.
     """
     constants = code.co_consts
-    if len(constants) > MAX_CONSTANTS or any(isinstance(value, CodeType) for value in constants):
+    if len(constants) > MAX_KEYED_CONSTANTS or any(isinstance(value, CodeType) for value in constants):
         raise UnlikeError
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & TAKES_REST)

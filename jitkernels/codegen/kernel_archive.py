@@ -24,7 +24,7 @@ from jitkernels.core.hashing import sha256
 
 MAGIC = b"jitkernels pack, format 2\n"
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 32
-MOST_BYTES = 1 << 28
+MAX_HEADER_BYTES = 1 << 28
 """The most bytes of a header; a larger length is damage."""
 
 
@@ -53,7 +53,7 @@ class KernelArchive:
             if not start.startswith(MAGIC):
                 raise ValueError("it is not a pack of this format")
             length = int.from_bytes(start[len(MAGIC) :][:LENGTH_BYTES], "little")
-            text = file.read(min(length, MOST_BYTES))
+            text = file.read(min(length, MAX_HEADER_BYTES))
         if len(text) != length or sha256(text).digest() != start[-CHECKSUM_BYTES:]:
             raise ValueError("its header is damaged")
         header = json.loads(text)

@@ -31,7 +31,7 @@ from jitkernels.runtime.loading.compiled_code import BUILD
 from jitkernels.selection import overrides
 from jitkernels.selection.size_classes import share_of_smallest
 
-LEAST_SECONDS = 1e-7
+MIN_CALL_SECONDS = 1e-7
 """A lower bound of the time of an everyday call."""
 CAST_NEST_SECONDS = 0.002
 """Seconds of calls with inputs of some dtypes that pay for a nest with fused casts, built once per machine."""
@@ -266,7 +266,7 @@ def _dimensions(value: Any) -> int:
 
 def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
     """How many calls cost `seconds`, roughly, if each is a share of the attr's work."""
-    return int(seconds / (LEAST_SECONDS + share * attr.operations() / 5e10))
+    return int(seconds / (MIN_CALL_SECONDS + share * attr.operations() / 5e10))
 
 
 def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:

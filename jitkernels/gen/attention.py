@@ -18,16 +18,16 @@ from jitkernels.microkernels.attention.arguments import (
     runs_of,
 )
 from jitkernels.microkernels.attention.decode import MAX_UNPACKED_QUERIES, ROOM, decode_queries
-from jitkernels.microkernels.attention.prefill import DEPTH, PanelSizes, PrefillPanel, prefill_queries, room_of
-from jitkernels.microkernels.attention.split_kv import CHUNK, chunks_of, split_kv_workspace, split_queries
+from jitkernels.microkernels.attention.prefill import BLOCK_DEPTH, PanelSizes, PrefillPanel, prefill_queries, room_of
+from jitkernels.microkernels.attention.split_kv import KEYS_PER_CHUNK, chunks_of, split_kv_workspace, split_queries
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.team_barrier import Team
 
-PARALLEL_WORK = 1 << 18
+MIN_PARALLEL_OPERATIONS = 1 << 18
 """Fewer operations end before a second thread has helped."""
 MOST_SPLIT = 64
 """Up to so many rows of results, threads split the keys; more rows are split themselves."""
-SHARE = 1 << 17
+THREAD_MULTIPLY_ADDS = 1 << 17
 """Least multiply-adds per thread."""
 
 
@@ -42,9 +42,9 @@ def variants(attr: AttentionAttr) -> list[Variant]:
     """List the variants: serial first, then threads that split the rows of the results, or the keys of a few."""
     rows = attr.batch * attr.heads * attr.queries
     result: list[Variant] = [{"parallel": False}]
-    if attr.operations() >= PARALLEL_WORK:
+    if attr.operations() >= MIN_PARALLEL_OPERATIONS:
         result += [{"parallel": True}] if rows >= 4 else []
-        result += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * CHUNK else []
+        result += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * KEYS_PER_CHUNK else []
     return result
 
 
@@ -56,7 +56,7 @@ def check(batch: int, mask: Any, extents: AttentionExtents) -> int:
 
 
 def threads(keys: int, d: int, dv: int, begin: int, end: int) -> int:
-    return min(chunks_of(keys), (end - begin) * keys * (d + dv) // SHARE)
+    return min(chunks_of(keys), (end - begin) * keys * (d + dv) // THREAD_MULTIPLY_ADDS)
 
 
 @implements(AttentionAttr, variants=variants)
@@ -93,8 +93,8 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
             if run.live <= MAX_UNPACKED_QUERIES:
                 few(own, queries, workspace)
             else:
-                for first_column in range(0, extents.dv, DEPTH):
-                    many(own, queries, first_column, min(DEPTH, extents.dv - first_column), workspace)
+                for first_column in range(0, extents.dv, BLOCK_DEPTH):
+                    many(own, queries, first_column, min(BLOCK_DEPTH, extents.dv - first_column), workspace)
             row += run.live
 
     elements = max(panel.room.end, ROOM)

@@ -6,7 +6,7 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.pairwise_distance import distance_nest, panels_of
 
-PARALLEL_WORK = 1 << 18
+MIN_PARALLEL_OPERATIONS = 1 << 18
 """Sums of fewer steps end before a second thread has helped."""
 
 
@@ -14,7 +14,7 @@ def variants(attr: CDistAttr) -> list[Variant]:
     target = cpu_target.target()
     panels = panels_of(target)
     share = panels.share * panels.vectors * target.lanes(attr.dtype)
-    several = attr.n >= 4 * share and attr.m * attr.n * attr.d >= PARALLEL_WORK
+    several = attr.n >= 4 * share and attr.m * attr.n * attr.d >= MIN_PARALLEL_OPERATIONS
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 

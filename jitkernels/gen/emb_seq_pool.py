@@ -14,7 +14,7 @@ from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 16384
+POOL_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
 
 
@@ -44,7 +44,7 @@ def check(ids: Any, table_h: int, idx_h: int, idx_w: int) -> int:
 
 
 def _block(attr: EmbSeqPoolAttr) -> int:
-    return grain(attr.idx_h * attr.table_w, BLOCK_ELEMENTS)
+    return grain(attr.idx_h * attr.table_w, POOL_THREAD_ELEMENTS)
 
 
 def variants(attr: EmbSeqPoolAttr) -> list[Variant]:

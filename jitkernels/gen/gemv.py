@@ -22,7 +22,7 @@ MIN_PARALLEL_ELEMENTS = 128 * 1024
 """Least elements of the matrix for which a second thread helps."""
 EXACT = ("dot", "direct")
 """Algorithms of MATMUL that are compiled for static shapes."""
-ROW_BYTES, ACROSS_BYTES = 14 << 10, 512
+MIN_FOUR_ROWS_BYTES, MIN_FOUR_ROWS_STRIDED_BYTES = 14 << 10, 512
 """Least bytes of a row, contiguous or strided along the sum, for which four rows at a time are faster. Autovectorized
 loops take shorter rows one after another, as the one stream that hardware prefetchers follow; longer ones fill a
 first-level cache, together with as much of the vector.
@@ -51,7 +51,7 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     )
     matrix, vector = attr.signature().arrays[:2]
     streamed = matrix.nbytes >= STREAMED
-    across = streamed and attr.trans and matrix.nbytes >= attr.n * ACROSS_BYTES
+    across = streamed and attr.trans and matrix.nbytes >= attr.n * MIN_FOUR_ROWS_STRIDED_BYTES
     if attr.dtype == "bfloat16":
         names = (ABREAST, WIDENED) if across else (WIDENED,) if attr.trans else algorithms()
         return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
@@ -60,7 +60,7 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     )
     loops_first = few or (attr.trans and attr.m >= MIN_STRIDED_RESULTS) or streamed
     by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
-    along = streamed and not attr.trans and vector.nbytes >= ROW_BYTES
+    along = streamed and not attr.trans and vector.nbytes >= MIN_FOUR_ROWS_BYTES
     if across or (along and attr.m >= ROWS):
         by_rows = (ABREAST, *by_rows)
     result: list[Variant] = [

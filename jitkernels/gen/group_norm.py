@@ -25,7 +25,7 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
 )
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 8192
+NORM_THREAD_ELEMENTS = 8192
 """Least number of elements per thread."""
 
 
@@ -60,7 +60,7 @@ def check(channels: int, groups: int) -> int:
 
 
 def _block(attr: GroupNormAttr) -> int:
-    return grain(attr.channels * attr.inner, BLOCK_ELEMENTS)
+    return grain(attr.channels * attr.inner, NORM_THREAD_ELEMENTS)
 
 
 def variants(attr: GroupNormAttr) -> list[Variant]:

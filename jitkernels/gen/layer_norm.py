@@ -27,9 +27,9 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
 )
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 8192
+NORM_THREAD_ELEMENTS = 8192
 """Least number of elements per thread."""
-SHORT_BYTES = 96
+MAX_NARROW_ROW_BYTES = 96
 """Rows of up to so many bytes use vectors of 32 bytes, whose horizontal sums are shorter."""
 
 
@@ -53,7 +53,7 @@ class NormalizedRows(NamedTuple):
 
 
 def variants(attr: LayerNormAttr) -> list[Variant]:
-    return streams(widths_and_threads(attr.rows // grain(attr.n, BLOCK_ELEMENTS)), attr.signature().outputs[0])
+    return streams(widths_and_threads(attr.rows // grain(attr.n, NORM_THREAD_ELEMENTS)), attr.signature().outputs[0])
 
 
 def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: Any, infinite: Any) -> Any:
@@ -97,7 +97,7 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     cold = careful_moments(attr.dtype), mean_of_infinite(attr.dtype)  # one function each for both
     wide, narrow = (rows_in_vectors(attr, size, stream, *cold) for size in (width, min(width, 32)))
-    is_narrow, short = width <= 32, SHORT_BYTES // number(0).itemsize
+    is_narrow, short = width <= 32, MAX_NARROW_ROW_BYTES // number(0).itemsize
 
     def body(arrays: LayerNormArrays, rows: NormalizedRows, eps: Any, workspace: Any) -> None:
         if not stream and (is_narrow or rows.n <= short):
@@ -111,7 +111,7 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=grain(attr.n, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
+        block=grain(attr.n, NORM_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,

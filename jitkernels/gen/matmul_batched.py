@@ -9,7 +9,7 @@ from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as single
 from jitkernels.microkernels.gemm.batched import batched_nest, pair_of
 from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
-from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 
 
 def variants(attr: MatMulBatchedAttr) -> list[Variant]:
@@ -20,9 +20,9 @@ def variants(attr: MatMulBatchedAttr) -> list[Variant]:
         alone = [v for v in single.variants(pair_of(attr)) if not v.get("parallel")]
         products = [{key: v[key] for key in v if key != "parallel"} for v in alone if v["algorithm"] != "any"]
     products.append({"algorithm": "any"})
-    threads = (False, True) if attr.batch * work >= PARALLEL_WORK and attr.batch > 1 else (False,)
+    threads = (False, True) if attr.batch * work >= MIN_PARALLEL_STATIC_MULTIPLY_ADDS and attr.batch > 1 else (False,)
     result: list[Variant] = [{**v, "share": "pairs", "parallel": p} for p in threads for v in products]
-    if work >= PARALLEL_WORK:
+    if work >= MIN_PARALLEL_STATIC_MULTIPLY_ADDS:
         result.append({"algorithm": "any", "share": "each", "parallel": True})
     return result
 

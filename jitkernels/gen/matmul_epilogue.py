@@ -7,9 +7,9 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as product
 from jitkernels.microkernels.epilogue.bias_activation import gemm_epilogue_nest, static_gemm_epilogue_nest
-from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 
-SMALL = 1 << 16
+MAX_CACHED_ELEMENTS = 1 << 16
 """Up to so many elements, a result stays in the cache by itself."""
 
 
@@ -20,9 +20,9 @@ def pair_of(attr: MatMulEpilogueAttr) -> MatMulAttr:
 
 def variants(attr: MatMulEpilogueAttr) -> list[Variant]:
     """List code for static shapes where they are small, and for dynamic ones; parallel first, as for products."""
-    shares = (True, False) if attr.m * attr.n * attr.k >= PARALLEL_WORK else (False,)
+    shares = (True, False) if attr.m * attr.n * attr.k >= MIN_PARALLEL_STATIC_MULTIPLY_ADDS else (False,)
     result: list[Variant] = [{"algorithm": "any", "parallel": parallel} for parallel in shares]
-    if 0 < attr.m * attr.n <= SMALL:
+    if 0 < attr.m * attr.n <= MAX_CACHED_ELEMENTS:
         return [{"algorithm": "exact", "parallel": False}, *result]
     return result
 

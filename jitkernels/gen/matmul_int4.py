@@ -5,7 +5,7 @@ from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_nest
 from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_nest
 from jitkernels.microkernels.weight_only_quant.skinny import HALF_MIN_THREAD_COLUMNS
@@ -19,7 +19,7 @@ def variants(attr: QuantizedWeightsAttr) -> list[Variant]:
     """List both algorithms, the likelier one first; parallel where there is work for two threads."""
     shares = (
         (True, False)
-        if attr.m * attr.n * attr.k >= PARALLEL_WORK and attr.n >= 4 * HALF_MIN_THREAD_COLUMNS
+        if attr.m * attr.n * attr.k >= MIN_PARALLEL_STATIC_MULTIPLY_ADDS and attr.n >= 4 * HALF_MIN_THREAD_COLUMNS
         else (False,)
     )
     few = (

@@ -9,7 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
 
 HALF_MIN_THREAD_ROWS = 8
@@ -21,7 +21,7 @@ SUM_COLUMNS = 512
 def variants(attr: MatMulInt8Attr) -> list[Variant]:
     """List tiles before loops, unless there is a single row; parallel where there is work for two threads."""
     work = attr.m * attr.n * attr.k
-    shares = (True, False) if work >= 4 * PARALLEL_WORK and max(attr.m, attr.n) >= 128 else (False,)
+    shares = (True, False) if work >= 4 * MIN_PARALLEL_STATIC_MULTIPLY_ADDS and max(attr.m, attr.n) >= 128 else (False,)
     tiled = has_instruction("int8", cpu_target.target()) and fits(_product(attr), attr.k)
     names = ["tiles", "loops"] if attr.m > 1 else ["loops", "tiles"]
     return [

@@ -31,9 +31,9 @@ from jitkernels.microkernels.reduction.streaming_normalize import (
 )
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 16384
+BATCH_NORM_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
-STRIP, STRIP_PAST = 1 << 14, 1 << 13
+STRIP_BYTES, STRIP_PAST = 1 << 14, 1 << 13
 """Bytes of a row per strip; all rows of one strip come before the next strip.
 
 With non-temporal stores the factors of all channels of a strip must stay in the first-level cache, beside the rows:
@@ -53,7 +53,7 @@ class BatchNormArrays(NamedTuple):
 
 
 def _block(attr: BatchNormAttr) -> int:
-    return grain(attr.channels * attr.inner, BLOCK_ELEMENTS)
+    return grain(attr.channels * attr.inner, BATCH_NORM_THREAD_ELEMENTS)
 
 
 def variants(attr: BatchNormAttr) -> list[Variant]:
@@ -61,7 +61,7 @@ def variants(attr: BatchNormAttr) -> list[Variant]:
 
 
 def _rms_norm_block(attr: RmsNormAttr) -> int:
-    return grain(attr.n * attr.remain, BLOCK_ELEMENTS)
+    return grain(attr.n * attr.remain, BATCH_NORM_THREAD_ELEMENTS)
 
 
 def rms_norm_variants(attr: RmsNormAttr) -> list[Variant]:
@@ -90,7 +90,7 @@ def factors_of(dtype: str) -> Any:
 def strips_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for rows of channels, strip by strip."""
     size, both = np.dtype(dtype).itemsize, FIRST + LAST
-    together, line = (STRIP_PAST if stream else STRIP) // size, CACHE_LINE_BYTES // size
+    together, line = (STRIP_PAST if stream else STRIP_BYTES) // size, CACHE_LINE_BYTES // size
     lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
     channels_past, plain_channels_past = (
@@ -182,7 +182,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         body,
         extent=signature.index("rows"),
         block=_block(attr) if variant.get("parallel") else 1,
-        workspace=STRIP,
+        workspace=STRIP_BYTES,
         workspace_dtype=attr.dtype,
         flags=(),
         reads_first=True,

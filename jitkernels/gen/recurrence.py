@@ -19,7 +19,7 @@ from jitkernels.microkernels.sequence.rnn_layer import (
 )
 from jitkernels.microkernels.team_barrier import Team
 
-BLOCKS, SHARE = 2, 1 << 15
+MIN_THREAD_BLOCKS, STEP_MULTIPLY_ADDS = 2, 1 << 15
 """Least blocks of units per thread, and least multiply-adds of a step with the weights of the state."""
 MAX_UNPACKED_STEPS, MAX_UNPACKED_STEPS_OF_MANY_UNITS = 8, 24
 """Steps up to which nothing is packed, and up to which packing does not pay where units are many."""
@@ -29,7 +29,7 @@ MANY_UNITS, UNITS_BEYOND_CACHES = 128, 300
 
 def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
     """List the variants: vector width, weights of the state packed or not for one row, threads by hidden units."""
-    several = attr.batch * attr.gates * attr.hidden**2 >= 2 * SHARE
+    several = attr.batch * attr.gates * attr.hidden**2 >= 2 * STEP_MULTIPLY_ADDS
     packs = [True]
     if attr.batch == 1:
         pays = (
@@ -79,7 +79,10 @@ def _nest(attr: Any, body: Any, layout: WorkspaceLayout, parallel: bool) -> Loop
     def threads(hidden: int, begin: int, end: int) -> int:
         if not parallel:
             return 1
-        return min(hidden // (BLOCKS * shape.lanes), (end - begin) * shape.gates * hidden * hidden // SHARE)
+        return min(
+            hidden // (MIN_THREAD_BLOCKS * shape.lanes),
+            (end - begin) * shape.gates * hidden * hidden // STEP_MULTIPLY_ADDS,
+        )
 
     return LoopNest(
         f"{attr.name}_{attr.dtype}",

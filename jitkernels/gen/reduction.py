@@ -30,16 +30,16 @@ MAX_COLUMN_VECTORS = 4
 """Up to so many vectors of columns, each is followed through all rows."""
 MIN_FEW_COLUMN_ELEMENTS = 16
 """Least elements of so few columns for which combining the lanes at the end pays."""
-PART = 1024
+MAXIMUM_ELEMENTS = 1024
 """Elements per maximum; the first index is searched in one such part."""
 ONCE = 8192
 """Least bytes of a row whose variance takes one pass."""
 WORK = 1 << 15
 """Least number of elements per thread."""
 
-BEYOND = 1 << 24
+MIN_ROW_BY_ROW_BYTES = 1 << 24
 """Least bytes of a matrix whose columns are reduced row by row."""
-SHORTEST = 128
+MIN_LONG_ROW_BYTES = 128
 """Least bytes of its rows."""
 IN_ORDER = "rows"
 """Name of that algorithm."""
@@ -100,15 +100,15 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
             if n < step:
                 y[row] = first_of(own, n)
             else:
-                maximum_of_parts, start = maximum(own, max(min(n, PART), step)), 0
-                at = PART
+                maximum_of_parts, start = maximum(own, max(min(n, MAXIMUM_ELEMENTS), step)), 0
+                at = MAXIMUM_ELEMENTS
                 while at < n and maximum_of_parts == maximum_of_parts:
                     first = min(at, n - step)
-                    value = maximum(offset(own, first), min(n - first, PART))
+                    value = maximum(offset(own, first), min(n - first, MAXIMUM_ELEMENTS))
                     if not value <= maximum_of_parts:
                         maximum_of_parts, start = value, first
-                    at += PART
-                count = min(n - start, PART)
+                    at += MAXIMUM_ELEMENTS
+                count = min(n - start, MAXIMUM_ELEMENTS)
                 if maximum_of_parts == maximum_of_parts:
                     y[row] = start + place_of(offset(own, start), count, maximum_of_parts)
                 else:
@@ -130,7 +130,11 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
 def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
     """Reduce row by row if the columns exceed the caches, unless rows are as short as a cache line or two."""
     x = attr.signature().arrays[0]
-    if attr.remain * x.numpy.itemsize < SHORTEST or attr.n <= MIN_FEW_COLUMN_ELEMENTS or x.nbytes < BEYOND:
+    if (
+        attr.remain * x.numpy.itemsize < MIN_LONG_ROW_BYTES
+        or attr.n <= MIN_FEW_COLUMN_ELEMENTS
+        or x.nbytes < MIN_ROW_BY_ROW_BYTES
+    ):
         return traced_kernel.variants(attr)
     shares = (False, True) if attr.rows // grain(attr.n * attr.remain, WORK) >= 4 else (False,)
     return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]

@@ -12,12 +12,12 @@ from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 16384
+ROPE_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
 
 
 def variants(attr: RopeAttr) -> list[Variant]:
-    return widths_and_threads(attr.positions // grain(2 * attr.rows * attr.half, BLOCK_ELEMENTS))
+    return widths_and_threads(attr.positions // grain(2 * attr.rows * attr.half, ROPE_THREAD_ELEMENTS))
 
 
 @inlined("contract")
@@ -58,7 +58,7 @@ def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
         body,
         extent=signature.index("positions"),
         names=signature.names,
-        block=grain(2 * attr.rows * attr.half, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
+        block=grain(2 * attr.rows * attr.half, ROPE_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         flags=("contract",),
         reads_first=True,
         **variant,

@@ -10,12 +10,12 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms, row_product
 from jitkernels.microkernels.narrow_int import round_to_bfloat16
 
-BLOCK_ELEMENTS = 32768
+SIMILARITY_THREAD_ELEMENTS = 32768
 """Least number of elements per thread."""
 
 
 def variants(attr: DotAttr) -> list[Variant]:
-    shares = (False, True) if attr.rows // grain(attr.n, BLOCK_ELEMENTS) >= 4 else (False,)
+    shares = (False, True) if attr.rows // grain(attr.n, SIMILARITY_THREAD_ELEMENTS) >= 4 else (False,)
     return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in algorithms()]
 
 
@@ -33,6 +33,6 @@ def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> Loop
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=grain(attr.n, BLOCK_ELEMENTS) if parallel else 1,
+        block=grain(attr.n, SIMILARITY_THREAD_ELEMENTS) if parallel else 1,
         parallel=parallel,
     )

@@ -20,9 +20,9 @@ from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
 from jitkernels.microkernels.reduction.embedding_bag_strip import ACROSS, rows_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_COLUMNS = 64
+MIN_THREAD_COLUMNS = 64
 """Least number of columns per thread: a strip, or two."""
-BLOCK_ELEMENTS = 16384
+POOL_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
 MAX_DIRECT_ROWS = 8
 """Up to so many rows are reduced directly."""
@@ -35,7 +35,7 @@ WORTH = 48
 
 
 def variants(attr: SeqPoolAttr) -> list[Variant]:
-    return widths_and_threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
+    return widths_and_threads(min(attr.w // MIN_THREAD_COLUMNS, attr.h * attr.w // POOL_THREAD_ELEMENTS))
 
 
 class PooledRows(NamedTuple):
@@ -208,7 +208,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("w"),
-        block=BLOCK_COLUMNS,
+        block=MIN_THREAD_COLUMNS,
         workspace=workspace_of(attr.dtype) + MAX_PACKED_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it

@@ -16,7 +16,7 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same_address
 
-BLOCK_ELEMENTS = 32768
+SGD_THREAD_ELEMENTS = 32768
 """Least elements of gradients per thread."""
 
 
@@ -48,7 +48,7 @@ def check(rows: Any, param_height: int, selected_rows_size: int) -> int:
 def variants(attr: SgdAttr) -> list[Variant]:
     widths = cpu_target.target().widths
     result: list[Variant] = [{"vector_bytes": width, "along": "param_width", "parallel": False} for width in widths]
-    if attr.selected_rows_size * attr.param_width >= 4 * BLOCK_ELEMENTS:
+    if attr.selected_rows_size * attr.param_width >= 4 * SGD_THREAD_ELEMENTS:
         for along in ("param_width", "param_height"):
             if getattr(attr, along) >= 4 * _block(attr, along):
                 result += [{"vector_bytes": width, "along": along, "parallel": True} for width in widths]
@@ -59,7 +59,7 @@ def _block(attr: SgdAttr, along: str) -> int:
     """Return the least columns or rows per thread."""
     elements = attr.selected_rows_size * attr.param_width // max(getattr(attr, along), 1)
     least = 64 if along == "param_width" else 1  # no false sharing: threads write cache lines of their own
-    return max(least, grain(elements, BLOCK_ELEMENTS))
+    return max(least, grain(elements, SGD_THREAD_ELEMENTS))
 
 
 @implements(SgdAttr, variants=variants)

@@ -20,7 +20,7 @@ from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_m
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 4096
+MIN_THREAD_ELEMENTS = 4096
 """Least number of elements per thread."""
 
 
@@ -33,7 +33,7 @@ def check(labels: Any, rows: int, n: int) -> int:
 
 
 def variants(attr: CrossEntropyAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // grain(attr.n, BLOCK_ELEMENTS))
+    return widths_and_threads(attr.rows // grain(attr.n, MIN_THREAD_ELEMENTS))
 
 
 @implements(CrossEntropyAttr, variants=variants)
@@ -77,7 +77,7 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=grain(attr.n, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
+        block=grain(attr.n, MIN_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         check=check,
         flags=(),
         names=signature.names,

@@ -28,7 +28,7 @@ ALL = 256
 """Up to so many elements, sorting them all is faster than a selection by leading bits."""
 MAX_INSERTION_K = 32
 """Largest k of the insertion method; for larger k whole rows are sorted."""
-RUN = 64
+COMPARED_ELEMENTS = 64
 """Elements per comparison block."""
 INDEX = (1 << 32) - 1
 """Mask of the index in a packed word."""
@@ -216,7 +216,7 @@ def few_of(dtype: str) -> Any:
         """Keep the largest so far, in order; skip runs of which none is larger than the last of them."""
         x, indices, count, start = row.x, row.indices, 0, 0
         while start < n:
-            stop = min(start + RUN, n)
+            stop = min(start + COMPARED_ELEMENTS, n)
             run_maximum = least
             for j in range(start, stop):
                 run_maximum = max(run_maximum, rank_of(x[j]))

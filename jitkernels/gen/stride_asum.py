@@ -16,12 +16,12 @@ from jitkernels.microkernels.maths.blocked_summation import ADDS, part_length
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
-BLOCK_ELEMENTS = 16384
+ASUM_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
 
 
 def variants(attr: StrideASumAttr) -> list[Variant]:
-    return widths_and_threads(attr.rows // grain(attr.n // attr.stride, BLOCK_ELEMENTS))
+    return widths_and_threads(attr.rows // grain(attr.n // attr.stride, ASUM_THREAD_ELEMENTS))
 
 
 def _sum_of_lone_elements(dtype: str) -> Any:
@@ -93,7 +93,7 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("rows"),
-        block=grain(attr.n // attr.stride, BLOCK_ELEMENTS) if variant.get("parallel") else 1,
+        block=grain(attr.n // attr.stride, ASUM_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         flags=(),
         **variant,
     )

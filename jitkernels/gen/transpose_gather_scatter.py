@@ -30,12 +30,12 @@ MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
 """Least bytes of rows that are mostly whole cache lines."""
 SQUARE = 8
 """Rows and columns transposed in registers: a part has at least so many."""
-BAND = 64
+BAND_ROWS = 64
 """Rows per band of columns: cache lines read in part stay in the caches."""
 L2_RESULT_BYTES = 1 << 18
 """Bytes of a result that the second-level cache holds: for flat matrices many lines of a row come before the next row.
 """
-STRIP = 64
+MIN_THREAD_SCATTER_COLUMNS = 64
 """Least number of columns of a table per thread of SCATTER_ADD."""
 
 
@@ -162,8 +162,8 @@ def streaming_turn(dtype: str, turn: Any) -> Any:
         below = before + (rows - before) // side * side
         first_column = min(begin + max(before_line(offset(x, begin), n), 0), end)  # the first cache line boundary of x
         last = first_column + (end - first_column) // side * side
-        for top in range(before, below, BAND):
-            bottom = min(top + BAND, below)
+        for top in range(before, below, BAND_ROWS):
+            bottom = min(top + BAND_ROWS, below)
             for column in range(first_column, last, side):
                 for first in range(top, bottom, side):
                     transposed_lines(offset(y, column * rows + first), rows, offset(x, first * n + column), n)
@@ -264,7 +264,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
 def scatter_variants(attr: ScatterAddAttr) -> list[Variant]:
     """List the variants: threads split columns, so that rows are added in the order of ids."""
     large = (attr.table_rows + attr.count) * attr.n >= 4 * WORK
-    return widths_and_threads(attr.n // STRIP if large else 0)
+    return widths_and_threads(attr.n // MIN_THREAD_SCATTER_COLUMNS if large else 0)
 
 
 class Scattered(NamedTuple):
@@ -303,7 +303,7 @@ def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("n"),
-        block=STRIP,
+        block=MIN_THREAD_SCATTER_COLUMNS,
         flags=(),
         reads_first=True,  # of the table, which is not read where it is the result
         check=check_ids,

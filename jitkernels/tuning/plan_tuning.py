@@ -11,7 +11,7 @@ from jitkernels.selection.size_classes import has_elements
 from jitkernels.tuning.tune import exclusive_measurement, keep, tune_class
 from jitkernels.tuning.tuner import Candidate, contest
 
-NOISE = 0.02
+MIN_PLAN_GAIN = 0.02
 """The default plan stays unless another one is faster by more than this fraction."""
 LEAST_SECONDS = 0.01
 Plan = dict[str, Any]
@@ -46,7 +46,7 @@ class Plans:
         if not correct:
             return plans[0]
         default = next((candidate for candidate in correct if candidate.variant == plans[0]), None)
-        limit = (1 + NOISE) * (correct[0].seconds or 0.0)
+        limit = (1 + MIN_PLAN_GAIN) * (correct[0].seconds or 0.0)
         pick = default if default is not None and (default.seconds or 0.0) <= limit else correct[0]
         others = tuple(candidate for candidate in record.candidates if candidate is not pick)
         self._record = Record((pick, *others)).before(self._record)

@@ -20,7 +20,7 @@ from functools import partial
 from time import perf_counter, process_time, sleep, thread_time
 from typing import Any
 
-PARTS = 16
+SAMPLES_PER_TURN = 16
 """Samples per turn of a candidate, so that a short disturbance spoils only some."""
 THREADED_SECONDS = 2e-5
 """Calls longer than this may use threads."""
@@ -102,10 +102,10 @@ class Stopwatch:
         number = 1 if known >= seconds else self._number or self._calls_in(seconds)
         if not self.threaded:
             self._number = number  # parallel calls recount each turn: threads may lack a core now
-        part = max(1, number // PARTS)
+        part = max(1, number // SAMPLES_PER_TURN)
         if warm and number == 1:
             self._timer.timeit(1)
-        self.samples += self._times(min(PARTS, number), part)
+        self.samples += self._times(min(SAMPLES_PER_TURN, number), part)
         if self.threaded:
             wait_until_quiet()
 

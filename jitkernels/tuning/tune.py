@@ -19,7 +19,7 @@ from jitkernels.selection.records import Record
 from jitkernels.selection.select import checked, has_unmeasured_implementations, tuning_mode
 from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
 from jitkernels.tuning.thread_wakeup_cost import AGAIN
-from jitkernels.tuning.tuner import BUDGET, Candidate, candidates_that_may_win, contest
+from jitkernels.tuning.tuner import CONTEST_SECONDS, Candidate, candidates_that_may_win, contest
 
 log = logging.getLogger("jitkernels")
 
@@ -45,7 +45,11 @@ def require_use() -> None:
 
 
 def tune_class(
-    attr: KernelAttr, *, budget: float = BUDGET, build_budget: float = float("inf"), earlier: Record | None = None
+    attr: KernelAttr,
+    *,
+    budget: float = CONTEST_SECONDS,
+    build_budget: float = float("inf"),
+    earlier: Record | None = None,
 ) -> Record:
     """Measure all candidates of an attr's tuning class and store the record; for other arguments see `contest`.
 

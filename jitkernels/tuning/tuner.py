@@ -22,7 +22,7 @@ from jitkernels.tuning.thread_wakeup_cost import thread_wakeup_price
 from jitkernels.tuning.timer import Stopwatch, fastest
 
 log = logging.getLogger("jitkernels")
-NOISE = 0.04
+MIN_RANK_GAIN = 0.04
 """A candidate earlier in the static order keeps its rank unless another is faster by more than this.
 
 That does not apply where arrays are in the outer caches: all run at the speed of memory there, except those that need
@@ -32,7 +32,7 @@ THREADS_MARGIN = 1.25
 """Parallel candidates win only by this factor."""
 STREAM_MARGIN = 1.08
 """So do streaming stores: the consumer of the result finds it in no cache, and smaller calls of the class may lose."""
-BUDGET = 0.04
+CONTEST_SECONDS = 0.04
 """Seconds of timing that separate the candidates of most attrs."""
 HOPELESS = 4.0
 """A candidate whose first call takes this many times the best one's is not called again."""
@@ -41,7 +41,7 @@ SLOW = (2.0, 1.5, 1.25, 1.25, 1.12)
 """
 ROUNDS = (2, 4, 16)
 """Fewest rounds where they take many times the budget, fewest otherwise, and most rounds."""
-BEHIND = 1.5
+HOPELESS_RATIO = 1.5
 """A candidate that took this many times the best time in an earlier record, or on one thread, is not measured again."""
 MAX_RETIMED_SECONDS, MIN_RETIMED_SECONDS = 2e-2, 1e-3
 """A first call may be slow by chance: if it took less than the first, a second one is timed, and if it took less than
@@ -80,7 +80,7 @@ def candidates_that_may_win(candidates: Sequence[Candidate], earlier: Record) ->
         if candidate.label in failed or (candidate.variant.get("parallel") and best < LEAST_FOR_THREADS):
             return False
         took = seen.get(candidate.label) or seen.get(candidate.label_alone)
-        return took is None or took <= BEHIND * best
+        return took is None or took <= HOPELESS_RATIO * best
 
     return [candidate for candidate in candidates if may_win(candidate)]
 
@@ -90,7 +90,7 @@ def contest(
     candidates: Sequence[Candidate],
     reference: Callable[..., Any],
     *,
-    budget: float = BUDGET,
+    budget: float = CONTEST_SECONDS,
     build_budget: float = float("inf"),
     earlier: Record | None = None,
     again: int = 0,
@@ -219,7 +219,7 @@ class Trial:
                 margin = STREAM_MARGIN if measured.variant.get("stream") else 1.0
                 rank = timing.seconds * (self._penalty if watch.threaded else 1.0) * margin
                 ranked.append((rank, _with_time(measured, timing.seconds, timing.spread)))
-        noise = 0.0 if nbytes(self._attr) >= OUTER_BYTES else NOISE
+        noise = 0.0 if nbytes(self._attr) >= OUTER_BYTES else MIN_RANK_GAIN
         return (*ordered(ranked, noise), *failed)
 
     def _disqualify(self, measured: Measured, why: str) -> None:
@@ -228,7 +228,7 @@ class Trial:
         self._out[measured.label] = Measured(measured.implementation, dict(measured.variant), error=why)
 
 
-def ordered(ranked: Sequence[tuple[float, Measured]], noise: float = NOISE) -> list[Measured]:
+def ordered(ranked: Sequence[tuple[float, Measured]], noise: float = MIN_RANK_GAIN) -> list[Measured]:
     """Candidates by rank, except that the first of the static order within noise of the best comes first."""
     if not ranked:
         return []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SAFETY = 1.3
 """Calls must have cost this many times the estimated price of a measurement, because it is an estimate."""
-BUDGET = 0.02
+COMPARISON_SECONDS = 0.02
 """Seconds of timing in one comparison, which has few candidates."""
 DUEL = 0.1
 """Seconds of measuring the cost of threads to users."""
@@ -71,7 +71,7 @@ class TuningBudget:
 
     def _common(self, seconds: float) -> float:
         """Estimated seconds that any comparison takes: arrays, the reference, and the timing."""
-        return BUDGET + 2e-8 * nbytes(self._member) + 20 * seconds
+        return COMPARISON_SECONDS + 2e-8 * nbytes(self._member) + 20 * seconds
 
     def buy(self, choice: Choice, seconds: float, started: float) -> None:
         """Measure as many candidates as the class has earned; spending since `started` counts."""
@@ -99,7 +99,9 @@ class TuningBudget:
     def _run_contest(self, entrants: "Sequence[Candidate]") -> None:
         """Run one comparison and store its order, followed by earlier losers."""
         started = perf_counter()
-        record = _tools().contest(self._member, entrants, _tools().reference(self._member).callable(), budget=BUDGET)
+        record = _tools().contest(
+            self._member, entrants, _tools().reference(self._member).callable(), budget=COMPARISON_SECONDS
+        )
         if not record.candidates or record.candidates[0].seconds is None:
             self._queue = []  # even the reference cannot be measured
             return

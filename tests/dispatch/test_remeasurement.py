@@ -24,7 +24,7 @@ def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> 
     """Nor are its threads, what gave a wrong result, and any threads that would come too late."""
     serial, parallel = {"parallel": False}, {"parallel": True}
     offered = entrants(best=serial, best_=parallel, far=serial, far_=parallel, wrong={}, new={})
-    seen = [Measured("best", serial, seconds), Measured("far", serial, 1.1 * tuner.BEHIND * seconds)]
+    seen = [Measured("best", serial, seconds), Measured("far", serial, 1.1 * tuner.HOPELESS_RATIO * seconds)]
     record = Record((*seen, Measured("gone", {}, 1e-9), Measured("wrong", {}, error="it is wrong")))
     left = [candidate.label for candidate in tuner.candidates_that_may_win(offered, record)]
     assert left == ["best[parallel=False]", *(["best[parallel=True]"] if timed else []), "new"]

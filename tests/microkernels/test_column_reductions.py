@@ -8,15 +8,15 @@ import pytest
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.dispatch.kernel import Kernel
-from jitkernels.gen.reduction import BEYOND, IN_ORDER
+from jitkernels.gen.reduction import IN_ORDER, MIN_ROW_BY_ROW_BYTES
 from jitkernels.microkernels.maths.blocked_summation import ADDS
-from jitkernels.microkernels.reduction.column_reduction import STRIP
+from jitkernels.microkernels.reduction.column_reduction import STRIP_COLUMNS
 from jitkernels.selection.select import choose
 
 ROWS: dict[Any, Any] = {
     jk.HMaxAttr: np.max, jk.HMinAttr: np.min, jk.HSumAttr: np.sum, jk.HMeanAttr: np.mean,
 }  # fmt: skip
-SHAPES = ((1, 1, 40), (3, 5, 33), (2, ADDS + 3, 65), (1, 2 * ADDS, 7), (2, 3, STRIP + 9))
+SHAPES = ((1, 1, 40), (3, 5, 33), (2, ADDS + 3, 65), (1, 2 * ADDS, 7), (2, 3, STRIP_COLUMNS + 9))
 
 
 def reduced(row: Any, x: Any, dtype: str) -> Any:
@@ -50,7 +50,7 @@ def test_sums_of_many_rows_lose_nothing(dtype: str) -> None:
 @pytest.mark.parametrize("row", ROWS)
 def test_what_no_cache_has_is_reduced_so(row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "off")
-    rows = BEYOND // (4 * 64 * 100) + 1
+    rows = MIN_ROW_BY_ROW_BYTES // (4 * 64 * 100) + 1
     for attr, is_so in (
         (row(rows=rows, n=64, remain=100), True),
         (row(rows=4 * rows, n=16, remain=100), False),

@@ -9,7 +9,7 @@ import pytest
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.dispatch.kernel import Kernel
-from jitkernels.microkernels.gemm.blas_gemm_int8 import LONGEST, is_exact
+from jitkernels.microkernels.gemm.blas_gemm_int8 import MAX_INT32_STEPS, is_exact
 
 LIBRARIES = ("mkl", "onednn")
 
@@ -42,7 +42,7 @@ def test_sums_of_pairs_in_16_bits_are_found_out() -> None:
 def test_what_is_refused_is_said(library: str) -> None:
     found = implementation(jk.MatMulInt8Attr, library)
     assert "with scales" in str(found.reason_against(jk.MatMulInt8Attr(m=3, n=4, k=5, scaled=True)))
-    assert "32 bits" in str(found.reason_against(jk.MatMulInt8Attr(m=3, n=4, k=LONGEST + 1)))
+    assert "32 bits" in str(found.reason_against(jk.MatMulInt8Attr(m=3, n=4, k=MAX_INT32_STEPS + 1)))
 
 
 @pytest.mark.parametrize("parallel", [False, True])

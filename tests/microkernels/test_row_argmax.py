@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.gen.reduction import MAX_TRACED_ROW, MIN_FEW_COLUMN_ELEMENTS, PART
+from jitkernels.gen.reduction import MAX_TRACED_ROW, MAXIMUM_ELEMENTS, MIN_FEW_COLUMN_ELEMENTS
 
-LENGTHS = (MAX_TRACED_ROW + 1, 100, 127, PART - 1, PART, PART + 1, PART + 130, 3 * PART + 5)
+LENGTHS = (
+    MAX_TRACED_ROW + 1,
+    100,
+    127,
+    MAXIMUM_ELEMENTS - 1,
+    MAXIMUM_ELEMENTS,
+    MAXIMUM_ELEMENTS + 1,
+    MAXIMUM_ELEMENTS + 130,
+    3 * MAXIMUM_ELEMENTS + 5,
+)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -25,7 +34,7 @@ def test_the_first_place_of_the_maximum(n: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_place_is_found(dtype: str) -> None:
-    n = PART + 70
+    n = MAXIMUM_ELEMENTS + 70
     x = np.zeros((n, n), dtype)
     np.fill_diagonal(x, 1)
     assert jk.hargmax(x).tolist() == list(range(n))

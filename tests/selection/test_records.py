@@ -23,7 +23,7 @@ from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.select import choose
 from jitkernels.selection.size_classes import has_elements, measured_member
 from jitkernels.tuning import tune
-from jitkernels.tuning.tuner import NOISE, ordered
+from jitkernels.tuning.tuner import MIN_RANK_GAIN, ordered
 from jitkernels.tuning.tuning_budget import TuningBudget
 
 
@@ -164,9 +164,9 @@ def test_record_of_an_impossible_time_is_a_miss(
 
 def test_noise_does_not_overturn_the_static_order() -> None:
     """A candidate behind in the static order wins only by more than the noise."""
-    near = {"gen": 1.0 + NOISE / 2, "mkl": 1.0, "refer": 5.0}
+    near = {"gen": 1.0 + MIN_RANK_GAIN / 2, "mkl": 1.0, "refer": 5.0}
     assert _names(near) == ["gen", "mkl", "refer"]
-    assert _names({"gen": 1.0 + 3 * NOISE, "mkl": 1.0}) == ["mkl", "gen"]
+    assert _names({"gen": 1.0 + 3 * MIN_RANK_GAIN, "mkl": 1.0}) == ["mkl", "gen"]
     assert ordered([]) == []
 
 

@@ -14,7 +14,7 @@ from jitkernels.attrs.schema.argument_binding import BoundCall
 from jitkernels.attrs.schema.families import import_all, import_family
 from jitkernels.attrs.schema.fields import (
     FLOATS,
-    MOST_BYTES,
+    MAX_ARRAY_BYTES,
     NARROW,
     Field,
     choice,
@@ -183,7 +183,7 @@ class KernelAttr:
                 values[name] = in_dtype(field.label, values[name], values.get("dtype", "float64"))
         arrays = [array for argument in self.arrays if (array := argument.array(values)) is not None]
         for array in arrays:
-            if array.nbytes > MOST_BYTES:
+            if array.nbytes > MAX_ARRAY_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
         integers = [(name, values[name]) for name, field in known.items() if field.is_integer]
         floats = [(name, values[name]) for name in self.floats]

@@ -21,7 +21,7 @@ from jitkernels.errors import AttrError, RegistrationError, shown
 FLOATS = ("float32", "float64")
 NARROW = (*FLOATS, "bfloat16")
 """Dtypes of float arrays where a row supports bfloat16 too."""
-MOST_BYTES = 1 << 62
+MAX_ARRAY_BYTES = 1 << 62
 LEAST_SINGLE = 2.0**-149
 MOST_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
@@ -143,7 +143,7 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
         check = _integer(least, most)
         return Field(label, "whole", check, least=least, most=most, is_size=metadata["is_size"])
     if hint is int:
-        return Field(label, "int", _integer(0, MOST_BYTES), is_size=True)
+        return Field(label, "int", _integer(0, MAX_ARRAY_BYTES), is_size=True)
     if hint is float:
         least = metadata.get("least", -math.inf)
         most = metadata.get("most", math.inf)

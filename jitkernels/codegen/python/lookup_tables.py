@@ -17,7 +17,7 @@ from jitkernels.core.hashing import sha256
 if TYPE_CHECKING:
     from jitkernels.codegen.python.call_expressions import Calls
 
-MOST_ROWS = 16
+MAX_REGISTER_TABLE_ROWS = 16
 """The most rows of a table whose columns are permuted in registers."""
 
 
@@ -30,7 +30,7 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
         raise writer.failure(
             node, "a table: expected rows, as many as a power of two, of two or more of NumPy's numbers of one type"
         )
-    permuted = _permutation(writer.lanes) if count <= MOST_ROWS and kind.memory == "float" else None
+    permuted = _permutation(writer.lanes) if count <= MAX_REGISTER_TABLE_ROWS and kind.memory == "float" else None
     if permuted:
         columns = zip(*table.rows, strict=True)
         parts = tuple(Value(kind, _chosen(writer, permuted, column, index)) for column in columns)
@@ -79,8 +79,10 @@ def _chosen(writer: "Calls", permuted: tuple[str, int], column: tuple[Any, ...],
     whole, writer.most_lanes = writer.lanes, 0
     index_type, permute_type, numbers = f"<{whole} x i32>", f"<{lanes} x i32>", f"<{lanes} x float>"
     kind = types.NUMBERS["float32"]
-    listed = [f"float {types.constant(kind, number)}" for number in column * (MOST_ROWS // len(column))]
-    first, *more = (f"{numbers} <{', '.join(listed[at : at + lanes])}>" for at in range(0, MOST_ROWS, lanes))
+    listed = [f"float {types.constant(kind, number)}" for number in column * (MAX_REGISTER_TABLE_ROWS // len(column))]
+    first, *more = (
+        f"{numbers} <{', '.join(listed[at : at + lanes])}>" for at in range(0, MAX_REGISTER_TABLE_ROWS, lanes)
+    )
     writer.program.declare(name, numbers, [numbers, permute_type, *[numbers] * len(more)])
     at = writer.new(f"trunc {writer.register(INT64)} {index.text} to {index_type}")
     joined = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import BOOL, Type, register
 
-WIDEST = 64
+OUTLINED_VECTOR_BYTES = 64
 """Bytes of the vectors of an outlined function, which processes more lanes in a loop."""
 MASK = 64
 """Bits of the mask word, unless there are more lanes."""
@@ -15,7 +15,7 @@ MASK = 64
 
 def lanes_of(kinds: Sequence[Type], lanes: int) -> int:
     """The lanes that an outlined function processes at a time."""
-    return min([lanes, *(WIDEST // kind.size for kind in kinds)])
+    return min([lanes, *(OUTLINED_VECTOR_BYTES // kind.size for kind in kinds)])
 
 
 def each(name: str, called: str, kinds: Sequence[Type], result: Type) -> str:

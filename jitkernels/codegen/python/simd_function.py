@@ -15,7 +15,7 @@ from jitkernels.codegen.python.types import BOOL, INT64, Type, Value
 from jitkernels.codegen.source_protocol import APART, SELDOM, External, IRFunction
 from jitkernels.core import cpu_target
 
-WIDEST = 4
+MAX_WIDENED_INT_BYTES = 4
 """Bytes of the widest integers for which floats have twice as many bits."""
 
 
@@ -67,10 +67,10 @@ class LaneWriter(ElementWriter):
     # Integers are divided as floats: there are no other instructions for vectors.
 
     def truncated(self, kind: Type, left: str, right: str, divisor: Value, *, remains: bool = False) -> str:
-        has_floats = kind.size <= WIDEST or "avx512dq" in cpu_target.target().features
+        has_floats = kind.size <= MAX_WIDENED_INT_BYTES or "avx512dq" in cpu_target.target().features
         if divisor.type is types.LITERAL or not has_floats:
             return super().truncated(kind, left, right, divisor, remains=remains)
-        find = self.by_rounding if kind.size <= WIDEST else self.in_two_steps
+        find = self.by_rounding if kind.size <= MAX_WIDENED_INT_BYTES else self.in_two_steps
         result = find(kind, left, right)
         if not remains:
             return result
@@ -85,11 +85,11 @@ class LaneWriter(ElementWriter):
         error.
         """
         llvm = self.register(kind)
-        wide = self.register(types.FLOAT32 if kind.size < WIDEST else types.FLOAT64)
+        wide = self.register(types.FLOAT32 if kind.size < MAX_WIDENED_INT_BYTES else types.FLOAT64)
         sign = "s" if kind.is_signed else "u"
         numbers = [self.new(f"{sign}itofp {llvm} {operand} to {wide}") for operand in (left, right)]
         quotient = self.new(f"fdiv {wide} {', '.join(numbers)}")
-        if kind.size == WIDEST:
+        if kind.size == MAX_WIDENED_INT_BYTES:
             return self.new(f"fpto{sign}i {wide} {quotient} to {llvm}")
         number = self.register(types.NUMBERS["int32"])
         result = self.new(f"fptosi {wide} {quotient} to {number}")

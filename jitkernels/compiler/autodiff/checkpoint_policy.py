@@ -10,7 +10,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import OPERATIONS, own_cost
 from jitkernels.compiler.ir.region_memory import is_direct
 
-MAX_RECOMPUTED_COST = 6.0
+MAX_RECOMPUTED_SCALAR_COST = 6.0
 """In additions: a scalar of higher cost is stored rather than recomputed."""
 ALWAYS_RECOMPUTED = frozenset({"cast", "bounded", "overflows", "reshape", "iota"})
 
@@ -53,4 +53,4 @@ class CheckpointPolicy:
         if node.operation in ALWAYS_RECOMPUTED:
             return True
         is_elementwise = OPERATIONS[node.operation].is_elementwise
-        return is_elementwise and (bool(node.ndim) or own_cost(node) <= MAX_RECOMPUTED_COST)
+        return is_elementwise and (bool(node.ndim) or own_cost(node) <= MAX_RECOMPUTED_SCALAR_COST)

@@ -13,7 +13,12 @@ from jitkernels.compiler.autodiff.elementwise_rules import PARTIALS
 from jitkernels.compiler.autodiff.linalg_rules import call_cotangents
 from jitkernels.compiler.autodiff.loop_vjp import active_carried, extend_loop, is_float
 from jitkernels.compiler.autodiff.node_operators import Term
-from jitkernels.compiler.autodiff.reverse import CALLS, NotDifferentiableError, backward_pass, cotangents_of_node
+from jitkernels.compiler.autodiff.reverse import (
+    CALL_OPERATIONS,
+    NotDifferentiableError,
+    backward_pass,
+    cotangents_of_node,
+)
 from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise, zeros
@@ -47,7 +52,7 @@ def forward_pass(outputs: Sequence[Node], known: Mapping[Node, Node], context: D
         ):
             continue
         try:
-            if node.operation in CALLS and node in calls:
+            if node.operation in CALL_OPERATIONS and node in calls:
                 item_tangents[node] = {}
             elif node.operation in FLOWS:
                 rule = _loop_tangents if node.operation == "loop" else _branch_tangents

@@ -15,7 +15,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.regions import merged_nodes
 
-CALLS = frozenset({"call", "kernel"})
+CALL_OPERATIONS = frozenset({"call", "kernel"})
 """Operations with rules of their own and one or several results; each of several is an `item`, as of loops."""
 
 
@@ -66,7 +66,7 @@ def backward_pass(
         if node not in active or node in known:
             continue
         try:
-            if node in result_cotangents and node.operation in CALLS:
+            if node in result_cotangents and node.operation in CALL_OPERATIONS:
                 _add_parts(totals, node, call_cotangents(node, result_cotangents[node]), active)
             elif node in result_cotangents:
                 rule = loop_cotangents if node.operation == "loop" else branch_cotangents

@@ -17,7 +17,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
 
-SMALL, LARGE = 2**31, 2**40
+MAX_SYMBOL, MAX_ARRAY_ELEMENTS = 2**31, 2**40
 """Upper limits of symbols of arguments, and of numbers of elements of arrays."""
 
 
@@ -43,17 +43,17 @@ class SymInt:
                 self._extent = self.tracer.ints[self.leaf]
                 return self._extent
             value = int(self.tracer.leaves[self.leaf])
-            if abs(value) < 2 or abs(value) >= SMALL:
+            if abs(value) < 2 or abs(value) >= MAX_SYMBOL:
                 self.tracer.guard(self.leaf, "is", self.tracer.leaves[self.leaf])
                 self._extent = value
             else:
                 name = f"k{self.leaf}"
-                self.tracer.guard(self.leaf, "<=", SMALL)
+                self.tracer.guard(self.leaf, "<=", MAX_SYMBOL)
                 if value > 0:
                     self.tracer.guard(self.leaf, "<", 2, truth=False)
                 else:
                     self.tracer.guard(self.leaf, "<", -1)
-                self.tracer.guard(self.leaf, "<", -SMALL, truth=False)
+                self.tracer.guard(self.leaf, "<", -MAX_SYMBOL, truth=False)
                 symbol = self.tracer.scope.symbol(name, abs(value))
                 self.tracer.bindings.append(Binding(name, self.leaf, "value" if value > 0 else "negated"))
                 self._extent = symbol if value > 0 else -symbol
@@ -249,18 +249,18 @@ def _fits_int64(extent: Number) -> bool:
     """Whether a NumPy int fits 64 bits, for extents as large as guards allow."""
     if not isinstance(extent, Extent):
         return extent in INT64
-    if _max_magnitude(extent, LARGE) in INT64:
+    if _max_magnitude(extent, MAX_ARRAY_ELEMENTS) in INT64:
         return True
     if is_loop_variant(extent):  # bounded by the limits of its loops
         ends = [dim_bounds.limit(extent, is_upper=is_upper) for is_upper in (True, False)]
         return all(end is not None and not is_loop_variant(end) and _fits_int64(end) for end in ends)
-    if _max_magnitude(extent, SMALL) not in INT64:
+    if _max_magnitude(extent, MAX_SYMBOL) not in INT64:
         return False
     for atom in {atom for monomial in extent.terms for atom in monomial if not _is_argument(atom)}:
         symbol = Extent({(atom,): 1}, extent.scope)
-        if symbol.value > SMALL:
+        if symbol.value > MAX_SYMBOL:
             return False
-        symbol.guard(SMALL - symbol, ">=")
+        symbol.guard(MAX_SYMBOL - symbol, ">=")
     return True
 
 
@@ -272,7 +272,7 @@ def _is_argument(atom: Any) -> bool:
 def _max_magnitude(extent: Extent, largest: int) -> int:
     """An upper bound of the absolute value of an expression whose extents do not exceed `largest`."""
     return sum(
-        abs(count) * math.prod(SMALL if _is_argument(atom) else largest for atom in monomial)
+        abs(count) * math.prod(MAX_SYMBOL if _is_argument(atom) else largest for atom in monomial)
         for monomial, count in extent.terms.items()
     )
 

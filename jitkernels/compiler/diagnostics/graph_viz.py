@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterator, Sequence
 
 from jitkernels.compiler.diagnostics.explain import described, names_of
-from jitkernels.compiler.diagnostics.kernel_summary import SILENT, Group, groups_of, label
+from jitkernels.compiler.diagnostics.kernel_summary import OMITTED_FROM_SUMMARY, Group, groups_of, label
 from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.errors import NotUsableError
@@ -104,7 +104,7 @@ class Drawing:
     def _nodes(self) -> Iterator[str]:
         for node in [*self._graph.inputs, *(node for group in self._groups for node in group.nodes)]:
             x, y, width = self._places[id(node)]
-            colour = "#f4f4f4" if node.operation in SILENT else "white"
+            colour = "#f4f4f4" if node.operation in OMITTED_FROM_SUMMARY else "white"
             yield (
                 f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="5" fill="{colour}" '
                 f'stroke="#444"/><text x="{x + width / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle">'

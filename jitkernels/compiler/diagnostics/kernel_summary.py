@@ -14,7 +14,7 @@ from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
-SILENT = frozenset({"input", "constant", "extent"})
+OMITTED_FROM_SUMMARY = frozenset({"input", "constant", "extent"})
 """Operations that a summary omits."""
 
 
@@ -38,13 +38,19 @@ class Group:
     @property
     def text(self) -> str:
         """The operations, in order."""
-        return ", ".join(label(node) for node in self.nodes if node.operation not in (*SILENT, "view", "cast"))
+        return ", ".join(
+            label(node) for node in self.nodes if node.operation not in (*OMITTED_FROM_SUMMARY, "view", "cast")
+        )
 
 
 def groups_of(program: Any, graph: Graph) -> list[Group]:
     """The steps of a program; for the interpreter each operation is a step."""
     if not hasattr(program, "steps"):
-        return [Group("NumPy", (node,), node.inputs, (node,)) for node in graph if node.operation not in SILENT]
+        return [
+            Group("NumPy", (node,), node.inputs, (node,))
+            for node in graph
+            if node.operation not in OMITTED_FROM_SUMMARY
+        ]
     groups: list[Group] = []
     for step in program.steps:
         if isinstance(step, Node):
@@ -78,7 +84,9 @@ def group_of(nest: Any) -> Group:
     if isinstance(nest, Flow):
         updated = [nest.node.inputs[index] for index in region_memory.updated_operands(nest.node)]
         read = [
-            operand for operand in nest.node.inputs if operand.operation not in SILENT or operand.operation == "input"
+            operand
+            for operand in nest.node.inputs
+            if operand.operation not in OMITTED_FROM_SUMMARY or operand.operation == "input"
         ]
         written = [*updated, *(value for value in nest.items if not value.ndim)]
         inner_nodes = *inside(nest.node), nest.node
@@ -138,7 +146,7 @@ def bytes_moved_by_numpy(graph: Graph) -> int:
     """Bytes that NumPy loads and stores if each operation runs separately."""
     total = 0
     for node in graph:
-        if node.operation not in (*SILENT, "view", "reshape"):
+        if node.operation not in (*OMITTED_FROM_SUMMARY, "view", "reshape"):
             read = [operand for operand in node.inputs if operand.operation not in ("constant", "extent")]
             total += size_of(node) + sum(map(size_of, read))
     return total

@@ -125,7 +125,7 @@ def _atom_with(atom: Atom, symbol: str, other: Number, within: Extent) -> Number
     return left % right
 
 
-DEEPEST = 12
+MAX_PROOF_DEPTH = 12
 """Nesting depth at most: each clamp doubles the work."""
 
 
@@ -142,7 +142,7 @@ def needs(extent: Number, depth: int = 0, failing: list[Extent] | None = None) -
         if least is not None and least >= 0:
             return []
         return _now(extent, failing)
-    conditions = _needs_of_parts(extent, depth, failing if moves else None) if depth < DEEPEST else None
+    conditions = _needs_of_parts(extent, depth, failing if moves else None) if depth < MAX_PROOF_DEPTH else None
     if moves or conditions == []:
         return conditions
     return _now(extent, failing)
@@ -192,7 +192,9 @@ def _sign(factor: Number) -> int | None:
     """1 for a factor that is surely at least zero, -1 for one that is at most zero; None for others."""
     if not isinstance(factor, Extent):
         return 1 if factor >= 0 else -1
-    return 1 if needs(factor, DEEPEST // 2) == [] else -1 if needs(-factor, DEEPEST // 2) == [] else None
+    return (
+        1 if needs(factor, MAX_PROOF_DEPTH // 2) == [] else -1 if needs(-factor, MAX_PROOF_DEPTH // 2) == [] else None
+    )
 
 
 def _without_quotient(extent: Extent, atom: Atom) -> Number | None:
@@ -238,7 +240,9 @@ def replaced(extent: Extent, atom: Atom, bounds: tuple[Number, Number], *, is_up
         if _hides(others, atom):
             return None
         if times:
-            if needs(others, DEEPEST // 2) != [] or (times > 1 and needs(bounds[0], DEEPEST // 2) != []):
+            if needs(others, MAX_PROOF_DEPTH // 2) != [] or (
+                times > 1 and needs(bounds[0], MAX_PROOF_DEPTH // 2) != []
+            ):
                 return None
             for _ in range(times):
                 others = others * bounds[(count > 0) == is_upper]

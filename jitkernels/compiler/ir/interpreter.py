@@ -9,7 +9,7 @@ from jitkernels.compiler.ir import dim_bounds
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.ops import OPERATIONS
 
-SEVERAL = frozenset({"call", "kernel", "loop", "branch"})
+OPERATIONS_WITH_SEVERAL_RESULTS = frozenset({"call", "kernel", "loop", "branch"})
 """Operations that may return several arrays, of which an `item` node takes one."""
 
 
@@ -36,4 +36,4 @@ def refuse(graph: Graph, known: Mapping[Node, Any]) -> None:
 def of_node(node: Node, inputs: Sequence[Any], value: Any) -> Any:
     """The result of one node from arrays of its inputs."""
     result = OPERATIONS[node.operation].run(node, inputs, value)
-    return result if node.operation in SEVERAL else np.asarray(result)
+    return result if node.operation in OPERATIONS_WITH_SEVERAL_RESULTS else np.asarray(result)

@@ -27,7 +27,7 @@ from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 from jitkernels.selection import select
 
 DOMAIN = (-2.0, 2.0)
-SILENT = frozenset({"input", "constant", "extent", "view", "cast"})
+OMITTED_FROM_TITLE = frozenset({"input", "constant", "extent", "view", "cast"})
 """Operations that a nest's title omits."""
 
 
@@ -63,7 +63,7 @@ class FusedNest:
         )
         self.text = text_of(graph)
         self.traced = ", ".join(f"{name}={value}" for name, value in scope.values.items())
-        named = [node.options.get("kind", node.operation) for node in graph if node.operation not in SILENT]
+        named = [node.options.get("kind", node.operation) for node in graph if node.operation not in OMITTED_FROM_TITLE]
         self.title = " ".join(named) or "copy"
 
     def reason_against(self, sizes: Mapping[str, int]) -> str:

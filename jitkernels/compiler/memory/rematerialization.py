@@ -21,7 +21,7 @@ from jitkernels.errors import MemoryLimitError
 
 MOST_TRIED = 24
 """The most candidates for each recomputation, the largest arrays first."""
-MOST_CHANGES, DEEPEST = 400, 300
+MOST_CHANGES, MAX_RECOMPUTATION_CHAIN = 400, 300
 """The most changes of the order, and the longest chain of recomputations for one array."""
 
 
@@ -183,7 +183,7 @@ class Rematerializer:
             producer = self._producer_before(order, word, before)
             if producer is None:
                 return None
-            if most + self.size[word] > goal.aim and self.may_repeat[producer] and depth < DEEPEST:
+            if most + self.size[word] > goal.aim and self.may_repeat[producer] and depth < MAX_RECOMPUTATION_CHAIN:
                 extended = self._needed(order, producer, goal, known, depth + 1)
                 known = known if extended is None else extended
         return [*known, unit]

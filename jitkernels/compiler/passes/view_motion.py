@@ -28,7 +28,7 @@ from jitkernels.compiler.passes.index_maps import (
 from jitkernels.compiler.passes.matchers import is_elementwise
 from jitkernels.compiler.passes.pattern_rewriter import GraphPass, use_counts
 
-MAX_RECOMPUTED_COST = 2.0
+MAX_DUPLICATED_COST = 2.0
 """In additions: a node of at most this cost is computed twice rather than stored."""
 
 
@@ -124,7 +124,7 @@ def rule_2_view_of_cheap(node: Node, plan: MotionPlan) -> None:
     cost = SCALARS[inner.operation].cost if inner.operation in SCALARS else 1.0
     arrays = [operand for operand in inner.inputs if operand.ndim]
     sources = [array.inputs[0] if array.operation == "view" else array for array in arrays]
-    if cost > MAX_RECOMPUTED_COST or len(arrays) != 1 or sources[0].operation != "input":
+    if cost > MAX_DUPLICATED_COST or len(arrays) != 1 or sources[0].operation != "input":
         return
     users = plan.readers[node]
     index_map, shape = plan.of_view(node)

@@ -20,7 +20,7 @@ from jitkernels.compiler.schedule.matmul_step import MatMulStep, operands
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
 Step = Nest | UnfusedStep | MatMulStep | Flow | KernelCall | NumpyCall
-LARGE = 1 << 18
+MIN_SHARED_OUTPUT_BYTES = 1 << 18
 """Bytes from which on a product shares the memory of its output. In the cache separate memory is faster: vectors at the
 end of one row and at the begin of the next overlap, and loads would wait for stores. A heuristic, by traced sizes."""
 
@@ -78,7 +78,7 @@ def products_in_output_memory(steps: Sequence[Step], graph: Graph, shared: Conta
         if not isinstance(product, MatMulStep) or not isinstance(nest, Nest) or product.node in kept:
             continue
         node = product.node
-        if _bytes(node) < LARGE or [step for step in steps if node in read_by(step)] != [nest]:
+        if _bytes(node) < MIN_SHARED_OUTPUT_BYTES or [step for step in steps if node in read_by(step)] != [nest]:
             continue
         identity = {access_map.key_of(access_map.identity(node.ndim))}
         if any(region.reductions or {*region.access_maps.get(node, identity)} != identity for region in nest.regions):

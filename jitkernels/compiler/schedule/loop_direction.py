@@ -15,7 +15,7 @@ from jitkernels.runtime.threads.num_threads import get_num_threads
 
 FEW_THREADS = 2
 """More threads take less time with a copy than one does without it."""
-LARGE = 1 << 16
+MIN_SHARED_LOOP_ELEMENTS = 1 << 16
 """The least elements for which several threads would share a loop, about."""
 
 Directions = dict[int, int]
@@ -30,7 +30,7 @@ def directions_of(region: FusionRegion, target_map: IndexMap, read: list[Node]) 
     if region.reductions or any(node.operation in ("scan", "placed") for node in region.nodes):
         return None
     size = traced_product(region.root.shape)
-    if size >= LARGE and get_num_threads() > FEW_THREADS:
+    if size >= MIN_SHARED_LOOP_ELEMENTS and get_num_threads() > FEW_THREADS:
         return None
     result: Directions = {}
     for leaf in read:

@@ -16,7 +16,7 @@ from jitkernels.compiler.schedule.loop_direction import Directions
 
 LITTLE = 8
 """Work is little if it is less than the rest by this factor."""
-BYTES = 2
+BYTES_PER_ADDITION = 2
 """Bytes of a large array that are loaded or stored in the time of an addition."""
 
 
@@ -114,7 +114,10 @@ class Nest:
             if node in leaves or node in roots:
                 nbytes += np.dtype(node.dtype).itemsize
             by_count[key] = trip_count, nodes, nbytes
-        parts = [count * max(self._additions(nodes), nbytes // BYTES) for count, nodes, nbytes in by_count.values()]
+        parts = [
+            count * max(self._additions(nodes), nbytes // BYTES_PER_ADDITION)
+            for count, nodes, nbytes in by_count.values()
+        ]
         most_now = max(map(symbolic_dims.value_of, parts), default=0)
         return sum((part for part in parts if LITTLE * symbolic_dims.value_of(part) >= most_now), 0)
 

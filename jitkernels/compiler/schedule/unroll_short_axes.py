@@ -19,7 +19,7 @@ from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.schedule.fusion_region import FusionRegion, is_inline
 
-MAX_UNROLLED_NODES = 300
+MAX_UNROLLED_GRAPH_NODES = 300
 """The most nodes of a graph that is unrolled."""
 COMBINED = {
     "sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum", "any": "logical_or", "all": "logical_and",
@@ -32,7 +32,7 @@ Known = dict[object, Node]
 
 def unroll_short_axes(graph: Graph) -> Graph:
     """Unroll the short axes of a graph."""
-    if len(list(graph)) > MAX_UNROLLED_NODES:
+    if len(list(graph)) > MAX_UNROLLED_GRAPH_NODES:
         return graph
     memo: Known = {}
     graph = transformed(graph, lambda node: _reduction(node, memo))

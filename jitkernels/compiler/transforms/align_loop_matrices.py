@@ -17,8 +17,8 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.transforms.trip_count import trip_count_of
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-LEAST_BYTES, MOST_BYTES = 1 << 10, 1 << 19
-LEAST_TRIP_COUNT = 32
+MIN_ALIGNED_BYTES, MAX_ALIGNED_BYTES = 1 << 10, 1 << 19
+MIN_ALIGNED_TRIP_COUNT = 32
 
 
 def align_loop_matrices(graph: Graph) -> Graph:
@@ -33,7 +33,7 @@ def align_loop_matrices(graph: Graph) -> Graph:
         for index, one in enumerate(inputs):
             if index in written or one.operation != "input" or one.ndim != 2 or not is_dense(one):
                 continue
-            if _products(node, {index}) >= LEAST_TRIP_COUNT and _pays_off(one):
+            if _products(node, {index}) >= MIN_ALIGNED_TRIP_COUNT and _pays_off(one):
                 inputs[index] = copies.setdefault(one, builder.copy(one))
         is_unchanged = all(operand is other for operand, other in zip(inputs, node.inputs, strict=True))
         return node if is_unchanged else node.with_inputs(inputs)
@@ -66,7 +66,11 @@ def _pays_off(node: Node) -> bool:
     size = NUMBERS[node.dtype].size
     nbytes = symbolic_dims.product(node.shape) * size
     row_bytes: Number = node.shape[-1] * size
-    conditions = ((nbytes - LEAST_BYTES, ">="), (MOST_BYTES - nbytes, ">="), (row_bytes % CACHE_LINE_BYTES, "=="))
+    conditions = (
+        (nbytes - MIN_ALIGNED_BYTES, ">="),
+        (MAX_ALIGNED_BYTES - nbytes, ">="),
+        (row_bytes % CACHE_LINE_BYTES, "=="),
+    )
     return all(_holds(extent, sign) for extent, sign in conditions)
 
 

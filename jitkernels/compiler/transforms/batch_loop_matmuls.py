@@ -38,7 +38,7 @@ from jitkernels.core.frozen_dataclass import record
 
 BLOCK_ITERATIONS = 64
 """Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
-LEAST_TRIP_COUNT = 8
+MIN_BATCHED_TRIP_COUNT = 8
 LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
 """The least elements of a matrix in matrix-vector and in vector-matrix products: smaller products take no longer than
 loading their result. A vector-matrix product needs no horizontal sums, and is fast by itself."""
@@ -200,7 +200,7 @@ def _batch_loop(node: Node, scope: Scope) -> Node:
             parts, parts.bounds, parts.carried, parts.captured, [(*node, ()) for node in invariants]
         )
         return _batch_loop(node, scope)
-    if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, LEAST_TRIP_COUNT):
+    if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, MIN_BATCHED_TRIP_COUNT):
         return node
     return _strip_mined(parts, IterationBlock(begin, parts.step, trip_count), scope)
 

@@ -23,7 +23,7 @@ from jitkernels.microkernels.attention.online_softmax import (
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 
-DEPTH = 512
+BLOCK_DEPTH = 512
 """Block size along d of the panel, and along the columns of values of the sums."""
 
 
@@ -54,10 +54,10 @@ def room_of(dtype: str, lanes: int, sizes: PanelSizes, *, masked: bool) -> Works
     width = sizes.vectors * lanes
     slack = -(-packing_slack(lanes, width) // 64) * 64
     panel = 0
-    scores = panel + DEPTH * width + slack
+    scores = panel + BLOCK_DEPTH * width + slack
     mask = scores + (sizes.block + sizes.key_rows) * width
     sums = mask + (sizes.block * width + slack if masked else 0)
-    state = sums + (DEPTH + sizes.value_rows) * width
+    state = sums + (BLOCK_DEPTH + sizes.value_rows) * width
     return WorkspaceOffsets(panel, scores, mask, sums, state, state + 2 * width)
 
 
@@ -184,13 +184,13 @@ def prefill_queries(panel: PrefillPanel, *, causal: bool) -> Any:
         if last <= 0:
             for r in range(wide * width):
                 sums[r] = zero
-        if d <= DEPTH:
+        if d <= BLOCK_DEPTH:
             turn(arrays.q, 0, d, workspace, room.panel, live, d)
         for key in range(0, last, block):
             count, scores = min(block, last - key), offset(workspace, room.scores)
-            for p in range(0, max(d, 1), DEPTH):
-                deep = min(DEPTH, d - p)
-                if d > DEPTH:
+            for p in range(0, max(d, 1), BLOCK_DEPTH):
+                deep = min(BLOCK_DEPTH, d - p)
+                if d > BLOCK_DEPTH:
                     turn(arrays.q, p, d, workspace, room.panel, live, deep)
                 score(arrays.k, key, count, p, deep, d, workspace)
             by = apply_masks(arrays.mask, queries, key, count, scores, workspace)

@@ -20,13 +20,13 @@ from jitkernels.microkernels.attention.decode import ROOM
 from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 
-CHUNK = 1024
+KEYS_PER_CHUNK = 1024
 """Keys per chunk."""
 
 
 @inlined()
 def chunks_of(keys: int) -> int:
-    return (keys + CHUNK - 1) // CHUNK
+    return (keys + KEYS_PER_CHUNK - 1) // KEYS_PER_CHUNK
 
 
 @inlined()
@@ -89,7 +89,9 @@ def split_queries(dtype: str, run_of: Any, some_keys: Any, *, causal: bool) -> A
         for c in range(share.low, share.high):
             part, state = offset(row_parts, c * live * (dv + 2)), offset(row_parts, (c * (dv + 2) + dv) * live)
             to = AttentionArrays(arrays.q, arrays.k, arrays.v, arrays.mask, part)
-            some_keys(to, queries, Range(c * CHUNK, min((c + 1) * CHUNK, queries.keys)), state, share.scores)
+            some_keys(
+                to, queries, Range(c * KEYS_PER_CHUNK, min((c + 1) * KEYS_PER_CHUNK, queries.keys)), state, share.scores
+            )
 
     @inlined()
     def split(

@@ -8,7 +8,7 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.gemm_arguments import Operands
 from jitkernels.runtime.loading import loader
 
-SHARE = 32**3
+BATCHED_THREAD_MULTIPLY_ADDS = 32**3
 """Least number of multiply-adds per thread."""
 
 
@@ -33,7 +33,7 @@ def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> 
         signature.c_arguments,
         body,
         extent=signature.index("batch"),
-        block=grain(attr.m * attr.n * attr.k, SHARE) if parallel else 1,
+        block=grain(attr.m * attr.n * attr.k, BATCHED_THREAD_MULTIPLY_ADDS) if parallel else 1,
         parallel=parallel,
         exact=pair.exact,
         straight=True,

@@ -15,10 +15,10 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
 from jitkernels.microkernels.gemm.gemm_heuristics import blocking
 from jitkernels.microkernels.gemm.packed_panels import PackedGemm, packed_nest
-from jitkernels.microkernels.gemm.thresholds import PARALLEL_WORK
+from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
 from jitkernels.microkernels.gemv.bf16_gemv import beta_epilogue
-from jitkernels.microkernels.gemv.bf16_sums import COLUMNS, WIDENED, add_rows, algorithms, row_product
+from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, WIDENED, add_rows, algorithms, row_product
 from jitkernels.microkernels.narrow_int import widen_bfloat16
 from jitkernels.runtime.loading import loader
 
@@ -43,7 +43,7 @@ def variants(attr: MatMulAttr) -> list[Variant]:
         names = (TILES, WIDENED)
     else:
         names = (WIDENED,)
-    shares = (False, True) if work >= 4 * PARALLEL_WORK and max(attr.m, attr.n) >= 128 else (False,)
+    shares = (False, True) if work >= 4 * MIN_PARALLEL_STATIC_MULTIPLY_ADDS and max(attr.m, attr.n) >= 128 else (False,)
     return [{"algorithm": name, "parallel": parallel} for parallel in shares for name in names]
 
 
@@ -95,8 +95,8 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
             each(operands, extents, part)
             return
         stride = extents.m if is_column else extents.n
-        for left in range(part.begin, part.end, COLUMNS):
-            count = min(COLUMNS, part.end - left)
+        for left in range(part.begin, part.end, ACCUMULATORS_IN_MEMORY):
+            count = min(ACCUMULATORS_IN_MEMORY, part.end - left)
             add_rows(offset(matrix, left), stride, vector, k, workspace, count)
             for j in range(count):
                 c[left + j] = finished(workspace[j], c, left + j)
@@ -109,7 +109,7 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
         extent=signature.index("m" if is_column else "n"),
         block=THIN_BLOCK,
         parallel=parallel,
-        workspace=0 if along else 4 * COLUMNS,
+        workspace=0 if along else 4 * ACCUMULATORS_IN_MEMORY,
         workspace_dtype="float32",
         names=signature.names,
     )

@@ -17,7 +17,7 @@ from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart,
 ROW_MAJOR, PLAIN, TRANSPOSED = 101, 111, 112
 HALF_MIN_BLAS_EXTENT = 32
 """Half of the least number of rows or columns of C per thread."""
-PARALLEL_WORK = 128**3
+MIN_PARALLEL_MULTIPLY_ADDS = 128**3
 """A product of fewer multiply-adds ends before a second thread has helped."""
 
 
@@ -31,7 +31,7 @@ class CblasLayout(NamedTuple):
 
 def variants(attr: Any) -> list[Variant]:
     """List the variants: serial first, parallel as well where there is work for two threads."""
-    several = attr.m * attr.n * attr.k >= PARALLEL_WORK and max(attr.m, attr.n) >= 4 * HALF_MIN_BLAS_EXTENT
+    several = attr.m * attr.n * attr.k >= MIN_PARALLEL_MULTIPLY_ADDS and max(attr.m, attr.n) >= 4 * HALF_MIN_BLAS_EXTENT
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 

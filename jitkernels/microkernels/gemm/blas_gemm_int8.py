@@ -11,7 +11,7 @@ from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
 
-LONGEST = 1 << 16
+MAX_INT32_STEPS = 1 << 16
 """Steps along k whose sum fits into 32 bits for all operands; the overflow of a longer sum is undefined."""
 ZERO = 64
 """Zero bytes at the start of the workspace: the result offset that libraries read. What follows stays aligned."""
@@ -23,8 +23,8 @@ def reason_against(attr: MatMulInt8Attr) -> str:
     """Return why the integer GEMM of a library cannot serve `attr`, or None."""
     if attr.scaled:
         return "the library returns integers, not floats with scales"
-    if attr.k > LONGEST:
-        return f"sums of more than {LONGEST} products may overflow 32 bits, where the library need not wrap"
+    if attr.k > MAX_INT32_STEPS:
+        return f"sums of more than {MAX_INT32_STEPS} products may overflow 32 bits, where the library need not wrap"
     return ""
 
 

@@ -24,11 +24,11 @@ from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, eleme
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.gemm.skinny_direct import rows_across
 
-DEPTH = 256
+K_STEPS_PER_BLOCK = 256
 """Steps along k per block: of a panel of a transposed B, or rows of B that lie on pages of their own."""
 TILES_PER_BLOCK = 8
 """Row tiles of C per block, so that C is written while it is in the cache."""
-PART = 4
+HALF_MIN_THREAD_TILES = 4
 """Half of the least number of tile widths per thread."""
 
 
@@ -36,13 +36,13 @@ def direct_dynamic_nest(attr: MatMulAttr, target: Target, *, parallel: bool = Fa
     """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns of C."""
     lanes, size = target.lanes(attr.dtype), element_size(attr.dtype)
     rows, width = 8 if target.registers == 32 else 6, 2 * lanes
-    workspace = (DEPTH * width + packing_slack(lanes, width)) * size
+    workspace = (K_STEPS_PER_BLOCK * width + packing_slack(lanes, width)) * size
     return LoopNest(
         name="matmul_compact",
         arguments=matmul_arguments(attr.dtype),
         body=(_transposing if attr.trans_b else _in_place)(attr, target, rows),
         extent=4,
-        block=PART * width,
+        block=HALF_MIN_THREAD_TILES * width,
         parallel=parallel,
         workspace=workspace if attr.trans_b else 0,
         workspace_dtype=attr.dtype,
@@ -94,7 +94,7 @@ def _columns(lanes: int) -> Any:
 
 def _transposing(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
     """Make the body for a B that is contiguous along k: it transposes B panel by panel."""
-    dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, DEPTH
+    dtype, lanes, trans_a, depth = attr.dtype, target.lanes(attr.dtype), attr.trans_a, K_STEPS_PER_BLOCK
     width, tile, columns = 2 * lanes, _tiles(attr, target, rows), _columns(lanes)
     text = written_by(transpose_panel, "matmul_transpose_b", dtype, lanes, width)
     transpose = ir_function("matmul_transpose_b", dtype, PACK_ARGUMENTS, text)
@@ -122,7 +122,7 @@ def _transposing(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., N
 
 def _in_place(attr: MatMulAttr, target: Target, rows: int) -> Callable[..., None]:
     """Make the body for a B that is contiguous along n. Tiles of fewer rows cover the rows below the whole tiles."""
-    lanes, trans_a, depth, together = target.lanes(attr.dtype), attr.trans_a, DEPTH, TILES_PER_BLOCK * rows
+    lanes, trans_a, depth, together = target.lanes(attr.dtype), attr.trans_a, K_STEPS_PER_BLOCK, TILES_PER_BLOCK * rows
     tile, columns = _tiles(attr, target, rows), _columns(lanes)
     across = rows_across(attr.dtype, target, attr.beta, by_column=trans_a)
 

@@ -20,7 +20,7 @@ from jitkernels.microkernels.gemm.microkernel import (
 
 #: Prefetch distance of the long operand: hardware prefetchers do not follow several long streams well.
 PREFETCH_BYTES = 512
-SEVERAL = 4
+TILE_ACCUMULATORS = 4
 """Accumulators of a tile of one dot product, which break the dependence chain of its sum."""
 
 
@@ -100,20 +100,20 @@ class _DotText:
 
     def _several(self) -> None:
         """Write the loop of a single dot product, unrolled into independent accumulators."""
-        out, step = self.out, SEVERAL * self.lanes
+        out, step = self.out, TILE_ACCUMULATORS * self.lanes
         out.lines.append(f"  %several = and i64 %k, -{step}")
         out.lines.append("  %has_several = icmp ne i64 %several, 0")
         out.line("br i1 %has_several, label %steps, label %behind")
         out.label("steps")
         out.lines.append("  %q = phi i64 [ 0, %entry ], [ %q_next, %steps ]")
-        for i in range(SEVERAL):
+        for i in range(TILE_ACCUMULATORS):
             self._phis(f"in{i}", [("zeroinitializer", "entry"), (f"%{{}}_step{i}", "steps")])
-        for i in range(SEVERAL):
+        for i in range(TILE_ACCUMULATORS):
             at = out.value(f"add i64 %q, {i * self.lanes}")
             self._multiply(at, None, f"in{i}", f"step{i}")
         (r, j) = self.cells[0]
         name = f"%acc{r}_{j}"
-        sums = [f"{name}_step{i}" for i in range(SEVERAL)]
+        sums = [f"{name}_step{i}" for i in range(TILE_ACCUMULATORS)]
         while len(sums) > 1:
             pairs = zip(sums[::2], sums[1::2], strict=True)
             sums = [out.value(f"fadd {self.vector} {a}, {b}") for a, b in pairs]

@@ -19,9 +19,9 @@ from jitkernels.microkernels.gemm.thresholds import (
     CONFLICT_BYTES,
     DOT_DEPTH,
     IN_PLACE_BYTES,
+    MIN_PARALLEL_STATIC_MULTIPLY_ADDS,
     NARROW,
     PACKED_ROWS,
-    PARALLEL_WORK,
     SKINNY,
     TRANSPOSED_BYTES,
     UNPACKED_ELEMENTS,
@@ -164,7 +164,7 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     elif packed[0] in result:
         universal = packed[0]
     result = result if universal in result else [*result[:2], universal]
-    if product.work >= PARALLEL_WORK:
+    if product.work >= MIN_PARALLEL_STATIC_MULTIPLY_ADDS:
         # Parallel first: on a busy machine the calling thread does all the work, in the same time.
         return [{**variant, "parallel": parallel} for variant in result for parallel in (True, False)]
     return result
@@ -228,4 +228,6 @@ def is_small(m: int, n: int, k: int) -> bool:
     """Return whether packing costs more than it saves. Products of few rows are split by their columns."""
     if m <= PACKED_ROWS:
         return True
-    return m * n * k < PARALLEL_WORK and (n <= PACKED_ROWS or k <= PACKED_ROWS or n * k <= UNPACKED_ELEMENTS)
+    return m * n * k < MIN_PARALLEL_STATIC_MULTIPLY_ADDS and (
+        n <= PACKED_ROWS or k <= PACKED_ROWS or n * k <= UNPACKED_ELEMENTS
+    )

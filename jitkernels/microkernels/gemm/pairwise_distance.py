@@ -20,7 +20,7 @@ from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, 
 
 DEPTH_BYTES = 2048
 """Bytes of each row of y in a panel: the block size along d."""
-BAND = 96
+EPILOGUE_ROWS = 96
 """Rows of x per epilogue call, while their distances are in the cache; a multiple of the rows of a tile."""
 MAX_UNTRANSPOSED_ROWS = 4
 """Up to so many rows of x, nothing is transposed."""
@@ -193,8 +193,8 @@ def _panels_of_y(distance: _Distance) -> Any:
             for p in range(0, max(d, 1), depth):
                 deep, first = min(depth, d - p), 1 if p == 0 else 0
                 transpose(y, j * d + p, d, panel, 0, columns, deep)
-                for top in range(0, m, BAND):
-                    bottom = min(top + BAND, m)
+                for top in range(0, m, EPILOGUE_ROWS):
+                    bottom = min(top + EPILOGUE_ROWS, m)
                     for i in range(top, bottom, height):
                         if columns == width and bottom - i >= height:
                             whole(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, height, width)

@@ -20,7 +20,7 @@ from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.thresholds import PACKED_ROWS, SMALL_BAND_BYTES
 from jitkernels.runtime.loading import loader
 
-SHARE = 16
+HALF_MIN_BAND_ROWS = 16
 """Half of the least number of rows per thread."""
 
 
@@ -53,7 +53,7 @@ def banded_nest(attr: MatMulAttr, target: Target, *, parallel: bool = True, foll
         arguments=matmul_arguments(attr.dtype, followed=followed),
         body=body,
         extent=3,
-        block=SHARE,
+        block=HALF_MIN_BAND_ROWS,
         parallel=parallel,
         vector_bytes=target.lanes(attr.dtype) * element_size(attr.dtype),
         straight=True,

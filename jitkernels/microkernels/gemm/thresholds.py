@@ -18,7 +18,7 @@ PACKED_BAND_BYTES, SMALL_BAND_BYTES = L2_BYTES // 8, L1_BYTES // 2
 """C in a band that a packed, or a small, product hands to its consumer."""
 
 # Threads.
-PARALLEL_WORK = 160**3
+MIN_PARALLEL_STATIC_MULTIPLY_ADDS = 160**3
 """Multiply-adds of a product of static shape that ends before a second thread has helped."""
 RUNTIME_PARALLEL_WORK = 96**3
 """Least multiply-adds of parallel execution at run time: waking the threads of our pool takes a microsecond or two."""

@@ -24,11 +24,11 @@ from jitkernels.microkernels.narrow_int import column_byte_sums, load_word
 
 ROWS, VECTORS = 12, 2
 WIDTH = LANES * VECTORS
-MOST_WORDS = 1 << 15
+MAX_PANEL_WORDS = 1 << 15
 """Largest number of words along k of a panel; `fits` checks it."""
-PANEL_WORDS = WIDTH * MOST_WORDS
+PANEL_WORDS = WIDTH * MAX_PANEL_WORDS
 """Words of the block of B: 4 MB."""
-ROW_WORDS = ROWS * MOST_WORDS
+ROW_WORDS = ROWS * MAX_PANEL_WORDS
 """Words of the block of A; the part in use should fit in the second-level cache."""
 CACHED_WORDS = 1 << 17
 MOST_COLUMNS = 2048
@@ -73,7 +73,7 @@ def has_instruction(narrow: str, target: Target) -> bool:
 
 def fits(product: Narrow, k: int) -> bool:
     """Return whether a panel can hold all of k."""
-    return k <= MOST_WORDS * product.group
+    return k <= MAX_PANEL_WORDS * product.group
 
 
 class Scales(NamedTuple):

@@ -12,7 +12,7 @@ GROUP = 2 * LANES
 """Elements per vector."""
 CHAINS = 4
 """Independent accumulators, which hide the latency of the instruction."""
-PART = 4096
+FLOAT32_SUM_ELEMENTS = 4096
 """Elements per float32 sum before it is added in double: 32 steps of every accumulator."""
 _SUM, _NUMBERS, _WIDE = f"<{LANES} x float>", f"<{GROUP} x bfloat>", f"<{LANES} x double>"
 _DOT = "@llvm.x86.avx512bf16.dpbf16ps.512"
@@ -56,7 +56,7 @@ class _DotWriter:
         out.label("part")
         out.line("%first = phi i64 [ 0, %entry ], [ %last, %joined ]")
         out.line(f"%all = phi {_WIDE} [ zeroinitializer, %entry ], [ %total, %joined ]")
-        out.line(f"%beyond = add nsw i64 %first, {PART}")
+        out.line(f"%beyond = add nsw i64 %first, {FLOAT32_SUM_ELEMENTS}")
         out.line("%last = call i64 @llvm.smin.i64(i64 %beyond, i64 %many)")
         out.line("br label %loop")
         out.label("loop")

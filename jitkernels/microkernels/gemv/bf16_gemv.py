@@ -9,7 +9,7 @@ from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT
-from jitkernels.microkernels.gemv.bf16_sums import COLUMNS, add_rows, row_product
+from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, add_rows, row_product
 from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST
 from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES, add_scaled_rows
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
@@ -25,7 +25,7 @@ def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
         extent=signature.index("m"),
         block=HALF_MIN_SKINNY_EXTENT,
         parallel=parallel,
-        workspace=(SUM_BYTES if algorithm == ABREAST else 4 * COLUMNS) if attr.trans else 0,
+        workspace=(SUM_BYTES if algorithm == ABREAST else 4 * ACCUMULATORS_IN_MEMORY) if attr.trans else 0,
         workspace_dtype="float32",
         names=signature.names,
     )
@@ -67,7 +67,7 @@ def _along(beta: float, algorithm: str) -> Callable[..., None]:
 def _across(beta: float, algorithm: str) -> Callable[..., None]:
     of_row, finished = row_product(algorithm), beta_epilogue(beta)
     streaming = algorithm == ABREAST
-    columns, add_four = SUM_BYTES // 4 if streaming else COLUMNS, add_scaled_rows(2, widen_bfloat16)
+    columns, add_four = SUM_BYTES // 4 if streaming else ACCUMULATORS_IN_MEMORY, add_scaled_rows(2, widen_bfloat16)
 
     def body(a: Any, x: Any, y: Any, extents: GemvExtents, workspace: Any, part: Range) -> None:
         m, n, sums = extents.m, extents.n, workspace

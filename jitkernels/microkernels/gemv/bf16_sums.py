@@ -10,11 +10,11 @@ from jitkernels.microkernels.gemm.vnni_packed import has_instruction
 from jitkernels.microkernels.gemv.bf16_dot import dot
 from jitkernels.microkernels.narrow_int import widen_bfloat16
 
-PART = 512
+FLOAT32_SUM_PRODUCTS = 512
 """Products per float32 sum before it is added in double."""
 PAIRS, WIDENED = "pairs", "widened"
 """The algorithms: VDPBF16PS, or operands widened to float32 by a shift, with fused multiply-adds."""
-COLUMNS = 4096
+ACCUMULATORS_IN_MEMORY = 4096
 """Accumulators in memory at a time: they stay in the first-level cache."""
 
 
@@ -32,9 +32,9 @@ def row_product(algorithm: str) -> Any:
 def widened_dot(x: Any, y: Any, n: int) -> Any:
     """Return the same sum without VDPBF16PS."""
     total = np.float64(0)
-    for first in range(0, n, PART):
+    for first in range(0, n, FLOAT32_SUM_PRODUCTS):
         part = np.float32(0)
-        for i in range(first, min(first + PART, n)):
+        for i in range(first, min(first + FLOAT32_SUM_PRODUCTS, n)):
             part += widen_bfloat16(x[i]) * widen_bfloat16(y[i])
         total += np.float64(part)
     return np.float32(total)

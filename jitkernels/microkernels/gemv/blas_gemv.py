@@ -10,13 +10,13 @@ from jitkernels.codegen.range_kernel import LoopNest
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, PLAIN, ROW_MAJOR, TRANSPOSED
 
-PARALLEL_WORK = 1 << 17
+MIN_PARALLEL_ELEMENTS = 1 << 17
 """A matrix of fewer elements ends before a second thread has helped."""
 
 
 def variants(attr: GEMVAttr) -> list[Variant]:
     """List the variants: serial first, parallel as well where there is work for two threads."""
-    several = attr.m * attr.n >= PARALLEL_WORK and attr.m >= 4 * HALF_MIN_BLAS_EXTENT
+    several = attr.m * attr.n >= MIN_PARALLEL_ELEMENTS and attr.m >= 4 * HALF_MIN_BLAS_EXTENT
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 

@@ -10,9 +10,9 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
 
-COLUMNS = 1024
+BLOCK_SUM_COLUMNS = 1024
 """Columns per block of float32 sums."""
-PART = 64
+BLOCK_ROWS = 64
 """Rows per block; the sum of a block is added to a compensated total."""
 ZERO = np.float32(0)
 
@@ -108,15 +108,15 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
     @inlined()
     def pool_added(rows: SelectedRows, h: int, y: Any, sums: Any, count: int) -> None:
         factor = np.float32(1) / np.float32(h) if is_mean else np.float32(1)
-        if h <= PART:
+        if h <= BLOCK_ROWS:
             add_up(rows, 0, h, sums, count)
         else:
-            totals, losses = offset(sums, COLUMNS), offset(sums, 2 * COLUMNS)
+            totals, losses = offset(sums, BLOCK_SUM_COLUMNS), offset(sums, 2 * BLOCK_SUM_COLUMNS)
             for j in range(count):
                 totals[j] = ZERO
                 losses[j] = ZERO
-            for first in range(0, h, PART):
-                add_up(rows, first, min(first + PART, h), sums, count)
+            for first in range(0, h, BLOCK_ROWS):
+                add_up(rows, first, min(first + BLOCK_ROWS, h), sums, count)
                 join(sums, totals, losses, count)
             for j in range(count):
                 sums[j] = compensated(totals[j], losses[j])
@@ -133,8 +133,8 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
             return
         for sequence in range(part.begin, part.end):
             y, column = offset(out, sequence * table_w), offset(ids, sequence)
-            for left in range(0, table_w, COLUMNS):
-                count = min(COLUMNS, table_w - left)
+            for left in range(0, table_w, BLOCK_SUM_COLUMNS):
+                count = min(BLOCK_SUM_COLUMNS, table_w - left)
                 rows = SelectedRows(offset(table, left), table_w, column, extents.idx_w)
                 pool(rows, idx_h, offset(y, left), workspace, count)
 
@@ -145,7 +145,7 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
         body,
         extent=signature.index("idx_w"),
         block=block if variant.get("parallel") else 1,
-        workspace=3 * 4 * COLUMNS,
+        workspace=3 * 4 * BLOCK_SUM_COLUMNS,
         workspace_dtype="float32",
         flags=(),
         reads_first=True,  # its arrays do not alias: callers guarantee it

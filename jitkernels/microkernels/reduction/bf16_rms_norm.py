@@ -10,7 +10,7 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemv.bf16_sums import row_product
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
 
-COLUMNS = 1024
+BLOCK_SUM_COLUMNS = 1024
 """Columns per block of sums."""
 
 
@@ -36,8 +36,8 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
 
     @inlined("contract")
     def columns(x: Any, scale: Any, y: Any, n: int, remain: int, eps: Any, sums: Any) -> None:
-        for left in range(0, remain, COLUMNS):
-            count = min(COLUMNS, remain - left)
+        for left in range(0, remain, BLOCK_SUM_COLUMNS):
+            count = min(BLOCK_SUM_COLUMNS, remain - left)
             for k in range(count):
                 sums[k] = 0.0
             for j in range(n):
@@ -69,7 +69,7 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
         extent=signature.index("rows"),
         block=block if parallel else 1,
         parallel=parallel,
-        workspace=8 * COLUMNS,
+        workspace=8 * BLOCK_SUM_COLUMNS,
         workspace_dtype="float64",
         flags=(),
         reads_first=True,

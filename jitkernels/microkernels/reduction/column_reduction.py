@@ -12,7 +12,7 @@ from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
-STRIP = 2048
+STRIP_COLUMNS = 2048
 """Columns per strip, whose results stay in the first-level cache."""
 
 
@@ -28,9 +28,9 @@ def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: b
 
     def body(x: Any, y: Any, n: int, remain: int, begin: int, end: int) -> None:
         for row in range(begin, end):
-            for first in range(0, remain, STRIP):
+            for first in range(0, remain, STRIP_COLUMNS):
                 own, to = offset(x, row * n * remain + first), offset(y, row * remain + first)
-                count = min(remain - first, STRIP)
+                count = min(remain - first, STRIP_COLUMNS)
                 for k in range(count):
                     to[k] = own[k]
                 for j in range(1, n):
@@ -59,11 +59,11 @@ def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool)
 
     def body(x: Any, y: Any, n: int, remain: int, workspace: Any, begin: int, end: int) -> None:
         size = number(n)
-        part, lost = workspace, offset(workspace, STRIP)
+        part, lost = workspace, offset(workspace, STRIP_COLUMNS)
         for row in range(begin, end):
-            for first in range(0, remain, STRIP):
+            for first in range(0, remain, STRIP_COLUMNS):
                 own, to = offset(x, row * n * remain + first), offset(y, row * remain + first)
-                count = min(remain - first, STRIP)
+                count = min(remain - first, STRIP_COLUMNS)
                 for k in range(count):
                     to[k] = number(0)
                     lost[k] = number(0)
@@ -77,7 +77,7 @@ def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool)
                     whole = to[k] + lost[k] if lost[k] == lost[k] else to[k]
                     to[k] = whole / size if is_mean else whole
 
-    scratch_bytes = 2 * STRIP * dtypes.named(attr.dtype).size
+    scratch_bytes = 2 * STRIP_COLUMNS * dtypes.named(attr.dtype).size
     return _nest(attr, body, block, parallel, workspace=scratch_bytes, workspace_dtype=attr.dtype)
 
 

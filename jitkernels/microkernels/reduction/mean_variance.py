@@ -12,7 +12,7 @@ from jitkernels.codegen.source_protocol import apart, inlined
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, distance, plus, times, two_sum_error
-from jitkernels.microkernels.reduction.simd_row_sum import LONGEST, row_squares, row_sum
+from jitkernels.microkernels.reduction.simd_row_sum import MAX_PLAIN_ROW, row_squares, row_sum
 
 SPREAD = 16.0
 """A mean whose square exceeds so many variances is corrected: its rounding would show in the result."""
@@ -116,7 +116,7 @@ def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
     @inlined("reassoc", "contract")
     def measures(x: Any, n: int, eps: Any) -> Any:
         """Return the scale of a row, its scaled mean and variance, and the factor of the deviations."""
-        if n <= LONGEST:
+        if n <= MAX_PLAIN_ROW:
             share = one / number(n)
             mean = times(sum_of(x, n), share)
             squares = squares_of(x, n, mean)

@@ -12,22 +12,22 @@ from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.maths.strict_arithmetic import plus
 from jitkernels.microkernels.reduction.mean_variance import sums_about
 
-FIRST = 64
+SHIFT_ELEMENTS = 64
 """Elements whose mean is the first shift, near that of the row unless they are unlike the rest."""
-NEAR = 1.0
+MAX_SHIFT_RATIO = 1.0
 """Largest ratio of n * (mean - near)**2 to the result, which bounds the growth of the rounding error."""
 
 
 def row_squares(dtype: str) -> Any:
-    """Return the function ``(x, n)``: the sum of squared deviations of a row of `FIRST` elements or more."""
+    """Return the function ``(x, n)``: the sum of squared deviations of a row of `SHIFT_ELEMENTS` elements or more."""
     number = np.dtype(dtype).type
-    zero, one, share, most = number(0), number(1), number(1 / FIRST), number(NEAR)
+    zero, one, share, most = number(0), number(1), number(1 / SHIFT_ELEMENTS), number(MAX_SHIFT_RATIO)
     sums = sums_about(dtype)
 
     @inlined("reassoc", "contract")
     def squares_of(x: Any, n: int) -> Any:
         near, count = zero, number(n)
-        for i in range(FIRST):
+        for i in range(SHIFT_ELEMENTS):
             near += x[i]
         near *= share
         passes = 2

@@ -1,6 +1,6 @@
 """Sum of a row in vector code: four vectors per iteration, then single vectors, then a masked tail.
 
-Four accumulators are combined after `ADDS` additions to each; a row of `LONGEST` elements is a few such blocks.
+Four accumulators are combined after `ADDS` additions to each; a row of `MAX_PLAIN_ROW` elements is a few such blocks.
 
 LLVM's vectorizer leaves up to 63 elements to an epilogue of half a vector and to scalar code, each with a horizontal
 sum of its own. That takes longer than the rest where rows are short.
@@ -18,7 +18,7 @@ from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, t
 
 ACCUMULATORS = 4
 """Vectors per iteration of the first loop, each with an accumulator of its own."""
-LONGEST = 4096
+MAX_PLAIN_ROW = 4096
 """Longest row of the plain kernel; sums of longer rows are compensated."""
 
 
@@ -33,11 +33,11 @@ def long_row_sum(dtype: str) -> Any:
 
     @inlined()
     def sum_of_all(x: Any, n: int) -> Any:
-        if n <= LONGEST:
+        if n <= MAX_PLAIN_ROW:
             return sum_of(x, n)
         total, lost = zero, zero
-        for begin in range(0, n, LONGEST):
-            part = sum_of(offset(x, begin), min(LONGEST, n - begin))
+        for begin in range(0, n, MAX_PLAIN_ROW):
+            part = sum_of(offset(x, begin), min(MAX_PLAIN_ROW, n - begin))
             lost += two_sum_error(total, part)
             total = plus(total, part)
         return compensated(total, lost)

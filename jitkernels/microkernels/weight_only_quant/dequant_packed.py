@@ -21,7 +21,7 @@ from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNP
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
-COLUMNS = 512
+PANEL_COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
@@ -47,7 +47,7 @@ class DequantizedPanels:
     @property
     def columns_of_b(self) -> int:
         """The offset of unpacked columns, before they are transposed."""
-        return self.panels_of_b + _aligned(self.blocking.depth * COLUMNS + self.slack)
+        return self.panels_of_b + _aligned(self.blocking.depth * PANEL_COLUMNS + self.slack)
 
     @property
     def elements(self) -> int:
@@ -137,10 +137,10 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
             return
         k_blocks = max((k + depth - 1) // depth, 1)
         step = max((sizes.groups * sizes.size + k_blocks - 1) // k_blocks, 1) * per_byte
-        for jc in range(part.begin, part.end, COLUMNS):
+        for jc in range(part.begin, part.end, PANEL_COLUMNS):
             for number in range(k_blocks):
                 p = number * step
-                block = DequantizedBlock(jc, min(COLUMNS, part.end - jc), p, max(min(step, k - p), 0))
+                block = DequantizedBlock(jc, min(PANEL_COLUMNS, part.end - jc), p, max(min(step, k - p), 0))
                 pack_block(weights, sizes, workspace, block)
                 multiply_block(a, c, sizes, k, workspace, block)
 

@@ -16,9 +16,9 @@ from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, FLOAT
 
 LOADED = 128
 """Bytes of weights per block."""
-SHORTEST = 2
-"""Groups have at least 4 << SHORTEST bytes: those of a lane belong to one group."""
-SMALLEST, LARGEST = 27, 250
+MIN_GROUP_EXPONENT = 2
+"""Groups have at least 4 << MIN_GROUP_EXPONENT bytes: those of a lane belong to one group."""
+MIN_BIASED_EXPONENT, MAX_BIASED_EXPONENT = 27, 250
 """Biased exponents for which units and their inverses are normal floats."""
 CARRY = 1 << 17
 """Added to the bits of a float, carries from 2 - 2**-6 on into the exponent, as digits end a little above."""
@@ -171,8 +171,12 @@ def _multiples(out: Text, parts: list[str], to: str, layout: Layout) -> list[str
         largest = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {largest}, {WORDS} {bits})")
     carried = out.value(f"add {WORDS} {largest}, {all_of('i32', CARRY)}")
     exponent = out.value(f"lshr {WORDS} {carried}, {all_of('i32', 23)}")
-    clamped = out.value(f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', SMALLEST)})")
-    clamped = out.value(f"call {WORDS} @llvm.smin.v16i32({WORDS} {clamped}, {WORDS} {all_of('i32', LARGEST)})")
+    clamped = out.value(
+        f"call {WORDS} @llvm.smax.v16i32({WORDS} {exponent}, {WORDS} {all_of('i32', MIN_BIASED_EXPONENT)})"
+    )
+    clamped = out.value(
+        f"call {WORDS} @llvm.smin.v16i32({WORDS} {clamped}, {WORDS} {all_of('i32', MAX_BIASED_EXPONENT)})"
+    )
     beyond = out.value(f"icmp ne {WORDS} {clamped}, {exponent}")
     nonzero = out.value(f"icmp ne {WORDS} {largest}, zeroinitializer")
     out_of_range = out.value(f"and <16 x i1> {beyond}, {nonzero}")

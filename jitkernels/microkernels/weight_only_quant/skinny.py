@@ -14,8 +14,8 @@ from jitkernels.microkernels.weight_only_quant.quantized import Quantized, Quant
 INFINITE = np.float32(np.inf)
 HALF_MIN_THREAD_COLUMNS = 32
 """Half of the least number of columns per thread."""
-LONGEST = 5
-"""Groups of up to ``4 << LONGEST - 1`` bytes share vectors; longer ones have whole vectors."""
+MAX_GROUP_EXPONENT = 5
+"""Groups of up to ``4 << MAX_GROUP_EXPONENT - 1`` bytes share vectors; longer ones have whole vectors."""
 
 
 class FloatRows(NamedTuple):
@@ -148,7 +148,7 @@ def repairing(per_byte: int) -> Any:
 def shift_of(size: int, least: int) -> int:
     """Return the exponent e with size == 4 << e, from `least` on, or -1."""
     exponent = -1
-    for shift in range(least, LONGEST):
+    for shift in range(least, MAX_GROUP_EXPONENT):
         if size == 4 << shift:
             exponent = shift
     return exponent

@@ -16,7 +16,12 @@ from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns
 from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
 from jitkernels.microkernels.weight_only_quant.dot_emitter import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s4 import FloatDots
-from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, SHORTEST, Layout, arrange_digits
+from jitkernels.microkernels.weight_only_quant.quantize_activations import (
+    LOADED,
+    MIN_GROUP_EXPONENT,
+    Layout,
+    arrange_digits,
+)
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
 from jitkernels.microkernels.weight_only_quant.skinny import Dots, FloatRows, ResultTile, shift_of
 
@@ -76,7 +81,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
             multiply_short(a, weights, c, sizes, workspace, part)
             return
         k, blocks = 2 * groups * size, (groups * size + LOADED - 1) // LOADED
-        in_digits = digits and (shift >= SHORTEST or (shift < 0 and size % LOADED == 0))
+        in_digits = digits and (shift >= MIN_GROUP_EXPONENT or (shift < 0 and size % LOADED == 0))
         stride = blocks * (layout.bytes // 4 if in_digits else layout.floats)
         for top in range(0, sizes.m, ROWS):
             rows, unusual = FloatRows(workspace, stride, min(ROWS, sizes.m - top)), 0

@@ -14,7 +14,12 @@ from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns
 from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
 from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s8 import Int8Dots
-from jitkernels.microkernels.weight_only_quant.quantize_activations import LOADED, SHORTEST, Layout, arrange_digits
+from jitkernels.microkernels.weight_only_quant.quantize_activations import (
+    LOADED,
+    MIN_GROUP_EXPONENT,
+    Layout,
+    arrange_digits,
+)
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
 from jitkernels.microkernels.weight_only_quant.skinny import Dots, FloatRows, ResultTile, shift_of
 
@@ -34,7 +39,7 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
     arranged, floats_of_block = arrange_digits(layout, shifted=shifted), layout.bytes // 4
 
     def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
-        size, k, shift = sizes.size, sizes.groups * sizes.size, shift_of(sizes.size, SHORTEST)
+        size, k, shift = sizes.size, sizes.groups * sizes.size, shift_of(sizes.size, MIN_GROUP_EXPONENT)
         if sizes.groups == 1 and size % LOADED != 0 and size % 4 == 0:
             shift = ALONE
         in_digits = digits and size > 0 and (shift >= 0 or size % LOADED == 0)

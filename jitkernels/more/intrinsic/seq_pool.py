@@ -11,14 +11,14 @@ from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import threads
 from jitkernels.more.intrinsic.source import external, source, usable
 
-BLOCK_COLUMNS = 128
+REGISTER_COLUMNS = 128
 """Least number of columns per thread: as many as stay in registers."""
-BLOCK_ELEMENTS = 16384
+POOL_THREAD_ELEMENTS = 16384
 """Least number of elements of x per thread."""
 
 
 def variants(attr: SeqPoolAttr) -> list[Variant]:
-    return threads(min(attr.w // BLOCK_COLUMNS, attr.h * attr.w // BLOCK_ELEMENTS))
+    return threads(min(attr.w // REGISTER_COLUMNS, attr.h * attr.w // POOL_THREAD_ELEMENTS))
 
 
 @implements(SeqPoolAttr, can_be_used=usable, variants=variants)
@@ -37,4 +37,4 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
             return 0
         return columns(offset(x, begin), offset(y, begin), h, w, end - begin)
 
-    return LoopNest(built.name, arguments, body, extent=signature.index("w"), block=BLOCK_COLUMNS, parallel=parallel)
+    return LoopNest(built.name, arguments, body, extent=signature.index("w"), block=REGISTER_COLUMNS, parallel=parallel)

@@ -13,12 +13,12 @@ from jitkernels.microkernels.chunking import threads
 from jitkernels.more.mix.activation import activation
 from jitkernels.more.mix.component import component
 
-PIECE = 1024
+CHUNK_ELEMENTS = 1024
 """Elements per chunk: the three rows of the workspace and the inputs fit in the first-level cache."""
 
 
 def variants(attr: LSTMCtHtAttr) -> list[Variant]:
-    return threads(attr.d // PIECE)
+    return threads(attr.d // CHUNK_ELEMENTS)
 
 
 class LstmArrays(NamedTuple):
@@ -34,7 +34,7 @@ class LstmArrays(NamedTuple):
 @implements(LSTMCtHtAttr, variants=variants)
 def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
     gate, candidate, cell = (activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell))
-    multiply = component(VMulAttr(n=PIECE, dtype=attr.dtype))
+    multiply = component(VMulAttr(n=CHUNK_ELEMENTS, dtype=attr.dtype))
 
     @inlined()
     def open_gate(gate_input: Any, weight: Any, state: Any, total: Any, result: Any, n: int) -> Any:
@@ -51,10 +51,10 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
 
     # ct may alias ct_1: each chunk of ct is written after the last read of that chunk of ct_1.
     def body(arrays: LstmArrays, d: int, workspace: Any, begin: int, end: int) -> int:
-        entered, opened, total = workspace, offset(workspace, PIECE), offset(workspace, 2 * PIECE)
+        entered, opened, total = workspace, offset(workspace, CHUNK_ELEMENTS), offset(workspace, 2 * CHUNK_ELEMENTS)
         gates, wp, status = arrays.gates, arrays.wp, 0
-        for at in range(begin, end, PIECE):
-            n = min(PIECE, end - at)
+        for at in range(begin, end, CHUNK_ELEMENTS):
+            n = min(CHUNK_ELEMENTS, end - at)
             old, new, result = offset(arrays.ct_1, at), offset(arrays.ct, at), offset(arrays.ht, at)
             status = min(status, candidate(offset(gates, at), entered, n))
             status = min(status, open_gate(offset(gates, d + at), offset(wp, at), old, total, opened, n))
@@ -74,9 +74,9 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
         signature.c_arguments,
         body,
         extent=signature.index("d"),
-        block=PIECE,
+        block=CHUNK_ELEMENTS,
         parallel=parallel,
-        workspace=3 * PIECE * np.dtype(attr.dtype).itemsize,
+        workspace=3 * CHUNK_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,
         names=signature.names,

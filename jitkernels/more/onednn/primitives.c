@@ -122,8 +122,8 @@ static void layer_norm_of_kind(int kind, const float *x, const float *scale, con
   }
 }
 
-// Rows are split into powers of two, the largest of which have at most CHUNK elements: so that a new number of rows
-// needs no new primitives.
+// Rows are split into powers of two, the largest of which have at most MAX_PRIMITIVE_ELEMENTS elements: so that a new
+// number of rows needs no new primitives.
 static int64_t primitives(int64_t kind, void *from, void *scale, void *shift, void *to, int64_t rows, int64_t n,
                           double eps) {
   if (kind == SETUP) return setup(from);
@@ -132,7 +132,7 @@ static int64_t primitives(int64_t kind, void *from, void *scale, void *shift, vo
   const float *x = from;
   float *y = to;
   int64_t most = 1;
-  while (2 * most <= rows && 2 * most * n <= CHUNK) most *= 2;
+  while (2 * most <= rows && 2 * most * n <= MAX_PRIMITIVE_ELEMENTS) most *= 2;
   int status = 0, threads = dnnl.get_threads();
   dnnl.set_threads(1);
   for (int64_t done = 0; done < rows && !status;) {

@@ -12,7 +12,7 @@ from jitkernels.runtime.cffi_library import function_at
 from jitkernels.runtime.loading import loader
 
 SETUP, SOFTMAX, LAYER_NORM, LAYER_NORM_PLAIN, LSTM, GRU = range(6)
-CHUNK = 1 << 16
+MAX_PRIMITIVE_ELEMENTS = 1 << 16
 """Most elements per primitive, unless a row has more."""
 ARGUMENTS = ("int64", "void*", "void*", "void*", "void*", "int64", "int64", "double")
 FUNCTIONS = (
@@ -56,7 +56,11 @@ def usable(attr: Any) -> bool | str:
 @functools.cache
 def _source(family: str, arguments: tuple[str, ...]) -> CSource:
     """Return the source of the function in its file, behind the code that caches primitives."""
-    constants = {"NO_MEMORY": library.NO_MEMORY, "UNKNOWN": library.UNKNOWN, "CHUNK": CHUNK}
+    constants = {
+        "NO_MEMORY": library.NO_MEMORY,
+        "UNKNOWN": library.UNKNOWN,
+        "MAX_PRIMITIVE_ELEMENTS": MAX_PRIMITIVE_ELEMENTS,
+    }
     top = "".join(f"#define {name} ({value}LL)\n" for name, value in constants.items()) + "#include <stddef.h>\n"
     folder = Path(__file__).parent
     files = ("prototypes.h", "primitive_cache.c", f"{family}.c")

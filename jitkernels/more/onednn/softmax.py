@@ -13,7 +13,7 @@ from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.onednn.primitives import SOFTMAX, primitives, usable
 
-LONGEST = 4096
+MAX_TERMS = 4096
 """Most terms that oneDNN adds accurately enough: sums of some ten thousand equal terms exceed the bound several times.
 """
 
@@ -22,8 +22,8 @@ def usable_of_rows(attr: SoftmaxAttr) -> bool | str:
     """Return whether oneDNN is here, and the axis is the last one."""
     if attr.remain != 1:
         return "along an axis that is not the last oneDNN adds sequentially, which is not accurate enough"
-    if attr.n > LONGEST:
-        return f"sums of more than {LONGEST} exponentials exceed the error bound of the kernel"
+    if attr.n > MAX_TERMS:
+        return f"sums of more than {MAX_TERMS} exponentials exceed the error bound of the kernel"
     return usable(attr)
 
 

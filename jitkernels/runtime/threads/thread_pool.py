@@ -23,7 +23,7 @@ ABSENT, FREE, TAKEN, CALLED, WORKING, AWAITED, DONE = range(7)
 """The states of a helper: no thread yet; idle; reserved by a caller; requested but not arrived; working; working while
 its caller sleeps; done, unseen by its caller."""
 MOST_HELPERS, MAX_POOL_PARTS = 127, 512
-LOOKING, PAUSES = 500_000, 64
+SPIN_NANOSECONDS, PAUSES = 500_000, 64
 """Nanoseconds that a helper spins before it sleeps, and pause instructions before it yields."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
 """SCHED_BATCH: woken threads do not preempt the thread that woke them."""
@@ -282,7 +282,7 @@ give:
   call i32 @sched_yield()
   %now = call i64 @clock(ptr %time)
   %since = sub i64 %now, %begun
-  %awake = icmp slt i64 %since, {LOOKING}
+  %awake = icmp slt i64 %since, {SPIN_NANOSECONDS}
   br i1 %awake, label %look, label %doze
 doze:
   store atomic i32 1, ptr %sleeping seq_cst, align 4

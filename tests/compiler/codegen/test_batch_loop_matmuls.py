@@ -10,9 +10,15 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK_ITERATIONS, LEAST_TRIP_COUNT
+from jitkernels.compiler.transforms.batch_loop_matmuls import BLOCK_ITERATIONS, MIN_BATCHED_TRIP_COUNT
 
-ROUNDS = (LEAST_TRIP_COUNT, BLOCK_ITERATIONS - 1, BLOCK_ITERATIONS, BLOCK_ITERATIONS + 1, 3 * BLOCK_ITERATIONS + 5)
+ROUNDS = (
+    MIN_BATCHED_TRIP_COUNT,
+    BLOCK_ITERATIONS - 1,
+    BLOCK_ITERATIONS,
+    BLOCK_ITERATIONS + 1,
+    3 * BLOCK_ITERATIONS + 5,
+)
 Program = Callable[..., Any]
 
 

@@ -91,7 +91,7 @@ def test_sums_do_not_depend_on_other_rows() -> None:
         assert np.array_equal(compiled(other, b, x)[::2], whole[::2])
         for rows in range(4, 40):
             assert np.array_equal(compiled(a[:rows], b[:rows], x), whole[:rows])
-    assert short_row_reduction.LONGEST * 8 >= 500
+    assert short_row_reduction.MAX_ROW_VECTORS * 8 >= 500
 
 
 def steps(a: Any, x: Any, count: int) -> Any:
@@ -131,7 +131,7 @@ def in_place(a: Any, x: Any, count: int) -> Any:
 @pytest.mark.parametrize("program", [steps, in_branches, stencil, in_place], ids=lambda one: one.__name__)
 def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """However little they read."""
-    monkeypatch.setattr(serpentine_order, "LEAST_BYTES", 0)
+    monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", 0)
     with guarded_workspaces("end"):
         compiled = jk.jit(program)
         for size in (*range(2, 41), 64, 100):
@@ -148,7 +148,7 @@ def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
     for program in (steps, in_branches, stencil, in_place):
         results = []
         for least in (0, 1 << 60):
-            monkeypatch.setattr(serpentine_order, "LEAST_BYTES", least)
+            monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", least)
             compiled = jk.jit(program)
             results.append([compiled(given(n, n, "float64")[0] / n, given(n, n, "float64")[2], 4) for n in (37, 90)])
         for one, other in zip(*results, strict=True):
@@ -254,7 +254,7 @@ def test_parallel_iterations_reverse_independently(monkeypatch: pytest.MonkeyPat
                 found[i] = np.tanh((a * (x[i] + found[i].sum())).sum(axis=1))
         return found
 
-    monkeypatch.setattr(serpentine_order, "LEAST_BYTES", 0)
+    monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", 0)
     a, _, x = given(70, 70, "float64")
     many = np.outer(np.linspace(0, 1, 60), x)
     results = []

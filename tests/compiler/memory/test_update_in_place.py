@@ -117,7 +117,7 @@ def test_threads_do_not_overtake_each_other(function: Callable[..., Any]) -> Non
 
 
 def test_many_threads_share_large_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = np.arange(2.0 * loop_direction.LARGE)
+    large = np.arange(2.0 * loop_direction.MIN_SHARED_LOOP_ELEMENTS)
     for threads, kernels in ((loop_direction.FEW_THREADS, 1), (loop_direction.FEW_THREADS + 1, 2)):
         monkeypatch.setattr(loop_direction, "get_num_threads", lambda threads=threads: threads)
         assert jk.jit(backwards).explain(large).kernels == kernels

@@ -24,7 +24,7 @@ SYMBOL = re.compile(PRODUCT)
 RESULT = re.compile(rf"(%\S+) = call [^@]*{PRODUCT}")
 DIFFERENCE = re.compile(rf'(@"{basic.subtract.__name__}\.[0-9a-f]+")\((?:<[^>]*>|\w+) (%\S+), (?:<[^>]*>|\w+) (%\S+)\)')
 NUMBER = re.compile(r"\b0x([0-9A-F]{16})\b")
-LARGEST = 64
+MAX_EXPONENT = 64
 """Exponents of powers of two that lead to neither overflow nor subnormal numbers."""
 
 
@@ -67,4 +67,4 @@ def _is_exact(line: str) -> bool:
 
 def _is_power_of_two(number: float) -> bool:
     part, exponent = math.frexp(number)
-    return abs(part) == 0.5 and abs(exponent) <= LARGEST
+    return abs(part) == 0.5 and abs(exponent) <= MAX_EXPONENT

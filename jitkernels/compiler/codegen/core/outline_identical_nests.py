@@ -6,7 +6,7 @@ Large programs often do few things to many arrays, and LLVM takes milliseconds f
 import re
 from collections.abc import Sequence
 
-LEAST = 50
+MIN_OUTLINED_LINES = 50
 """The least lines of a nest for which a thunk with a table of frame words compiles faster."""
 _PLACE = re.compile(r"^  (%\S+) = getelementptr i64, ptr %frame, i64 (\d+)$", re.MULTILINE)
 _HEAD = re.compile(r"define internal i64 @(\S+)\((ptr [^,]*%(\S+), i64 %begin, i64 %end)\) noinline nounwind \{\n")
@@ -20,7 +20,7 @@ def outline_congruent(texts: Sequence[str]) -> list[str]:
     texts = [function for text in texts for function in _FUNCTIONS.split(text)]
     for number, text in enumerate(texts):
         head = _HEAD.match(text)
-        if head is not None and text.count("\n") >= LEAST and _uses_frame_at_entry(text):
+        if head is not None and text.count("\n") >= MIN_OUTLINED_LINES and _uses_frame_at_entry(text):
             groups.setdefault(head[2] + _PLACE.sub(r"  \1", text[head.end() :]), []).append(number)
     results = [*texts]
     for numbers in groups.values():

@@ -6,7 +6,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
-from jitkernels.compiler.codegen.nest.loop_emitter import RUN, LoopEmitter, LoopSpec
+from jitkernels.compiler.codegen.nest.loop_emitter import MAX_ACCUMULATOR_VECTORS, LoopEmitter, LoopSpec
 from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
@@ -23,7 +23,7 @@ MIN_BEYOND_L2_BYTES = 1 << 20
 """The least bytes of an array that is not in L2."""
 NOT_NEAR = 40 << 10
 """The least bytes of an array of which much is not in L1: from L1 plain loads are as fast as permuted ones."""
-LEAST_VECTORS = 4
+MIN_RUN_VECTORS = 4
 """The least vectors of a run for which an additional line pays."""
 
 
@@ -113,7 +113,7 @@ class Runs(LoopEmitter):
         return runs if is_supported and not all(run.begins_line for run in runs) else []
 
     def _far_runs(
-        self, block: Block, loop: int, targets: list[NestTarget], least: int = LEAST_VECTORS
+        self, block: Block, loop: int, targets: list[NestTarget], least: int = MIN_RUN_VECTORS
     ) -> list[LongRun]:
         """Runs of at least `least` vectors, from L2 or further away, whose stride is a multiple of a cache line.
 
@@ -170,9 +170,9 @@ class Runs(LoopEmitter):
     def _numbers(self, block: Block, loop: int, targets: list[NestTarget]) -> list[tuple[StridedArray, IndexMap]]:
         """The arrays of scalars that are loaded beside runs with unit stride along the loop, by one access map.
 
-        Extraction pays only beside runs of at least `RUN` vectors that are aligned.
+        Extraction pays only beside runs of at least `MAX_ACCUMULATOR_VECTORS` vectors that are aligned.
         """
-        runs = self._far_runs(block, loop, targets, RUN)
+        runs = self._far_runs(block, loop, targets, MAX_ACCUMULATOR_VECTORS)
         if not runs or not all(run.begins_line for run in runs):
             return []
         result: dict[int, list[tuple[StridedArray, IndexMap, bool]]] = {}

@@ -14,7 +14,7 @@ from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import record
 
-RUN = 8
+MAX_ACCUMULATOR_VECTORS = 8
 """The most accumulator vectors: 32 registers have room for them and for their compensations."""
 
 
@@ -101,7 +101,7 @@ class LoopEmitter(SerpentineOrder):
             return False
         vectors = lanes // narrow * max(Counter(target.phase for target in sums).values())
         is_long = symbolic_dims.value_of(self.extents[loop]) >= lanes
-        return is_long and vectors <= RUN and not any(loop in target.loops for target in sums)
+        return is_long and vectors <= MAX_ACCUMULATOR_VECTORS and not any(loop in target.loops for target in sums)
 
     def is_filled(self, loop: int, lanes: int) -> bool:
         """Return whether a vector of so many lanes is never masked: in a loop inside of rows, which runs whole."""

@@ -17,7 +17,7 @@ from jitkernels.compiler.ir.symbolic_dims import Extent
 
 MIN_BLOCK_ELEMENTS, MOST_BLOCKS = 16384, 64
 """The least 4-byte elements of a block, and the most blocks."""
-ALIGNED = 1024
+BLOCK_MULTIPLE = 1024
 """Blocks of the lane loop have a multiple of so many iterations."""
 FRAME, PARTIALS, STEP, EARLIER = range(4)
 
@@ -102,7 +102,7 @@ class BlockwiseEmitter(NestEmitter):
         self.function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         block_count = new(block, f"sdiv i64 {size}, {least_block(self)}")
         block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MOST_BLOCKS})")
-        unit = ALIGNED if loop == self.lane_loop else 1
+        unit = BLOCK_MULTIPLE if loop == self.lane_loop else 1
         units = new(block, f"mul i64 {block_count}, {unit}")
         rounded_up = new(block, f"add i64 {whole}, {new(block, f'sub i64 {units}, 1')}")
         step = new(block, f"mul i64 {new(block, f'sdiv i64 {rounded_up}, {units}')}, {unit}")

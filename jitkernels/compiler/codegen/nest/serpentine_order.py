@@ -18,7 +18,7 @@ DIRECTION = "turn"
 """The symbol whose frame word is the direction: 0 for forwards, 1 for backwards."""
 SHARED_BYTES = 4 << 10
 """The least bytes of an array for which it matters that another nest has just traversed it."""
-LEAST_BYTES, MOST_BYTES = 20 << 10, 1 << 20
+MIN_SERPENTINE_BYTES, MAX_SERPENTINE_BYTES = 20 << 10, 1 << 20
 """The bytes that all rows load, in the traced call: less stays in L1 anyway, and of more too little does."""
 
 
@@ -37,7 +37,7 @@ class SerpentineOrder(Loops):
         bytes_read = self.bytes_along(
             loop, [(self.values.arrays.get(node), index_map) for node, index_map in read]
         )  # fmt: skip
-        if not LEAST_BYTES <= sum(bytes_read.values()) <= MOST_BYTES:
+        if not MIN_SERPENTINE_BYTES <= sum(bytes_read.values()) <= MAX_SERPENTINE_BYTES:
             return frozenset()
         bytes_written = self.bytes_along(
             loop, [(target.array, target.where or target.index_map) for target in self.targets]

@@ -27,7 +27,7 @@ MOVED = (4, 8)
 """Sizes of elements that processors with 64-byte vectors shift by lanes in one instruction."""
 
 
-LEAST_VECTORS = 2
+MIN_UNCOLLAPSED_VECTORS = 2
 """The least vectors of a row for which contiguous rows are not collapsed."""
 
 
@@ -57,7 +57,7 @@ class SharedLoads(LoopEmitter):
         count = self.extents[inner]
         if not self.may_share_loads:
             return False
-        least = LEAST_VECTORS * cpu_target.target().vector_bytes
+        least = MIN_UNCOLLAPSED_VECTORS * cpu_target.target().vector_bytes
         if symbolic_dims.is_loop_variant(count) or symbolic_dims.value_of(count) * self.nest.widest < least:
             return False
         offsets_by_array: dict[Any, list[Number]] = {}

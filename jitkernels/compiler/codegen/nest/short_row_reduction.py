@@ -26,7 +26,7 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, is_loop_variant
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
-LONGEST = 64
+MAX_ROW_VECTORS = 64
 """The most vectors of a row that is taken by one vector at a time: a sum of so many has one group of parts."""
 SIMPLE = 48
 """The most nodes of a nest that gets specialized code for short rows."""
@@ -80,7 +80,7 @@ class ShortRows(LoopEmitter):
         ]
         inner = [target.reduction for target in self.targets if target.loops]
         if all(one and one[0].options["kind"] in SUMS for one in inner):
-            classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, LONGEST * narrow)]]
+            classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, MAX_ROW_VECTORS * narrow)]]
         count = self.extents[self.vector_loop]
         if isinstance(count, Extent) and (self.variant.any_size or is_loop_variant(count)):
             return [form for forms in classes for form in forms], False

@@ -15,7 +15,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
 from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
-from jitkernels.compiler.codegen.numba.python_accumulators import PART, PrintedReduction
+from jitkernels.compiler.codegen.numba.python_accumulators import MAX_ADDITIONS_OF_PART, PrintedReduction
 from jitkernels.compiler.codegen.numba.python_call import REDUCED_ROWS, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import symbol
 from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
@@ -253,7 +253,7 @@ class NestPrinter(Loops):
     def _may_be_long(self, loop: int, now: int) -> bool:
         """Whether a loop may have more iterations than a part."""
         most = most_steps(self.extents[loop])
-        return most is None or most > PART or now > PART
+        return most is None or most > MAX_ADDITIONS_OF_PART or now > MAX_ADDITIONS_OF_PART
 
     def _inner(self, block: Block, loops: list[Any], body: Callable[[Block], None]) -> None:
         """Loops, one in another."""
@@ -269,11 +269,11 @@ class NestPrinter(Loops):
         inside = Block(block, -1)
         for _, one in reductions:
             inside.lines += one.begin_part()
-        last = f"min({name}_part + {PART}, {end})"
+        last = f"min({name}_part + {MAX_ADDITIONS_OF_PART}, {end})"
         self.loop(inside, loop, f"{name}_part", last, lambda block: self._step(block, [loop], reductions, stored))
         for _, one in reductions:
             inside.lines += one.end_part()
-        append_nested(block.lines, f"for {name}_part in range({begin}, {end}, {PART}):", inside.lines)
+        append_nested(block.lines, f"for {name}_part in range({begin}, {end}, {MAX_ADDITIONS_OF_PART}):", inside.lines)
 
     def _step(self, block: Block, loops: list[int], reductions: list[Any], stored: list[NestTarget]) -> None:
         """One element: all is read before anything is written."""

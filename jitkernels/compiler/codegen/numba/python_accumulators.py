@@ -1,7 +1,8 @@
 """Reductions in printed Python: how each begins, takes an element, and becomes the result.
 
-Long sums of floats are added up in parts of `PART` elements. Joining the parts keeps what rounding loses beside the
-total (Knuth's two-sum), as the accumulators of the LLVM generator do, so that the error is that of one part.
+Long sums of floats are added up in parts of `MAX_ADDITIONS_OF_PART` elements. Joining the parts keeps
+what rounding loses beside the total (Knuth's two-sum), as the accumulators of the LLVM generator do, so that the error
+is that of one part.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, ident
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text
 from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
 
-PART = 16
+MAX_ADDITIONS_OF_PART = 16
 """Elements of a part, whatever lanes numba makes of it: so many additions at most before parts are joined."""
 FREE = {"sum": "fadd", "prod": "fmul"}
 

@@ -21,7 +21,7 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
 from jitkernels.core.frozen_dataclass import record
 
-LONGEST = 72
+MAX_INLINED_CHARS = 72
 """Characters of an expression that is written where it is read."""
 
 
@@ -155,7 +155,7 @@ class ValuePrinter:
         else:
             value = self._computed(block, node, index_map)
         is_plain = node.operation in ("constant", "view", "reduce", "placed") or value.text.isidentifier()
-        inline = self.uses[key] <= 1 and value.home is block and len(value.text) <= LONGEST
+        inline = self.uses[key] <= 1 and value.home is block and len(value.text) <= MAX_INLINED_CHARS
         if not (is_plain or inline):
             value = PrintedValue(self._variable(value.home, value.text), value.dtype, value.home)
         value.home.known[key] = value
