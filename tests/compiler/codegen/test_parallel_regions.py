@@ -21,7 +21,7 @@ import jitkernels as jk
 from jitkernels.compiler.lowering import build_segment as segments
 from jitkernels.compiler.codegen.core import parallel_region as runs
 from jitkernels.runtime.threads import team_size as openmp
-runs.WORK = segments.WORK = 0  # however small, all that can be is a region
+runs.MIN_THREAD_WORK = segments.MIN_THREAD_WORK = 0  # however small, all that can be is a region
 
 TERMS = ("{a}.T * 0.5", "{a}[::-1] + 1", "np.abs({a})", "{a} * {b}", "{a} + {b}.T", "{a} - {a}.mean(axis=0)",
     "{a} / (1 + np.abs({a}).max(axis=1)[:, None])", "np.where({a} > 0, {a}, {b})", "np.roll({a}, 1, axis=0)",
