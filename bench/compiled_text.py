@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 IDENTIFIER = re.compile(r'[%@$](?:"[^"]*"|[-\w.$]+)|![\w.]+|#\d+|c"[^"]*"')
+ENTRY = re.compile(r"^define [^@]*@jk_(?:call|launcher|vectorcall)_", re.MULTILINE)
+"""What checks arguments and calls a kernel or program, in a module of its own."""
 GENERATED = ("gen", "mix")
 captured: list[str] = []
 
@@ -97,12 +99,16 @@ def write(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, compile_it in itertools.chain(kernels(jk), programs(jk)):
             captured.clear()
+            error = ""
             try:
                 compile_it()
-                text = "".join(map(normalised, captured))
-            except Exception as error:  # noqa: BLE001  # a line of the comparison, whatever it is
-                text = f"{type(error).__name__}\n"
-            (folder / re.sub(r"[^-\w]+", "_", name)).write_text(text, encoding="utf-8")
+            except Exception as raised:  # noqa: BLE001  # a line of the comparison, whatever it is
+                error = f"{type(raised).__name__}\n"
+            entries = [bool(ENTRY.search(module)) for module in captured]
+            for suffix, is_entry in (("", False), ("_entry", True)):
+                texts = [normalised(text) for text, own in zip(captured, entries, strict=True) if own is is_entry]
+                path = folder / (re.sub(r"[^-\w]+", "_", name) + suffix)
+                path.write_text("".join(texts) + error, encoding="utf-8")
 
 
 def compare(before: Path, now: Path) -> int:
