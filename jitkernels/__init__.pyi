@@ -16,6 +16,7 @@ from jitkernels.attrs.broadcast_ops import VAddBiasAttr as VAddBiasAttr
 from jitkernels.attrs.broadcast_ops import VBroadcastAttr as VBroadcastAttr
 from jitkernels.attrs.broadcast_ops import VScalAttr as VScalAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
+from jitkernels.attrs.convolution import Conv2DAttr as Conv2DAttr
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.cumsum_histogram import CumsumAttr as CumsumAttr
 from jitkernels.attrs.cumsum_histogram import HistogramAttr as HistogramAttr
@@ -36,6 +37,8 @@ from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr as MatMulInt8WeightsAttr
 from jitkernels.attrs.normalization import BatchNormAttr as BatchNormAttr
 from jitkernels.attrs.normalization import RmsNormAttr as RmsNormAttr
+from jitkernels.attrs.pooling import AvgPool2DAttr as AvgPool2DAttr
+from jitkernels.attrs.pooling import MaxPool2DAttr as MaxPool2DAttr
 from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
@@ -175,9 +178,11 @@ __all__ = [
     "AdamAttr",
     "AdamWAttr",
     "AttentionAttr",
+    "AvgPool2DAttr",
     "BatchNormAttr",
     "CDistAttr",
     "CRFDecodingAttr",
+    "Conv2DAttr",
     "CosineAttr",
     "CrossEntropyAttr",
     "CumsumAttr",
@@ -210,6 +215,7 @@ __all__ = [
     "MatMulInt4Attr",
     "MatMulInt8Attr",
     "MatMulInt8WeightsAttr",
+    "MaxPool2DAttr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
@@ -255,8 +261,10 @@ __all__ = [
     "adam",
     "adamw",
     "attention",
+    "avg_pool2d",
     "batch_norm",
     "cdist",
+    "conv2d",
     "cosine",
     "crf_decoding",
     "cross_entropy",
@@ -290,6 +298,7 @@ __all__ = [
     "matmul_int4",
     "matmul_int8",
     "matmul_int8_weights",
+    "max_pool2d",
     "nchw16c_mul_nc",
     "normal",
     "quantize",
@@ -433,6 +442,24 @@ def cdist(
     metric: Literal['euclidean', 'sqeuclidean', 'cosine', 'dot'] = 'euclidean',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def matmul_epilogue(
+    a: ArrayLike,
+    b: ArrayLike,
+    bias: ArrayLike | None = None,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d(
+    x: ArrayLike,
+    w: ArrayLike,
+    bias: ArrayLike | None = None,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def crf_decoding(
     x: ArrayLike,
     w: ArrayLike,
@@ -524,13 +551,6 @@ def matmul_batched(
     b: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def matmul_epilogue(
-    a: ArrayLike,
-    b: ArrayLike,
-    bias: ArrayLike | None = None,
-    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
 def matmul_int4(
     a: ArrayLike,
     packed: ArrayLike,
@@ -581,6 +601,25 @@ def batch_norm(
     scale: ArrayLike | None = None,
     bias: ArrayLike | None = None,
     eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def max_pool2d(
+    x: ArrayLike,
+    window: Any,
+    stride: Any = None,
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    ceil_mode: bool = False,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def avg_pool2d(
+    x: ArrayLike,
+    window: Any,
+    stride: Any = None,
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def uniform(

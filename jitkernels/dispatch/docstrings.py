@@ -87,7 +87,7 @@ def _kind(row: type[KernelAttr], name: str) -> str:
     field = row.known_fields()[name]
     if field.kind == "whole":
         return f"an int of {field.least} or more" + (f", at most {field.most}" if field.most < MOST_WHOLE else "")
-    return f"a {field.kind}"
+    return field.meaning or f"a {field.kind}"
 
 
 def _array(row: type[KernelAttr], argument: Argument) -> str:

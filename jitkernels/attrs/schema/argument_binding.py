@@ -135,7 +135,8 @@ def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
     lead = (
         requested_shape(kernel, values[SHAPE]) if SHAPE in row.options else lead_of(kernel, present, moved, len(trail))
     )
-    extents, missing = extents_of(kernel, row, present, moved, lead, trail, integer_options)
+    settled = {name: known[name].canonical(known[name].label, options[name]) for name in options if row.derived}
+    extents, missing = extents_of(kernel, row, present, moved, lead, trail, {**settled, **integer_options})
     requested = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
     results = tuple((argument, result_shape(argument, extents, lead, missing, trail)) for argument in requested)
     checks_indices = any(
@@ -145,7 +146,8 @@ def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
         extents |= dict.fromkeys(spread_of(row), 0)
     transposed = {a.transposed: is_transpose(a, moved[a.name], lead) for a in present if a.transposed is not None}
     options |= {name: kinds[name] for name in kinds if name in known}
-    attr = row(**extents, **options, **flags, **transposed, **({DTYPE: dtype} if DTYPE in known else {}))
+    sizes = {name: extents[name] for name in extents if name not in options and name not in row.derived}
+    attr = row(**sizes, **options, **flags, **transposed, **({DTYPE: dtype} if DTYPE in known else {}))
     return Form(attr, tuple(present), moved, lead, trail, results, frozenset(missing), restore_axis)
 
 

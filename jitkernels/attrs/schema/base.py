@@ -120,6 +120,8 @@ class KernelAttr:
     implemented_as: the class whose implementations serve this one too, for rows that are created on demand. streams:
     extents of attrs whose speed is bound by memory bandwidth, of a row where their number does not show it. singles:
     extents for which the implementation compiled from the reference has specialised code where they are 1.
+    derived: integers that `derive` computes from the fields; shapes may name them, and the C function takes them behind
+    the integer fields.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -130,6 +132,7 @@ class KernelAttr:
     implemented_as: "ClassVar[type[KernelAttr] | None]" = None
     streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
     singles: ClassVar[tuple[str, ...]] = ()
+    derived: ClassVar[tuple[str, ...]] = ()
     __signature__: ClassVar[Any]
     _required: ClassVar[frozenset[str]]
     _defaults: ClassVar[dict[str, Any]]
@@ -181,11 +184,14 @@ class KernelAttr:
         for name, field in known.items():
             if field.kind == "float":
                 values[name] = in_dtype(field.label, values[name], values.get("dtype", "float64"))
+        if self.derived:
+            values.update(self.derive(values))
         arrays = [array for argument in self.arrays if (array := argument.array(values)) is not None]
         for array in arrays:
             if array.nbytes > MAX_ARRAY_BYTES:
                 raise AttrError(f"{type(self).__name__}: array {array.name} would have {array.nbytes} bytes")
         integers = [(name, values[name]) for name, field in known.items() if field.is_integer]
+        integers += [(name, values[name]) for name in self.derived]
         floats = [(name, values[name]) for name in self.floats]
         absent = {argument.name for argument in self.arrays} - {array.name for array in arrays}
         values["_signature"] = Signature(tuple(arrays), tuple(integers), tuple(floats), tuple(sorted(absent)))
@@ -230,6 +236,14 @@ class KernelAttr:
     def signature(self) -> Signature:
         """The arguments of the kernel for this attr."""
         return self._signature
+
+    @classmethod
+    def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The integers of `derived`, from the canonical values of the fields; in a trace, sizes are symbolic.
+
+        Raises AttrError for fields that do not fit one another.
+        """
+        raise NotImplementedError
 
     def tolerance(self) -> Tolerance:
         """The error bound of every implementation."""
@@ -371,7 +385,7 @@ def power_of_two(extent: int) -> int:
 Attr = TypeVar("Attr", bound=KernelAttr)
 
 
-def grid(row: "type[Attr]", names: str, sizes: Iterable[Sequence[int]], **choices: Sequence[Any]) -> list["Attr"]:
+def grid(row: "type[Attr]", names: str, sizes: Iterable[Sequence[Any]], **choices: Sequence[Any]) -> list["Attr"]:
     """Attrs of all sizes of the fields `names`, for every combination of `choices` by field, the first the slowest."""
     fields, tuples = names.split(), list(sizes)
     return [

@@ -34,6 +34,7 @@ class Field:
     label: its name in messages, with its class. canonical: from a label and any value to the canonical value; raises
     AttrError. to_json and from_json: to plain JSON values and back. values: all allowed values, if they are few. least
     and most: the limits of a number. is_size: whether the work of a call depends on it. dtypes: all allowed dtypes.
+    meaning: what the everyday function takes, in words, for a custom field.
     """
 
     label: str
@@ -46,6 +47,7 @@ class Field:
     most: float = math.inf
     is_size: bool = False
     dtypes: tuple[str, ...] = ()
+    meaning: str = ""
 
     @property
     def is_integer(self) -> bool:
@@ -108,10 +110,16 @@ def custom(
     *,
     to_json: Callable[[Any], Any] = lambda value: value,
     from_json: Callable[[Any], Any] = lambda value: value,
+    meaning: str = "",
+    samples: tuple[Any, ...] = (),
     **more: Any,
 ) -> Any:
-    """A field of any other type: `canonical` returns its hashable value or raises ValueError or TypeError."""
-    metadata = {"canonical": canonical, "to_json": to_json, "from_json": from_json}
+    """A field of any other type: `canonical` returns its hashable value or raises ValueError or TypeError.
+
+    `meaning` says what it takes; tests use `samples` beside the default.
+    """
+    metadata: dict[str, Any] = {"canonical": canonical, "to_json": to_json, "from_json": from_json}
+    metadata |= {"meaning": meaning, "samples": samples}
     return dataclasses.field(metadata=metadata, **more)
 
 
@@ -130,7 +138,8 @@ def _field(attr_class: type, field: "dataclasses.Field[Any]", hint: Any) -> Fiel
     label = f"{attr_class.__name__}: {field.name}"
     if "canonical" in metadata:
         check = _from_function(metadata["canonical"])
-        return Field(label, "custom", check, metadata["to_json"], metadata["from_json"])
+        json = metadata["to_json"], metadata["from_json"]
+        return Field(label, "custom", check, *json, meaning=metadata["meaning"])
     if "values" in metadata:
         return Field(label, "choice", _one_of(metadata["values"]), values=metadata["values"])
     if hint is str and (field.name == "dtype" or field.name.endswith("_dtype")):

@@ -26,7 +26,7 @@ def check_declaration(row: "type[KernelAttr]") -> None:
     for argument in row.arrays:
         label = f"array {argument.name}"
         for extent in argument.extents:
-            for symbol in extent.symbols:
+            for symbol in (s for s in extent.symbols if s not in row.derived):
                 require(label, symbol, "int", "whole")
         for flag in (argument.when, argument.transposed):
             if flag is not None:

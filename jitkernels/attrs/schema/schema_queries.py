@@ -53,7 +53,7 @@ def integer_options_of(row: "type[KernelAttr]") -> list[str]:
 def is_everyday(row: "type[KernelAttr]") -> bool:
     """Whether inputs and options determine all extents, so that a call needs nothing else."""
     determined = {symbol for argument in inputs_of(row) for extent in argument.extents for symbol in extent.symbols}
-    determined |= {*integer_options_of(row)} | (spread_of(row) if SHAPE in row.options else set())
+    determined |= {*integer_options_of(row), *row.derived} | (spread_of(row) if SHAPE in row.options else set())
     required = {symbol for a in outputs_of(row) for extent in a.extents for symbol in extent.symbols}
     fixed = {name for name, field in row.known_fields().items() if field.is_integer}
     return bool(row.arrays) and required | fixed <= determined

@@ -135,7 +135,10 @@ def extents_of(
     trail: tuple[int, ...],
     optional: dict[str, int],
 ) -> tuple[dict[str, int], set[str]]:
-    """The value of each symbol, those of `optional` by options, and the symbols whose extents an array omitted."""
+    """The value of each symbol, those of `optional` by options, and the symbols whose extents an array omitted.
+
+    Of a row with derived extents, `optional` has all options that these may depend on, which are among the values, too.
+    """
     values = dict(optional)
     missing: set[str] = set()
     for plain in (True, False):  # plain symbols first, so that the others are checked against them
@@ -155,6 +158,8 @@ def extents_of(
     behind = trailing_of(row)
     if behind is not None:
         values[behind] = math.prod(trail)
+    if row.derived:
+        values |= row.derive(values)
     for argument in present:
         array = arrays[argument.name]
         own = argument.fixed[: fixed_of(argument, array)]

@@ -36,7 +36,8 @@ class NamedKernel:
 
         numbers = operands[len(operands) - len(self.numbers) :]
         number_fields = {name: float(number) for name, number in zip(self.numbers, numbers, strict=True)}
-        attr = type(self.attr)(**{**self.attr.fields(), **sizes, **number_fields})
+        own = {name: size for name, size in sizes.items() if name not in self.attr.derived}
+        attr = type(self.attr)(**{**self.attr.fields(), **own, **number_fields})
         signature = attr.signature()
         arrays = [
             np.require(array, operand.numpy, ["C", "A"]).reshape(operand.shape)
@@ -53,7 +54,8 @@ class NamedKernel:
         from jitkernels.selection.select import choose_for_class
 
         try:
-            most = {name: _most(value) for name, value in self.values.items()}
+            own = {name: value for name, value in self.values.items() if name not in self.attr.derived}
+            most = {name: _most(value) for name, value in own.items()}
             now = {name: symbolic_dims.value_of(value) for name, value in most.items()}
             largest = type(self.attr)(**{**self.attr.fields(), **now}).tuning_class()
             choice = choose_for_class(largest, in_code=True)

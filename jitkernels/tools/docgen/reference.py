@@ -99,7 +99,7 @@ def _is_default(attr: KernelAttr) -> bool:
 
 
 def _field(field: "dataclasses.Field[Any]") -> str:
-    kind = field.type if isinstance(field.type, str) else field.type.__name__
+    kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
     values = field.metadata.get("values")
     kind = " | ".join(map(repr, values)) if values else kind
     return f"{field.name}: {kind}" + ("" if field.default is dataclasses.MISSING else f" = {field.default!r}")

@@ -54,7 +54,8 @@ def build_kernel_node(
         inputs.append(operand_checks.round_to_dtype(value, fields["dtype"]))
         if decomposition is None:
             operand_checks.check_number_limits(tracer, form.attr, name, value.node)
-    sizes = {name: value for name, value in shapes.values.items() if type(fields[name]) is int}
+    derived = type(form.attr).derived
+    sizes = {name: value for name, value in shapes.values.items() if name in derived or type(fields[name]) is int}
     sizes |= {name: value.extent for name, value in options.items() if type(value) is SymInt}
     node_options = {
         "function": NamedKernel(form.attr, sizes, [*numbers]),

@@ -79,6 +79,8 @@ class KernelShapes:
                 for extent, size in zip(argument.extents, sizes[name], strict=True):
                     if extent.is_plain == plain and len(extent.symbols) == 1 and extent.symbols[0] not in values:
                         values[extent.symbols[0]] = (size - extent.more) // extent.factor
+        if self.row.derived:
+            values |= self.row.derive(attr.fields() | values)
         for name, argument in self._present():
             for extent, size in zip(argument.extents, sizes[name], strict=True):
                 wanted = value_of(extent, values)

@@ -1,0 +1,136 @@
+"""CONV2D: convolution of images with filters, a bias and an activation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
+from jitkernels.attrs.schema.base import (
+    FLOATS,
+    Case,
+    KernelAttr,
+    Tolerance,
+    cases,
+    choice,
+    custom,
+    grid,
+    power_of_two,
+    whole,
+)
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.attrs.windows import A_PAIR, BORDERS, Pair, borders, listed, pair, window_extents, windows_of
+from jitkernels.errors import AttrError
+
+SHAPE = "batch height width channels kernel_height kernel_width filters"
+"""The names of the extents, in their order."""
+
+
+class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
+    """y[n, i, j, f] = activation(bias[f] + sum of x[n, si*i + da*a - top, sj*j + db*b - left, c] * w[a, b, c, f]).
+
+    The sum is over all a, b and c: the cross-correlation that networks call a convolution, of images with channels
+    last. `stride` is (si, sj), `dilation` (da, db), and `padding` ((top, bottom), (left, right)) are zeros around the
+    image; an int or a pair of ints stand for equal ones. With `groups`, channels and filters form so many groups of
+    neighbours, the filters of a group see its channels alone, and c counts within it: as many groups as channels are a
+    depthwise convolution. Activations are those of MATMUL_EPILOGUE; without `biased` there is no bias.
+    """
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+    kernel_height: int
+    kernel_width: int
+    filters: int
+    stride: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (1, 3)))
+    padding: tuple[Pair, Pair] = custom(
+        borders, to_json=listed, from_json=borders, meaning=BORDERS, default=((0, 0), (0, 0)),
+        samples=(1, (0, 2), ((0, 3), (2, 1))),
+    )  # fmt: skip
+    dilation: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (3, 1)))
+    groups: int = whole(default=1, least=1, samples=(1, 2, 3))
+    biased: bool = True
+    activation: str = choice(*ACTIVATIONS, default="identity")
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*batch height width channels"),
+        Argument("w", "in", "kernel_height kernel_width group_channels filters"),
+        Argument("bias", "in", "filters", when="biased"),
+        Argument("y", "out", "*batch out_height out_width filters"),
+    )
+    options = ("stride", "padding", "dilation", "groups", "activation")
+    derived = (
+        "group_channels", "out_height", "out_width", "stride_height", "stride_width", "pad_top", "pad_left",
+        "dilation_height", "dilation_width",
+    )  # fmt: skip
+    group_channels: ClassVar[int]
+    out_height: ClassVar[int]
+    out_width: ClassVar[int]
+
+    @classmethod
+    def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        channels, filters, groups = fields["channels"], fields["filters"], fields["groups"]
+        if channels % groups or filters % groups:
+            raise AttrError(
+                f"Conv2DAttr: groups: expected a divisor of the {channels} channels and the {filters} filters, "
+                f"got {groups}"
+            )
+        window = fields["kernel_height"], fields["kernel_width"]
+        return {"group_channels": channels // groups} | window_extents("Conv2DAttr", fields, window, ceil_mode=False)
+
+    @property
+    def terms(self) -> int:
+        """The number of products that an element of the result is the sum of."""
+        return self.kernel_height * self.kernel_width * self.group_channels
+
+    def convolved(self, x: AnyArray, w: AnyArray) -> AnyArray:
+        """The sums of products: windows of the padded images as the rows of matrices (im2col), times the filters."""
+        padded = np.pad(x, ((0, 0), *self.padding, (0, 0)))
+        windows = windows_of(self, padded, (self.kernel_height, self.kernel_width)).transpose(0, 1, 2, 4, 5, 3)
+        pixels, taps = self.batch * self.out_height * self.out_width, self.kernel_height * self.kernel_width
+        groups, depth = self.groups, self.group_channels
+        rows = windows.reshape(pixels, taps, groups, depth).transpose(2, 0, 1, 3).reshape(groups, pixels, self.terms)
+        matrices = w.reshape(taps, depth, groups, self.filters // groups).transpose(2, 0, 1, 3)
+        sums = rows @ matrices.reshape(groups, self.terms, self.filters // groups)
+        return sums.transpose(1, 0, 2).reshape(self.batch, self.out_height, self.out_width, self.filters)
+
+    def tolerance(self) -> Tolerance:
+        """As MATMUL_EPILOGUE: a chain of products in any order, the bias, and an activation of slope 1.13 at most."""
+        return Tolerance(ulp=4, terms=1.13 * (self.terms / 2 + 3) + 1)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The convolution of |x| with |w|, plus |bias|; there is no bound for 0 times an infinite sum."""
+        x, w, *bias = (np.abs(array) for array in arrays[:-1])
+        terms = self.convolved(x, w)
+        terms = terms + bias[0] if bias else terms
+        return [np.where(np.isinf(terms), np.nan, terms) if self.activation in ("gelu", "silu") else terms]
+
+    def operations(self) -> float:
+        each = {"identity": 1, "relu": 1}.get(self.activation, 18)
+        return float(self.batch) * self.out_height * self.out_width * self.filters * (2.0 * self.terms + each)
+
+    def tuning_class(self) -> Self:
+        """Batch, height and width rounded up to powers of two: code depends on none of them, speed little."""
+        sizes = {name: int(power_of_two(getattr(self, name))) for name in ("batch", "height", "width")}
+        return self if sizes.items() <= self.fields().items() else type(self)(**self.fields() | sizes)
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        layers = [
+            (1, 224, 224, 3, 7, 7, 64, 2, 3), (1, 56, 56, 64, 1, 1, 256, 1, 0), (1, 56, 56, 64, 3, 3, 64, 1, 1),
+            (1, 28, 28, 128, 3, 3, 128, 1, 1), (1, 28, 28, 512, 1, 1, 1024, 2, 0), (1, 14, 14, 256, 3, 3, 256, 1, 1),
+            (1, 7, 7, 512, 3, 3, 512, 1, 1), (1, 7, 7, 2048, 1, 1, 512, 1, 0), (1, 224, 224, 64, 3, 3, 64, 1, 1),
+        ]  # fmt: skip
+        full = grid(cls, f"{SHAPE} stride padding", layers, dtype=FLOATS, activation=("relu",))
+        depthwise = [(1, 56, 56, 58, 3, 3, 58, 2, 1, 58), (1, 28, 28, 116, 3, 3, 116, 1, 1, 116)]
+        full += grid(cls, f"{SHAPE} stride padding groups", depthwise, dtype=FLOATS)
+        ci = [(1, 1, 1, 1, 1, 1, 1, 1, 0), (2, 5, 7, 3, 3, 3, 5, 1, 1), (1, 6, 31, 4, 2, 3, 40, 2, 2)]
+        grouped = [(2, 5, 6, 6, 3, 2, 6, 1, 1, 6), (1, 4, 5, 6, 1, 3, 9, 2, 1, 3)]
+        return cases(
+            full,
+            ci=[
+                *grid(cls, f"{SHAPE} stride padding", ci, dtype=FLOATS, activation=("relu",)),
+                *grid(cls, f"{SHAPE} stride padding groups", grouped, dtype=FLOATS, biased=(False,)),
+            ],
+        )

@@ -1,0 +1,156 @@
+"""MAX_POOL2D and AVG_POOL2D: the maximum or the mean of windows of images."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, custom, grid
+from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.attrs.windows import (
+    A_PAIR,
+    BORDERS,
+    Pair,
+    borders,
+    listed,
+    pair,
+    pair_or_none,
+    window_extents,
+    windows_of,
+)
+from jitkernels.errors import AttrError
+
+SHAPE = "batch height width channels window stride padding"
+"""The names of the fields in sweeps, in their order."""
+CI = (
+    (1, 1, 1, 1, 1, None, 0),
+    (2, 5, 7, 3, 3, 2, 1),
+    (1, 4, 9, 33, (2, 3), 1, ((0, 1), (2, 0))),
+    (1, 6, 5, 8, (6, 5), 1, 0),
+)
+FULL = (
+    (1, 112, 112, 64, 3, 2, 1),
+    (1, 224, 224, 64, 2, 2, 0),
+    (1, 55, 55, 96, 3, 2, 0),
+    (1, 28, 28, 256, 3, 1, 1),
+    (1, 7, 7, 2048, 7, 1, 0),
+)
+
+
+class PoolAttr(KernelAttr):
+    """Fields of pooling: images, and windows that slide over them. The window is an option without a default."""
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+    window: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, samples=(1, 2, (3, 2)))
+    stride: Pair | None = custom(
+        pair_or_none, to_json=listed, from_json=pair_or_none, meaning=f"{A_PAIR}; the window if None", default=None,
+        samples=(1, 2, (1, 3)),
+    )  # fmt: skip
+    padding: tuple[Pair, Pair] = custom(
+        borders, to_json=listed, from_json=borders, meaning=BORDERS, default=((0, 0), (0, 0)),
+        samples=(0, 1, (0, 2), ((0, 2), (2, 1))),
+    )  # fmt: skip
+    dilation: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (3, 1)))
+    ceil_mode: bool = False
+    dtype: str = "float32"
+    arrays = (
+        Argument("x", "in", "*batch height width channels"),
+        Argument("y", "out", "*batch out_height out_width channels"),
+    )
+    options: ClassVar[tuple[str, ...]] = ("window", "stride", "padding", "dilation", "ceil_mode")
+    derived = (
+        "out_height", "out_width", "window_height", "window_width", "stride_height", "stride_width",
+        "pad_top", "pad_left", "pad_bottom", "pad_right", "dilation_height", "dilation_width",
+    )  # fmt: skip
+    out_height: ClassVar[int]
+    out_width: ClassVar[int]
+
+    @classmethod
+    def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        window, dilation, padding = fields["window"], fields["dilation"], fields["padding"]
+        for axis in range(2):
+            covered = dilation[axis] * (window[axis] - 1) + 1
+            if max(padding[axis]) >= covered:
+                raise AttrError(
+                    f"{cls.__name__}: padding: expected less than the {covered} elements that a window covers, "
+                    f"got {max(padding[axis])}"
+                )
+        extents = window_extents(cls.__name__, fields, window, ceil_mode=fields["ceil_mode"])
+        sides = {"window_height": window[0], "window_width": window[1]}
+        return extents | sides | {"pad_bottom": padding[0][1], "pad_right": padding[1][1]}
+
+    @property
+    def area(self) -> int:
+        """The number of elements of a window."""
+        return self.window[0] * self.window[1]
+
+    def pooled_windows(self, x: AnyArray, fill: float) -> AnyArray:
+        """The windows of the images, with `fill` around these: [batch, out_height, out_width, channels, area]."""
+        counts, sizes, reach = (self.out_height, self.out_width), (self.height, self.width), []
+        for axis, (before, _) in enumerate(self.padding):
+            begin = (counts[axis] - 1) * (self.stride or self.window)[axis]
+            end = begin + self.dilation[axis] * (self.window[axis] - 1) + 1
+            reach.append((before, max(end - before - sizes[axis], 0)))
+        padded = np.pad(x, ((0, 0), *reach, (0, 0)), constant_values=fill)
+        windows = windows_of(self, padded, self.window)
+        return windows.reshape(*windows.shape[:4], self.area)
+
+    def operations(self) -> float:
+        return float(self.batch) * self.out_height * self.out_width * self.channels * self.area
+
+    @classmethod
+    def sweep(cls) -> Iterable[Case]:
+        ci = grid(cls, SHAPE, CI, dtype=FLOATS) + grid(cls, SHAPE, CI[1:3], dtype=FLOATS, ceil_mode=(True,))
+        return cases(grid(cls, SHAPE, FULL, dtype=FLOATS), ci=ci)
+
+
+class MaxPool2DAttr(PoolAttr, kernel_type="MAX_POOL2D"):
+    """y[n, i, j, c] = max over a, b of x[n, si * i + da * a - top, sj * j + db * b - left, c], in images.
+
+    Channels are last; a and b run over `window`, where that is inside of the image. `stride` is (si, sj), by default
+    the window, `dilation` (da, db), and `padding` ((top, bottom), (left, right)); an int or a pair of ints stand for
+    equal ones, and padding is less than what a window covers. With `ceil_mode` a last window may reach
+    beyond the padding, if it begins before the padding behind the image. A window without any element of the image, as
+    a dilated one may be, gives minus infinity.
+    """
+
+    def tolerance(self) -> Tolerance:
+        return Tolerance(ulp=0)
+
+
+class AvgPool2DAttr(PoolAttr, kernel_type="AVG_POOL2D"):
+    """y[n, i, j, c] = mean over a, b of x[n, si * i + da * a - top, sj * j + db * b - left, c], in images.
+
+    Channels are last; a and b run over `window`, where that is inside of the image. `stride` is (si, sj), by default
+    the window, `dilation` (da, db), and `padding` ((top, bottom), (left, right)); an int or a pair of ints stand for
+    equal ones, and padding is less than what a window covers. With `ceil_mode` a last window may reach
+    beyond the padding, if it begins before the padding behind the image. With `count_include_pad` padding counts as
+    zeros; what is beyond never counts. A window without anything to count, as a dilated one may be, gives NaN.
+    """
+
+    count_include_pad: bool = False
+    options = (*PoolAttr.options, "count_include_pad")
+
+    def tolerance(self) -> Tolerance:
+        """A sum of each row of the window, one of these, and a division."""
+        return Tolerance(ulp=2, terms=sum(self.window) / 2)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The sum of |x| over the window, divided as the result is."""
+        return [self.pooled_windows(np.abs(arrays[0]), 0).sum(axis=-1) / self.counts()]
+
+    def counts(self) -> AnyArray:
+        """How many elements of each window count: [out_height, out_width, 1]."""
+        sides = []
+        for axis, size in enumerate((self.height, self.width)):
+            before, after = self.padding[axis]
+            count = (self.out_height, self.out_width)[axis]
+            begins = (self.stride or self.window)[axis] * np.arange(count)[:, np.newaxis] - before
+            index = begins + self.dilation[axis] * np.arange(self.window[axis])
+            least, most = (-before, size + after) if self.count_include_pad else (0, size)
+            sides.append(((index >= least) & (index < most)).sum(axis=1))
+        counts: AnyArray = np.multiply.outer(*sides)[..., np.newaxis]
+        return counts
