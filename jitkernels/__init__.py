@@ -17,8 +17,8 @@ from jitkernels.core.fork_locks import build_lock as _making
 
 _ERRORS = (
     "ArgumentError", "ArgumentTypeError", "AttrError", "BuildError", "BundleError", "DataIndexError", "DerivativeError",
-    "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "NotUsableError", "RegistrationError",
-    "TracingError", "UnknownNameError", "WorkspaceError",
+    "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "ModelError", "NotUsableError",
+    "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
 _LAZY = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),

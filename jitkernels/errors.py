@@ -62,6 +62,10 @@ class BundleError(JitKernelsError, ValueError):
     """A folder is not a valid bundle, or a function cannot be exported into one."""
 
 
+class ModelError(JitKernelsError, ValueError):
+    """A file or object is not a valid ONNX model, or one of its nodes cannot be computed; the message names it."""
+
+
 class WorkspaceError(JitKernelsError, MemoryError):
     """The workspace of a kernel could not be allocated; outputs may be partly written."""
 

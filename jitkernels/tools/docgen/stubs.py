@@ -57,6 +57,7 @@ def _imports(own: list[type[KernelAttr]]) -> list[str]:
         if alias.asname is None
     ]
     public += [(module, name) for name, module in vars(jitkernels)["_LAZY"].items()]
+    public.append(("jitkernels", "onnx"))
     exports = public + [(row.__module__, row.__name__) for row in own]
     return sorted(f"from {module} import {name} as {name}" for module, name in exports)
 

@@ -1,0 +1,113 @@
+"""The nodes of a model as they run: names of inputs and outputs, parsed attributes, constants by name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from jitkernels.onnx.operator_table import Operator, find_operator
+
+
+@dataclass(eq=False)
+class OnnxNode:
+    """One node. `subgraphs`: the graphs among its attributes; `captured`: what these read of the graphs around."""
+
+    name: str
+    op: str
+    domain: str
+    opset: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    proto: Any = None
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    captured: tuple[str, ...] = ()
+
+    @cached_property
+    def operator(self) -> Operator | None:
+        return find_operator(self.domain, self.op, self.opset)
+
+    @cached_property
+    def type_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the types of inputs and outputs in ONNX's definition: those of one name have one type."""
+        import onnx
+
+        try:
+            schema = onnx.defs.get_schema(self.op, self.opset, self.domain)
+        except onnx.defs.SchemaError:
+            return ("?",) * len(self.inputs), ("",) * len(self.outputs)
+        return (
+            tuple(schema.inputs[min(i, len(schema.inputs) - 1)].type_str for i in range(len(self.inputs))),
+            tuple(schema.outputs[min(i, len(schema.outputs) - 1)].type_str for i in range(len(self.outputs))),
+        )
+
+    @property
+    def subgraphs(self) -> "dict[str, OnnxGraph]":
+        return {name: value for name, value in self.attributes.items() if isinstance(value, OnnxGraph)}
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of all values that the node needs."""
+        return (*(name for name in self.inputs if name), *self.captured)
+
+    def __str__(self) -> str:
+        domain = f"{self.domain}." if self.domain else ""
+        return f"{domain}{self.op}" + (f" '{self.name}'" if self.name else "")
+
+
+@dataclass(frozen=True, eq=False)
+class ValueType:
+    """What a model declares about an input or output, in the terms of onnxruntime.
+
+    `type`: such as ``tensor(float)``; `shape`: ints, names of symbolic dimensions, or None for unknown ones; `dtype`:
+    NumPy's or ml_dtypes' name of the elements, of tensors whose type is known.
+    """
+
+    name: str
+    type: str = ""
+    shape: tuple[int | str | None, ...] | None = None
+    dtype: str = ""
+    proto: Any = None
+
+    def __str__(self) -> str:
+        shape = "" if self.shape is None else f" [{', '.join('?' if one is None else str(one) for one in self.shape)}]"
+        return f"{self.name}: {self.type or 'any'}{shape}"
+
+
+@dataclass(eq=False)
+class OnnxGraph:
+    """A graph of a model: nodes in an order in which each follows what it reads."""
+
+    name: str
+    inputs: tuple[ValueType, ...]
+    outputs: tuple[ValueType, ...]
+    nodes: tuple[OnnxNode, ...]
+    constants: dict[str, Any]
+    captured: tuple[str, ...] = ()
+    executor: Any = None
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The inputs that a call passes: those without an initializer."""
+        return tuple(one.name for one in self.inputs if one.name not in self.constants)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.outputs)
+
+    def all_nodes(self) -> "Iterable[OnnxNode]":
+        """All nodes, those of subgraphs included."""
+        for node in self.nodes:
+            yield node
+            for subgraph in node.subgraphs.values():
+                yield from subgraph.all_nodes()
+
+
+def needed(nodes: Sequence[OnnxNode], outputs: Iterable[str]) -> tuple[OnnxNode, ...]:
+    """The nodes that outputs depend on, in their order."""
+    names, kept = set(outputs), []
+    for node in reversed(nodes):
+        if names.intersection(node.outputs):
+            kept.append(node)
+            names.update(node.reads)
+    return tuple(reversed(kept))

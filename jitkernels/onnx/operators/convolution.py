@@ -1,0 +1,261 @@
+"""Convolutions of any number of dimensions, in ONNX's order of axes: batch, channels, then space.
+
+They compute on channels-last memory: an array of channels first is the transposed view of such an array, and the
+transposes of layers that follow one another cancel in the compiler.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitkernels.errors import ModelError
+from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operators.quantization import quantized
+from jitkernels.onnx.values import NotServedError, like, limit
+
+MOST_TAPS = 64
+"""Most taps of a filter of single channels that are multiplied one by one."""
+
+
+class Window(NamedTuple):
+    """How a window moves along the axes of space: its size, steps, distances of taps, and padding before and behind."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """The elements from the first to the last tap."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+    def results(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """The number of positions along each axis of arrays of these extents."""
+        counts = [
+            (extent + low + high - reach) // step + 1
+            for extent, low, high, reach, step in zip(
+                extents, self.begin, self.end, self.reach, self.strides, strict=True
+            )
+        ]
+        if any(count < 0 for count in counts):
+            raise ModelError(f"a window of {list(self.kernel)} over {list(extents)} elements")
+        return tuple(counts)
+
+
+def space_of(x: Any) -> tuple[int, ...]:
+    """The extents of the axes of space, to which code is specialized."""
+    return tuple(int(extent) for extent in x.shape[2:])
+
+
+def window_of(attributes: Any, kernel: Sequence[int], extents: Sequence[int]) -> Window:
+    """The window that the attributes of a node describe."""
+    count = len(kernel)
+    strides = tuple(attributes.get("strides") or (1,) * count)
+    dilations = tuple(attributes.get("dilations") or (1,) * count)
+    pads = tuple(attributes.get("pads") or (0,) * (2 * count))
+    if not len(strides) == len(dilations) == len(pads) // 2 == len(extents) == count:
+        raise ModelError(f"strides, dilations or pads of other than {count} axes")
+    if min((*strides, *dilations, *kernel), default=1) < 1:
+        raise ModelError("strides, dilations or a kernel of less than 1")
+    limit(kernel)
+    begin, end = pads[:count], pads[count:]
+    automatic = attributes.get("auto_pad", "NOTSET")
+    if automatic in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [
+            max((-(-extent // step) - 1) * step + (k - 1) * d + 1 - extent, 0)
+            for extent, step, k, d in zip(extents, strides, kernel, dilations, strict=True)
+        ]
+        small, large = tuple(one // 2 for one in totals), tuple(one - one // 2 for one in totals)
+        begin, end = (small, large) if automatic == "SAME_UPPER" else (large, small)
+    elif automatic == "VALID":
+        begin = end = (0,) * count
+    return Window(tuple(kernel), strides, dilations, begin, end)
+
+
+def padded(x: Any, window: Window, value: Any = 0) -> Any:
+    """An array of channels first with a number around its axes of space."""
+    if not any((*window.begin, *window.end)):
+        return x
+    pairs = [(0, 0), (0, 0), *zip(window.begin, window.end, strict=True)]
+    cut = tuple(slice(max(-low, 0), extent - max(-high, 0)) for (low, high), extent in zip(pairs, x.shape, strict=True))
+    x = x[cut] if any(low < 0 or high < 0 for low, high in pairs) else x
+    pairs = [(max(low, 0), max(high, 0)) for low, high in pairs]
+    limit([extent + low + high for extent, (low, high) in zip(x.shape, pairs, strict=True)])
+    return np.pad(x, pairs, constant_values=like(value, x))
+
+
+def taps(x: Any, window: Window, counts: Sequence[int], first: int = 2) -> Any:
+    """Yield for each tap of a window the elements under it at all positions, of a padded array."""
+    for place in itertools.product(*map(range, window.kernel)):
+        yield x[
+            (*(slice(None),) * first, *(
+                slice(k * d, k * d + (count - 1) * step + 1, step) if count else slice(0, 0)
+                for k, d, step, count in zip(place, window.dilations, window.strides, counts, strict=True)
+            ))
+        ]  # fmt: skip
+
+
+def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> Any:
+    """The convolution of an array of channels first."""
+    counts = window.results(space_of(x))
+    if int(x.shape[1]) != int(weights.shape[1]) * groups or int(weights.shape[0]) % max(groups, 1):
+        raise ModelError(
+            f"{int(x.shape[1])} channels, filters of shape {list(map(int, weights.shape))}, {groups} groups"
+        )
+    x = padded(x, window)
+    last = np.moveaxis(x, 1, -1)
+    space = len(counts)
+    if groups > 1 and int(weights.shape[1]) == 1 and math.prod(window.kernel) <= MOST_TAPS:
+        result = _depthwise(last, weights, window, counts)
+    else:
+        result = _by_products(last, weights, window, counts, groups)
+    if bias is not None:
+        result = result + bias
+    return np.moveaxis(result, -1, 1) if space else result
+
+
+def _depthwise(x: Any, weights: Any, window: Window, counts: Sequence[int]) -> Any:
+    """Filters of one channel each: sums of products, tap by tap."""
+    channels, filters = int(x.shape[-1]), int(weights.shape[0])
+    rows = np.reshape(weights, (filters, -1))
+    total = None
+    for i, part in enumerate(taps(x, window, counts, first=1)):
+        if filters != channels:
+            part = np.repeat(part, filters // channels, axis=-1)
+        term = part * rows[:, i]
+        total = term if total is None else total + term
+    return total
+
+
+def _by_products(x: Any, weights: Any, window: Window, counts: Sequence[int], groups: int) -> Any:
+    """The elements under each position as a row, times the filters as a matrix."""
+    batch, channels, filters = x.shape[0], int(x.shape[-1]), int(weights.shape[0])
+    size = math.prod(window.kernel)
+    if size == 1 and all(step == 1 for step in window.strides):
+        rows = x
+    else:
+        rows = np.stack(list(taps(x, window, counts, first=1)), axis=-2)
+    if groups == 1:
+        matrix = np.reshape(np.moveaxis(weights, 1, -1), (filters, size * channels)).T
+        rows = np.reshape(rows, (batch * math.prod(counts), size * channels))
+        return np.reshape(rows @ matrix, (batch, *counts, filters))
+    inner, outer = channels // groups, filters // groups
+    rows = np.reshape(rows, (batch * math.prod(counts), size, groups, inner))
+    rows = np.reshape(np.transpose(rows, (2, 0, 1, 3)), (groups, -1, size * inner))
+    matrix = np.reshape(np.moveaxis(weights, 1, -1), (groups, outer, size * inner))
+    result = rows @ np.transpose(matrix, (0, 2, 1))
+    return np.reshape(np.transpose(result, (1, 0, 2)), (batch, *counts, filters))
+
+
+@operator("Conv")
+def conv(x: Any, weights: Any, bias: Any = None, *, group: int = 1, node: Any = None) -> Any:
+    kernel = tuple(int(extent) for extent in weights.shape[2:])
+    return convolved(x, weights, bias, window_of(node.attributes, kernel, space_of(x)), group)
+
+
+@operator("ConvInteger")
+def conv_integer(
+    x: Any, weights: Any, x_zero: Any = None, w_zero: Any = None, *, group: int = 1, node: Any = None
+) -> Any:
+    """In int32, zero points subtracted first: padding stands for the zero point."""
+    wide = x.astype(np.int32) if x_zero is None else x.astype(np.int32) - x_zero.astype(np.int32)
+    filters = weights.astype(np.int32)
+    if w_zero is not None:
+        zero = w_zero.astype(np.int32)
+        zero = np.reshape(zero, (-1, *(1,) * (weights.ndim - 1))) if getattr(zero, "ndim", 0) else zero
+        filters = filters - zero
+    return conv(wide, filters, group=group, node=node)
+
+
+@operator("QLinearConv")
+def quantized_conv(
+    x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, *rest: Any, group: int = 1, node: Any = None
+) -> Any:
+    w_zero, scale, zero, bias = (*rest, None)[:4]
+    if not {x.dtype.name, w.dtype.name} <= {"int8", "uint8"}:
+        raise NotServedError("elements that NumPy lacks")
+    total = conv_integer(x, w, x_zero, w_zero, group=group, node=node)
+    if bias is not None:
+        total = total + np.reshape(bias, (-1, *(1,) * (x.ndim - 2)))
+    factor = x_scale.astype(np.float32) * w_scale.astype(np.float32) / scale.astype(np.float32)
+    factor = np.reshape(factor, (-1, *(1,) * (x.ndim - 2))) if getattr(factor, "ndim", 0) else factor
+    return quantized(total.astype(np.float32) * factor, np.float32(1), zero, zero.dtype)
+
+
+@operator("ConvTranspose")
+def conv_transpose(x: Any, weights: Any, bias: Any = None, *, group: int = 1, node: Any = None) -> Any:
+    """The convolution with reversed filters of an array whose elements lie a stride apart, zeros between them."""
+    kernel, extents = tuple(int(one) for one in weights.shape[2:]), space_of(x)
+    window = window_of({**node.attributes, "auto_pad": "NOTSET"}, kernel, extents)
+    extra = tuple(node.attributes.get("output_padding") or (0,) * len(kernel))
+    begin, end = _pads_of_transposed(node.attributes, window, extents, extra)
+    x = _spread(x, window.strides)
+    inner = Window(
+        kernel,
+        (1,) * len(kernel),
+        window.dilations,
+        tuple(reach - 1 - low for reach, low in zip(window.reach, begin, strict=True)),
+        tuple(reach - 1 - high + more for reach, high, more in zip(window.reach, end, extra, strict=True)),
+    )
+    filters = int(weights.shape[1])
+    turned = np.flip(weights, tuple(range(2, weights.ndim)))
+    turned = np.reshape(turned, (group, int(weights.shape[0]) // group, filters, *kernel))
+    turned = np.reshape(np.moveaxis(turned, 1, 2), (group * filters, int(weights.shape[0]) // group, *kernel))
+    return convolved(x, turned, bias, inner, group)
+
+
+def _pads_of_transposed(
+    attributes: Any, window: Window, extents: Sequence[int], extra: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The padding that is cut off, which a wanted shape of the result may determine."""
+    automatic, wanted = attributes.get("auto_pad", "NOTSET"), attributes.get("output_shape")
+    if wanted is None and automatic not in ("SAME_UPPER", "SAME_LOWER"):
+        return window.begin, window.end
+    wanted = wanted or [extent * step for extent, step in zip(extents, window.strides, strict=True)]
+    totals = [
+        step * (extent - 1) + more + reach - size
+        for step, extent, more, reach, size in zip(window.strides, extents, extra, window.reach, wanted, strict=True)
+    ]
+    half = tuple(one // 2 for one in totals)
+    rest = tuple(one - one // 2 for one in totals)
+    return (half, rest) if automatic == "SAME_UPPER" else (rest, half)
+
+
+def _spread(x: Any, strides: Sequence[int]) -> Any:
+    """Zeros between the elements along the axes of space."""
+    for axis, step in enumerate(strides, 2):
+        if step > 1:
+            extent = x.shape[axis]
+            widths = [(0, 0)] * (x.ndim + 1)
+            widths[axis + 1] = (0, step - 1)
+            x = np.pad(np.expand_dims(x, axis + 1), widths)
+            x = np.reshape(x, (*x.shape[:axis], extent * step, *x.shape[axis + 2 :]))
+            x = x[(*(slice(None),) * axis, slice(0, extent * step - (step - 1)))]
+    return x
+
+
+@operator("Col2Im", static=(1, 2))
+def columns_to_image(x: Any, image: Any, block: Any, *, node: Any = None) -> Any:
+    """Sums of the columns of a convolution at the places that they were taken from."""
+    extents, kernel = (tuple(int(one) for one in np.asarray(value)) for value in (image, block))
+    window = window_of(node.attributes, kernel, extents)
+    counts = window.results(extents)
+    whole = [extent + low + high for extent, low, high in zip(extents, window.begin, window.end, strict=True)]
+    limit(whole)
+    channels = int(x.shape[1]) // math.prod(kernel)
+    parts = np.reshape(x, (x.shape[0], channels, math.prod(kernel), *counts))
+    total = None
+    for i, place in enumerate(itertools.product(*map(range, kernel))):
+        part = _spread(parts[:, :, i], window.strides)
+        first = [k * d for k, d in zip(place, window.dilations, strict=True)]
+        widths = [(low, size - low - int(own)) for low, size, own in zip(first, whole, part.shape[2:], strict=True)]
+        part = np.pad(part, [(0, 0), (0, 0), *widths])
+        total = part if total is None else total + part
+    cut = (slice(low, low + extent) for low, extent in zip(window.begin, extents, strict=True))
+    assert total is not None, "a block has elements"
+    return total[(slice(None), slice(None), *cut)]

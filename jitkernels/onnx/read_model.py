@@ -1,0 +1,203 @@
+"""Read a model: parse the protocol buffer, check that it is one, and make a graph of its nodes.
+
+Models may be hostile. Whatever is wrong with one is a ModelError: text that is no model, cycles, names that are not
+defined or are defined twice, tensors whose data do not fit their shapes, and files outside of the model's folder.
+"""
+
+import itertools
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jitkernels.errors import JitKernelsError, ModelError, NotUsableError, shown
+from jitkernels.onnx.element_types import dtype_of
+from jitkernels.onnx.inline_functions import Inliner
+from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, ValueType
+from jitkernels.onnx.read_tensors import read_sparse, read_tensor
+from jitkernels.onnx.values import constant
+
+DEPTH = 32
+"""Most levels of subgraphs and functions inside of one another."""
+OLDEST_OPSET = 1
+
+
+def package() -> Any:
+    """The module `onnx`. Raises NotUsableError where it is not installed."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise NotUsableError(f"ONNX models need the package onnx: pip install 'jitkernels[onnx]' ({error})") from error
+    return onnx
+
+
+class ReadModel:
+    """A model as read: its graph, its opsets, and the protocol buffer."""
+
+    def __init__(self, proto: Any, folder: Path | None) -> None:
+        self.proto, self.folder = proto, folder
+        self.opsets = _opsets(proto.opset_import)
+        inliner = Inliner(proto)
+        self.graph = GraphReader(folder, inliner).graph(proto.graph, self.opsets, frozenset(), 0)
+
+
+def read_model(source: Any) -> ReadModel:
+    """A model from a path, from bytes, or from a ``ModelProto``."""
+    onnx = package()
+    if isinstance(source, onnx.ModelProto):
+        return _read(source, None)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _read(_parsed(bytes(source), "the bytes"), None)
+    if not isinstance(source, str | os.PathLike):
+        raise ModelError(f"expected a path, bytes or a ModelProto, got {shown(source)}")
+    path = Path(source)
+    return _read(_parsed(path.read_bytes(), str(path)), path.resolve().parent)
+
+
+def _parsed(content: bytes, what: str) -> Any:
+    onnx = package()
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(content)
+    except Exception as error:  # noqa: BLE001  # protobuf's own exceptions
+        raise ModelError(f"{what}: expected an ONNX model, got what is no protocol buffer of one ({error})") from None
+    if not proto.HasField("graph") or not proto.opset_import:
+        raise ModelError(f"{what}: expected an ONNX model, got one without a graph or without opsets")
+    return proto
+
+
+def _read(proto: Any, folder: Path | None) -> ReadModel:
+    if not proto.HasField("graph"):
+        raise ModelError("expected a model with a graph")
+    try:
+        return ReadModel(proto, folder)
+    except (JitKernelsError, MemoryError):
+        raise
+    except RecursionError:
+        raise ModelError("graphs or functions inside of one another too deeply") from None
+    except Exception as error:  # names that are no text, and what else a protocol buffer may hold
+        raise ModelError(f"expected an ONNX model, got one of wrong parts: {error}") from error
+
+
+def _opsets(imports: Any) -> dict[str, int]:
+    """The opset of each domain."""
+    onnx = package()
+    opsets = {_domain(one.domain): int(one.version) for one in imports}
+    newest = onnx.defs.onnx_opset_version() + 1
+    if not OLDEST_OPSET <= opsets.get("", newest) <= newest:
+        raise ModelError(f"opset {opsets['']}: expected one up to {newest}, the newest of onnx {onnx.__version__}")
+    return opsets
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+class GraphReader:
+    """Makes graphs of protocol buffers. `inliner` replaces nodes that are functions by their bodies."""
+
+    def __init__(self, folder: Path | None, inliner: Inliner) -> None:
+        self._folder, self._inliner = folder, inliner
+
+    def graph(self, proto: Any, opsets: Mapping[str, int], around: frozenset[str], depth: int) -> OnnxGraph:
+        """A graph; `around`: the names that the graphs around it define."""
+        if depth > DEPTH:
+            raise ModelError(f"more than {DEPTH} graphs or functions inside of one another")
+        constants: dict[str, Any] = {}
+        for tensor in proto.initializer:
+            constants[_new(tensor.name, constants, "initializers")] = read_tensor(tensor, self._folder)
+        for tensor in proto.sparse_initializer:
+            constants[_new(tensor.values.name, constants, "initializers")] = read_sparse(tensor, self._folder)
+        inputs = tuple(value_type(one) for one in proto.input)
+        defined = dict.fromkeys(constants)
+        seen: dict[str, Any] = {}
+        for one in inputs:
+            defined[_new(one.name, seen, "inputs")] = None
+            seen[one.name] = None
+        nodes: list[OnnxNode] = []
+        captured: dict[str, None] = {}
+        for one, its_opsets in self._inliner.expanded(proto.node, opsets, depth):
+            node = self._node(one, its_opsets, (around, defined), depth)
+            for name in node.reads:
+                if name not in defined:
+                    if name not in around:
+                        raise ModelError(f"{node} reads '{name}', which no node before it computes")
+                    captured[name] = None
+            for name in node.outputs:
+                if name and name in defined:
+                    raise ModelError(f"{node} computes '{name}', which is defined already")
+                defined[name] = None
+            nodes.append(node)
+        outputs = tuple(value_type(one) for one in proto.output)
+        for one in outputs:
+            if one.name not in defined:
+                if one.name not in around:
+                    raise ModelError(f"the graph '{proto.name}' has no node that computes its output '{one.name}'")
+                captured[one.name] = None
+        return OnnxGraph(proto.name, inputs, outputs, tuple(nodes), constants, tuple(captured))
+
+    def _node(self, proto: Any, opsets: Mapping[str, int], around: Sequence[Collection[str]], depth: int) -> OnnxNode:
+        domain = _domain(proto.domain)
+        attributes = {
+            one.name: self._attribute(one, opsets, around, depth) for one in proto.attribute if not one.ref_attr_name
+        }
+        graphs = [value for value in attributes.values() if isinstance(value, OnnxGraph)]
+        captured = dict.fromkeys(name for graph in graphs for name in graph.captured)
+        opset = opsets.get(domain, 1)
+        return OnnxNode(
+            proto.name, proto.op_type, domain, opset, tuple(proto.input), tuple(proto.output), attributes, proto,
+            opsets, tuple(captured),
+        )  # fmt: skip
+
+    def _attribute(self, proto: Any, opsets: Mapping[str, int], around: Sequence[Collection[str]], depth: int) -> Any:
+        """The value of an attribute in Python; `around`: the names that its graphs may read."""
+        onnx = package()
+        match onnx.AttributeProto.AttributeType.Name(proto.type):
+            case "FLOAT":
+                return float(proto.f)
+            case "INT":
+                return int(proto.i)
+            case "STRING":
+                return proto.s.decode(errors="replace")
+            case "TENSOR":
+                return constant(read_tensor(proto.t, self._folder))
+            case "SPARSE_TENSOR":
+                return constant(read_sparse(proto.sparse_tensor, self._folder))
+            case "GRAPH":
+                return self.graph(proto.g, opsets, frozenset(itertools.chain(*around)), depth + 1)
+            case "FLOATS":
+                return [float(one) for one in proto.floats]
+            case "INTS":
+                return [int(one) for one in proto.ints]
+            case "STRINGS":
+                return [one.decode(errors="replace") for one in proto.strings]
+            case "TENSORS":
+                return [constant(read_tensor(one, self._folder)) for one in proto.tensors]
+            case _:
+                return None
+
+
+def _new(name: str, known: Mapping[str, Any], what: str) -> str:
+    if name in known:
+        raise ModelError(f"two {what} of the name '{name}'")
+    return name
+
+
+def value_type(proto: Any) -> ValueType:
+    """The declared type of an input or output."""
+    onnx = package()
+    kind = proto.type.WhichOneof("value")
+    if kind != "tensor_type":
+        return ValueType(proto.name, kind.removesuffix("_type") if kind else "", None, "", proto.type)
+    tensor = proto.type.tensor_type
+    shape: tuple[int | str | None, ...] | None = None
+    if tensor.HasField("shape"):
+        shape = tuple(
+            int(one.dim_value) if one.HasField("dim_value") else (one.dim_param or None) for one in tensor.shape.dim
+        )
+    try:
+        name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
+        dtype = dtype_of(tensor.elem_type).name if tensor.elem_type else ""
+    except (ValueError, KeyError):
+        raise ModelError(f"'{proto.name}' has elements of an unknown type, {tensor.elem_type}") from None
+    return ValueType(proto.name, f"tensor({name})", shape, dtype, proto.type)

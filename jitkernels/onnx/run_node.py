@@ -1,0 +1,81 @@
+"""Run one node on values: an operator's function over traced arrays, or over NumPy's."""
+
+from collections.abc import Iterable, MutableMapping, Sequence
+from typing import Any
+
+from jitkernels.compiler.capture.static_arrays import Frozen
+from jitkernels.compiler.capture.trace_context import current
+from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode
+from jitkernels.onnx.narrow_types import NarrowArray, has_narrow, narrowed, widened
+from jitkernels.onnx.values import NotServedError, is_traced, materialized, settled
+
+
+class BoundGraph:
+    """A graph inside of a node, with the values around it that it reads: a function of its inputs."""
+
+    def __init__(self, graph: OnnxGraph, around: MutableMapping[str, Any]) -> None:
+        self.graph = graph
+        self._captured = {name: around[name] for name in graph.captured}
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        """The outputs of the graph: traced inline in a trace, compiled by itself elsewhere."""
+        graph = self.graph
+        if current() is None:
+            names = (*graph.input_names, *graph.captured)
+            values = dict(zip(names, (*inputs, *self._captured.values()), strict=False))
+            return tuple(graph.executor.run(values))
+        values = {**graph.constants, **self._captured, **dict(zip(graph.input_names, inputs, strict=False))}
+        run_nodes(graph.nodes, values)
+        return tuple(values[name] for name in graph.output_names)
+
+
+def run_nodes(nodes: Iterable[OnnxNode], values: MutableMapping[str, Any]) -> None:
+    """Run nodes in their order on the values of names, to which their results are added."""
+    for node in nodes:
+        run_node(node, values)
+
+
+def run_node(node: OnnxNode, values: MutableMapping[str, Any]) -> None:
+    """Run one node. Raises NotServedError where there is no operator for it."""
+    operator = node.operator
+    if operator is None:
+        raise NotServedError(f"no operator {node.op} of opset {node.opset}")
+    inputs = [values[name] if name else None for name in node.inputs]
+    if not operator.sizes or any(map(is_traced, inputs)):
+        inputs = [value if i in operator.static else _materialized(value) for i, value in enumerate(inputs)]
+    keywords: dict[str, Any] = {}
+    for name in operator.keywords:
+        if name == "node":
+            keywords[name] = node
+        elif name in node.attributes:
+            value = node.attributes[name]
+            keywords[name] = BoundGraph(value, values) if isinstance(value, OnnxGraph) else value
+    if not operator.narrow and any(map(has_narrow, inputs)):
+        results = _rounded(node, inputs, _results(operator.function(*map(widened, inputs), **keywords)))
+    else:
+        results = _results(operator.function(*inputs, **keywords))
+    for name, value in zip(node.outputs, results, strict=False):
+        if name:
+            values[name] = value if type(value) is NarrowArray else settled(value)
+
+
+def _results(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _rounded(node: OnnxNode, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a node on widened elements, those that have the type of such an input rounded to it."""
+    of_inputs, of_outputs = node.type_variables
+    narrow = {kind: value.dtype for kind, value in zip(of_inputs, inputs, strict=False) if has_narrow(value)}
+    return tuple(
+        narrowed(value, narrow[kind]) if kind in narrow and value is not None else value
+        for kind, value in zip(of_outputs, results, strict=False)
+    )
+
+
+def _materialized(value: Any) -> Any:
+    """A value without symbolic ints; constants of one element become numbers, which compiled code contains."""
+    if isinstance(value, list):
+        return [materialized(one) for one in value]
+    value = materialized(value)
+    return value[()] if type(value) is Frozen and not value.ndim and not value.dtype.hasobject else value
