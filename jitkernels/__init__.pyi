@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from jitkernels import errors as errors
+from jitkernels import onnx as onnx
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
@@ -120,6 +121,7 @@ from jitkernels.errors import DifferenceError as DifferenceError
 from jitkernels.errors import GraphError as GraphError
 from jitkernels.errors import JitKernelsError as JitKernelsError
 from jitkernels.errors import MemoryLimitError as MemoryLimitError
+from jitkernels.errors import ModelError as ModelError
 from jitkernels.errors import NotUsableError as NotUsableError
 from jitkernels.errors import RegistrationError as RegistrationError
 from jitkernels.errors import TracingError as TracingError
@@ -150,6 +152,7 @@ __all__ = [
     "KernelFuncs",
     "KernelType",
     "MemoryLimitError",
+    "ModelError",
     "NotUsableError",
     "RegistrationError",
     "TracingError",

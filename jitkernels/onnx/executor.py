@@ -12,10 +12,10 @@ import numpy as np
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, needed
 from jitkernels.onnx.run_node import run_node
-from jitkernels.onnx.stages import COMPILED, NUMPY, REFERENCE, CompiledStage, ReplanError, SingleStage
+from jitkernels.onnx.stages import COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL, CompiledStage, ReplanError, SingleStage
 from jitkernels.onnx.values import constant
 
-DATA, SIZE = "data", "size"
+DATA_KIND, SIZE_KIND = "data", "size"
 """Kinds of values while stages are planned: arrays, and sizes of arrays, which are known in a trace."""
 SHAPES = ("Shape", "Size")
 """Operators whose results are sizes, whatever their inputs are."""
@@ -146,7 +146,7 @@ class _Planner:
     def stages(self) -> list[Any]:
         for node in self._executor.nodes:
             level = self._level(node)
-            if level == COMPILED:
+            if level == COMPILED_LEVEL:
                 self._take(node)
             else:
                 self._close()
@@ -163,7 +163,7 @@ class _Planner:
         if node in self._levels:
             return self._levels[node][0]
         operator = node.operator
-        return REFERENCE if operator is None else NUMPY if operator.host else COMPILED
+        return REFERENCE_LEVEL if operator is None else NUMPY_LEVEL if operator.host else COMPILED_LEVEL
 
     def _take(self, node: OnnxNode) -> None:
         """Add a node to the open stage; close that first where its results decide a shape of the node."""
@@ -171,28 +171,28 @@ class _Planner:
         assert operator is not None, "compiled"
         constants = self._executor.constants
         static = [node.inputs[i] for i in operator.static if i < len(node.inputs) and node.inputs[i]]
-        data = [name for name in static if name not in constants and self._kinds.get(name) != SIZE]
+        data = [name for name in static if name not in constants and self._kinds.get(name) != SIZE_KIND]
         if any(name in self._made for name in data):
             self._close()
-            data = [name for name in static if name not in constants and self._kinds.get(name) != SIZE]
+            data = [name for name in static if name not in constants and self._kinds.get(name) != SIZE_KIND]
         self._statics.update(dict.fromkeys(data))
         is_size = node.op in SHAPES or (
-            operator.sizes and all(name in constants or self._kinds.get(name) == SIZE for name in node.reads)
+            operator.sizes and all(name in constants or self._kinds.get(name) == SIZE_KIND for name in node.reads)
         )
-        self._kinds.update(dict.fromkeys(node.outputs, SIZE if is_size else DATA))
+        self._kinds.update(dict.fromkeys(node.outputs, SIZE_KIND if is_size else DATA_KIND))
         self._made.update(node.outputs)
         self._open.append(node)
 
     def _close(self) -> None:
         if self._open:
-            self._groups.append((COMPILED, self._open, tuple(self._statics)))
+            self._groups.append((COMPILED_LEVEL, self._open, tuple(self._statics)))
         self._open, self._made, self._kinds, self._statics = [], set(), {}, {}
 
     def _stage(self, level: str, nodes: list[OnnxNode], statics: tuple[str, ...], wanted: set[str]) -> Any:
         constants = self._executor.constants
         reads = dict.fromkeys(name for node in nodes for name in node.reads)
         known = {name: constants[name] for name in reads if name in constants}
-        if level != COMPILED:
+        if level != COMPILED_LEVEL:
             return SingleStage(nodes[0], level, known)
         made = [name for node in nodes for name in node.outputs if name]
         inputs = [name for name in reads if name not in constants and name not in set(made) and name not in statics]

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jitkernels.errors import ModelError
-from jitkernels.onnx.operator_table import find_operator
+from jitkernels.onnx.operator_registry import find_operator
 
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 """Most nodes of a model whose functions are inlined: functions that call others twice grow without bound."""
-DEPTH = 32
+MOST_NESTED_GRAPHS = 32
+"""Most levels of subgraphs, or of functions, inside of one another."""
 
 
 class Inliner:
@@ -27,8 +28,10 @@ class Inliner:
         self, nodes: Sequence[Any], opsets: Mapping[str, int], depth: int
     ) -> Iterator[tuple[Any, Mapping[str, int]]]:
         """The nodes of a graph, bodies in place of functions, each with the opsets that it is written in."""
-        if depth > DEPTH:
-            raise ModelError(f"more than {DEPTH} functions inside of one another: do they call themselves?")
+        if depth > MOST_NESTED_GRAPHS:
+            raise ModelError(
+                f"more than {MOST_NESTED_GRAPHS} functions inside of one another: do they call themselves?"
+            )
         for node in nodes:
             self._count += 1
             if self._count > MOST_NODES:

@@ -10,7 +10,7 @@ import numpy as np
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.onnx.executor import Executor, Plan
 from jitkernels.onnx.model_graph import OnnxNode, ValueType
-from jitkernels.onnx.stages import COMPILED, CompiledStage, plain
+from jitkernels.onnx.stages import COMPILED_LEVEL, CompiledStage, plain
 
 if TYPE_CHECKING:
     from jitkernels.onnx.read_model import ReadModel
@@ -130,7 +130,7 @@ class Model:
     @staticmethod
     def _report(plan: Plan, node: OnnxNode) -> NodeReport:
         level, reason = plan.level(node), plan.reason(node)
-        if level not in (COMPILED, "constant") and not reason:
+        if level not in (COMPILED_LEVEL, "constant") and not reason:
             reason = "its operator runs there"
         return NodeReport(str(node), level, reason)
 

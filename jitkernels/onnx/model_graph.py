@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from jitkernels.onnx.operator_table import Operator, find_operator
+from jitkernels.onnx.operator_registry import Operator, find_operator
 
 
 @dataclass(eq=False)

@@ -12,13 +12,11 @@ from typing import Any
 
 from jitkernels.errors import JitKernelsError, ModelError, NotUsableError, shown
 from jitkernels.onnx.element_types import dtype_of
-from jitkernels.onnx.inline_functions import Inliner
+from jitkernels.onnx.inline_functions import MOST_NESTED_GRAPHS, Inliner
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, ValueType
 from jitkernels.onnx.read_tensors import read_sparse, read_tensor
 from jitkernels.onnx.values import constant
 
-DEPTH = 32
-"""Most levels of subgraphs and functions inside of one another."""
 OLDEST_OPSET = 1
 
 
@@ -26,6 +24,7 @@ def package() -> Any:
     """The module `onnx`. Raises NotUsableError where it is not installed."""
     try:
         import onnx
+        import onnx.defs
     except ImportError as error:
         raise NotUsableError(f"ONNX models need the package onnx: pip install 'jitkernels[onnx]' ({error})") from error
     return onnx
@@ -101,8 +100,8 @@ class GraphReader:
 
     def graph(self, proto: Any, opsets: Mapping[str, int], around: frozenset[str], depth: int) -> OnnxGraph:
         """A graph; `around`: the names that the graphs around it define."""
-        if depth > DEPTH:
-            raise ModelError(f"more than {DEPTH} graphs or functions inside of one another")
+        if depth > MOST_NESTED_GRAPHS:
+            raise ModelError(f"more than {MOST_NESTED_GRAPHS} graphs or functions inside of one another")
         constants: dict[str, Any] = {}
         for tensor in proto.initializer:
             constants[_new(tensor.name, constants, "initializers")] = read_tensor(tensor, self._folder)

@@ -20,7 +20,7 @@ from jitkernels.onnx.reference_node import ReferenceNode
 from jitkernels.onnx.run_node import run_node
 from jitkernels.onnx.values import NotServedError, TooLargeError, constant, materialized
 
-COMPILED, NUMPY, REFERENCE = "compiled", "NumPy", "onnx.reference"
+COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL = "compiled", "NumPy", "onnx.reference"
 """How a node runs: in compiled code; its operator by NumPy; or by the reference implementation of ONNX."""
 MOST_STATICS = 64
 """Most values of shapes, axes and the like for which a stage keeps code; NumPy serves the others."""
@@ -41,7 +41,7 @@ class CompiledStage:
     `statics`: the names among its inputs whose elements are constants of the code. `checks`: declared types of inputs.
     """
 
-    level = COMPILED
+    level = COMPILED_LEVEL
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class CompiledStage:
         function = self._functions.get(key)
         if function is None:
             if len(self._functions) >= MOST_STATICS:
-                raise ReplanError(self._all(NUMPY, "its shapes, axes and the like differ from call to call"))
+                raise ReplanError(self._all(NUMPY_LEVEL, "its shapes, axes and the like differ from call to call"))
             known = {name: constant(values[name]) for name in self.statics}
             function = self._functions[key] = jit(lambda arrays: self._run(arrays, known, narrow), strict=True)
         return function
@@ -95,7 +95,7 @@ class CompiledStage:
         except Exception as error:  # the next level computes the node, or raises its error
             if self._at is None:
                 raise
-            raise ReplanError({self._at: (NUMPY, f"{type(error).__name__}: {error}")}) from None
+            raise ReplanError({self._at: (NUMPY_LEVEL, f"{type(error).__name__}: {error}")}) from None
         for name, result in zip(self.outputs, results, strict=True):
             array = np.asarray(result) if isinstance(result, np.generic) else result
             values[name] = array.view(self._narrow[name]) if name in self._narrow else array
@@ -145,10 +145,10 @@ class CompiledStage:
         """The nodes that an error excludes from compiled code."""
         reason = str(error).rpartition("falls back to NumPy: ")[2]
         if self._at is not None:
-            return {self._at: (NUMPY, reason)}
+            return {self._at: (NUMPY_LEVEL, reason)}
         names = self._unsupported(arrays)
-        readers = {node: (NUMPY, reason) for node in self.nodes if names.intersection(node.reads)}
-        return readers or self._all(NUMPY, reason)
+        readers = {node: (NUMPY_LEVEL, reason) for node in self.nodes if names.intersection(node.reads)}
+        return readers or self._all(NUMPY_LEVEL, reason)
 
 
 def _is_compilable(value: Any) -> bool:
@@ -179,7 +179,7 @@ class SingleStage:
         self.nodes, self.level = (node,), level
         self.inputs, self.outputs = node.reads, tuple(name for name in node.outputs if name)
         self._constants = constants
-        self._reference = ReferenceNode(node) if level == REFERENCE else None
+        self._reference = ReferenceNode(node) if level == REFERENCE_LEVEL else None
 
     def run(self, values: MutableMapping[str, Any]) -> None:
         """Run the node. Raises ReplanError where NumPy cannot, ModelError where nothing can."""
@@ -196,7 +196,7 @@ class SingleStage:
         except TooLargeError as error:
             raise ModelError(f"{node}: {error}") from error
         except Exception as error:  # the reference computes the node, or raises its error
-            raise ReplanError({node: (REFERENCE, f"{type(error).__name__}: {error}")}) from error
+            raise ReplanError({node: (REFERENCE_LEVEL, f"{type(error).__name__}: {error}")}) from error
         for name in self.outputs:
             values[name] = plain(inputs[name])
 

@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx_cases import needs_onnx
 
 import jitkernels.onnx
 from jitkernels.errors import ArgumentError, ArgumentTypeError
+
+pytestmark = needs_onnx
 
 
 def made(nodes: Any, inputs: Any, outputs: Any, constants: Any = (), **options: Any) -> Any:

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from onnx_cases import EXCLUDED, cases, failures_of, reason_of, selected
+from onnx_cases import EXCLUDED, all_cases, cases, failures_of, needs_onnx, reason_of, selected
 
+pytestmark = needs_onnx
 LEAST_PASSED, LEAST_COMPILED = 0.97, 0.85
 """Shares of all node tests: those that pass, and those whose nodes are all compiled."""
 
@@ -17,10 +18,8 @@ def test_node_tests_of_all_operators_pass() -> None:
 
 @pytest.mark.full
 def test_all_node_tests_pass() -> None:
-    from onnx.backend.test.loader import load_node_model_tests
-
     failures, counts = failures_of(cases())
-    total = len(load_node_model_tests())
+    total = len(all_cases())
     print(f"{total} node tests: {counts}, {total - len(cases())} excluded")  # noqa: T201
     assert not failures, "\n".join(failures)
     assert sum(counts.values()) >= LEAST_PASSED * total
@@ -28,9 +27,7 @@ def test_all_node_tests_pass() -> None:
 
 
 def test_each_exclusion_names_a_test_and_a_reason() -> None:
-    from onnx.backend.test.loader import load_node_model_tests
-
-    names = [case.name for case in load_node_model_tests()]
+    names = [case.name for case in all_cases()]
     for pattern, reason in EXCLUDED.items():
         assert reason
         assert any(re.fullmatch(pattern, name) for name in names), f"no test is called {pattern}"

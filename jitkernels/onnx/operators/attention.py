@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.errors import ModelError
 from jitkernels.onnx.element_types import dtype_of
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import NotServedError, is_float, like, numbers
 
 SCORES, CAPPED, BIASED, PROBABILITIES = range(4)
@@ -119,7 +119,7 @@ def rotary_embedding(
     x: Any, cosines: Any, sines: Any, positions: Any = None, *, interleaved: int = 0, rotary_embedding_dim: int = 0,
     num_heads: int = 0,
 ) -> Any:  # fmt: skip
-    """Pairs of elements turned by the angles of their positions."""
+    """Pairs of elements rotated by the angles of their positions."""
     shape, is_flat = x.shape, x.ndim == 3
     if is_flat:
         x = np.reshape(x, (x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads))
@@ -135,9 +135,9 @@ def rotary_embedding(
     )
     real, imaginary = cosines * first - sines * second, sines * first + cosines * second
     if interleaved:
-        turned = np.reshape(np.stack([real, imaginary], axis=-1), head.shape)
+        rotated = np.reshape(np.stack([real, imaginary], axis=-1), head.shape)
     else:
-        turned = np.concatenate([real, imaginary], axis=-1)
+        rotated = np.concatenate([real, imaginary], axis=-1)
     if size < int(x.shape[3]):
-        turned = np.concatenate([turned, x[..., size:]], axis=-1)
-    return np.reshape(turned, shape) if is_flat else np.transpose(turned, (0, 2, 1, 3))
+        rotated = np.concatenate([rotated, x[..., size:]], axis=-1)
+    return np.reshape(rotated, shape) if is_flat else np.transpose(rotated, (0, 2, 1, 3))

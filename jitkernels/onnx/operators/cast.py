@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.onnx.element_types import COMMON, dtype_of
 from jitkernels.onnx.narrow_types import has_narrow, is_narrow, narrowed, widened
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import NotServedError, is_sizes, materialized
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.errors import ModelError
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators.quantization import quantized
 from jitkernels.onnx.values import NotServedError, like, limit
 
@@ -203,10 +203,10 @@ def conv_transpose(x: Any, weights: Any, bias: Any = None, *, group: int = 1, no
         tuple(reach - 1 - high + more for reach, high, more in zip(window.reach, end, extra, strict=True)),
     )
     filters = int(weights.shape[1])
-    turned = np.flip(weights, tuple(range(2, weights.ndim)))
-    turned = np.reshape(turned, (group, int(weights.shape[0]) // group, filters, *kernel))
-    turned = np.reshape(np.moveaxis(turned, 1, 2), (group * filters, int(weights.shape[0]) // group, *kernel))
-    return convolved(x, turned, bias, inner, group)
+    flipped = np.flip(weights, tuple(range(2, weights.ndim)))
+    flipped = np.reshape(flipped, (group, int(weights.shape[0]) // group, filters, *kernel))
+    flipped = np.reshape(np.moveaxis(flipped, 1, 2), (group * filters, int(weights.shape[0]) // group, *kernel))
+    return convolved(x, flipped, bias, inner, group)
 
 
 def _pads_of_transposed(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.ir import special_functions
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import is_sizes, like
 
 UNARY = {

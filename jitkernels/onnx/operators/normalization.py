@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import axis_of, like
 
 
@@ -52,32 +52,30 @@ def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e
 
 
 @operator("LayerNormalization")
-def layer_normalization(
-    x: Any, scale: Any, bias: Any = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
-) -> Any:
+def layer_normalization(x: Any, scale: Any, bias: Any = None, *, axis: int = -1, epsilon: float = 1e-5) -> Any:
     """Rows less their mean, divided by their deviation; moments in float32 for narrower types."""
     axis = axis_of(axis, x.ndim)
-    wide = x.astype(np.float32) if x.dtype == np.float16 and stash_type == 1 else x
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
     normal, mean, inverse = _standardized(wide, tuple(range(axis, x.ndim)), epsilon)
     result = normal.astype(x.dtype) * scale
     return (result if bias is None else result + bias), mean, inverse
 
 
 @operator("RMSNormalization")
-def rms_normalization(x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+def rms_normalization(x: Any, scale: Any, *, axis: int = -1, epsilon: float = 1e-5) -> Any:
     axis = axis_of(axis, x.ndim)
-    wide = x.astype(np.float32) if x.dtype == np.float16 and stash_type == 1 else x
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
     square = np.mean(wide * wide, axis=tuple(range(axis, x.ndim)), keepdims=True)
     return (wide / np.sqrt(square + like(epsilon, wide))).astype(x.dtype) * scale
 
 
 @operator("GroupNormalization")
 def group_normalization(
-    x: Any, scale: Any, bias: Any, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1, node: Any = None
+    x: Any, scale: Any, bias: Any, *, num_groups: int, epsilon: float = 1e-5, node: Any = None
 ) -> Any:
     batch, channels = x.shape[:2]
     size = channels // num_groups
-    wide = x.astype(np.float32) if x.dtype == np.float16 and stash_type == 1 else x
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
     groups = np.reshape(wide, (batch, num_groups, size * math.prod(x.shape[2:])))
     normal, _, _ = _standardized(groups, (2,), epsilon)
     if node.opset < 21:  # then one scale for each group

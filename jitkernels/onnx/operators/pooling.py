@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators.convolution import Window, padded, space_of, taps, window_of
 from jitkernels.onnx.values import NotServedError, concrete_ints, constant, created, like, numbers
 

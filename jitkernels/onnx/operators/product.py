@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import NotServedError, is_traced, like
 
 

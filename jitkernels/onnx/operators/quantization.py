@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.narrow_types import FLOATS, INTS, narrowed, widened
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators.cast import to_dtype
 from jitkernels.onnx.operators.product import integer_matmul
 from jitkernels.onnx.values import NotServedError, axis_of, like

@@ -7,7 +7,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.compiler.ir import special_functions
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators import activation
 from jitkernels.onnx.values import created, is_traced, like
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import ModelError
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import axis_of, concrete_array, concrete_ints, constant, like, limit, numbers
 
 CUBIC = -0.75

@@ -7,7 +7,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.errors import ModelError
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import (
     NotServedError,
     axis_of,
@@ -22,7 +22,7 @@ from jitkernels.onnx.values import (
     numbers,
 )
 
-FAR = 2**62
+SLICE_END = 2**62
 """Ends of slices beyond this mean the end of the axis."""
 
 
@@ -42,18 +42,18 @@ def _slice(first: Any, last: Any, step: int, extent: Any) -> slice:
     if not step:
         raise ModelError("a slice with a step of 0")
     if step > 0:
-        return slice(_near(first, -FAR), _near(last, -FAR), step)
+        return slice(_near(first, -SLICE_END), _near(last, -SLICE_END), step)
     if first < -extent:
         return slice(0, 0)
     last = None if last < -extent else last
-    return slice(_near(first, -FAR), last, step)
+    return slice(_near(first, -SLICE_END), last, step)
 
 
 def _near(end: Any, low: int) -> Any:
     """An end of a slice, without the huge ints that stand for the end of the axis."""
     if type(end) is not int:
         return end
-    return None if end >= FAR or end <= low else end
+    return None if end >= SLICE_END or end <= low else end
 
 
 @operator("Slice")

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.errors import ModelError
 from jitkernels.onnx.element_types import dtype_of
-from jitkernels.onnx.operator_table import operator
+from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import NotServedError, axis_of, concrete_ints, constant, like, limit, number
 
 MOST_POINTS = 4096
