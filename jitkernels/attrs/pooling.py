@@ -139,8 +139,9 @@ class AvgPool2DAttr(PoolAttr, kernel_type="AVG_POOL2D"):
         return Tolerance(ulp=2, terms=sum(self.window) / 2)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The sum of |x| over the window, divided as the result is."""
-        return [self.pooled_windows(np.abs(arrays[0]), 0).sum(axis=-1) / self.counts()]
+        """The sum of |x| over the window, divided as the result is; where it overflows nothing is promised."""
+        sums = self.pooled_windows(np.abs(arrays[0]), 0).sum(axis=-1)
+        return [np.where(sums > float(np.finfo(self.dtype).max), np.inf, sums / self.counts())]
 
     def counts(self) -> AnyArray:
         """How many elements of each window count: [out_height, out_width, 1]."""

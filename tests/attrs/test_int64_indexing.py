@@ -67,7 +67,7 @@ def enlarged(attr: KernelAttr, name: str) -> KernelAttr | None:
 
 
 def size_of(argument: Argument, attr: KernelAttr) -> int:
-    array = argument.array(attr.fields())
+    array = argument.array(vars(attr))  # derived extents included
     return int(np.prod(array.shape, dtype=np.int64)) if array else 0
 
 
@@ -98,18 +98,19 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     big = enlarged(attr, name) if name else None
     if big is None or one.reason_against(big) is not None:
         return False
-    if not has_independent_slices(attr, name) and not {OFFSET, STRIDE} & {*attr.fields()}:
+    counted = {name: value for name, value in attr.fields().items() if name in (OFFSET, STRIDE) and type(value) is int}
+    if not has_independent_slices(attr, name) and not counted:
         return True  # each part needs those before it
     nest = one.source(big, variant)  # whose blocks may be larger
     if nest.exact and variant not in one.variants(big):
         return False  # it is not for sizes like these
     each = math.prod(getattr(attr, other) for other in inner)
-    step = math.lcm(nest.block, each, each * attr.fields().get(STRIDE, 1)) // each
+    step = math.lcm(nest.block, each, each * counted.get(STRIDE, 1)) // each
     extent = getattr(big, name)
     begin = (extent - 5) // step * step
     if (extent - begin) * each > MOST_STEPS:
         return True  # it is one part, or few: too much to compute
-    placed = {OFFSET: attr.fields()[OFFSET] + begin} if OFFSET in attr.fields() else {}
+    placed = {OFFSET: counted[OFFSET] + begin} if OFFSET in counted else {}
     small = type(attr)(**attr.fields() | {name: extent - begin} | placed)
     arguments = arguments_of(attr)
     given = small.signature().sample(7)

@@ -80,7 +80,8 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
             assert got.dtype == right.dtype
         for result, value in zip(several(got), several(right), strict=True):
             close(result, value, f"{function.__name__}, {call.form}")
-        assert is_served_by_compiled_code(partial(function, *repeated.arguments, **repeated.named)), call.form
+        if function.__self__._table is not None:  # else Python serves all calls
+            assert is_served_by_compiled_code(partial(function, *repeated.arguments, **repeated.named)), call.form
 
 
 def is_served_by_compiled_code(call: Callable[[], Any]) -> bool:

@@ -26,7 +26,9 @@ LENGTHS = (0, 1, 7, 16, 17, 511, 512, 513, 1025, 1600)
 
 def compiled(function: Any, *arguments: Any, **named: Any) -> Any:
     """The result of a call, which may come to Python once, but not again."""
-    function(*arguments, **named)
+    result = function(*arguments, **named)
+    if getattr(getattr(function, "__self__", None), "_table", "") is None:
+        return result  # Python serves all calls
     computes = operators.Everyday._compute
     operators.Everyday._compute = _came  # type: ignore[method-assign]  # mock.patch takes a millisecond
     try:

@@ -86,7 +86,7 @@ def every_form() -> Sequence[Any]:
 def form(row: Row) -> Any:
     """Return a row's declaration without names and domains: equal for rows that bind and launch calls alike."""
     known = row.known_fields()
-    indices = {name: index for index, name in enumerate(known)}
+    indices = {name: index for index, name in enumerate((*known, *row.derived))}
     arrays = [
         dataclasses.replace(argument, name="", domain=(0, 0), shape=_numbered(argument, indices))
         for argument in row.arrays

@@ -1,0 +1,92 @@
+"""Peers of CONV2D in NumPy and torch."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.convolution import Conv2DAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
+from jitkernels.benchmarks.peers.matmul_epilogue import matmul_epilogue
+
+
+@equivalent(Conv2DAttr)
+def conv2d(
+    x: Any, w: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    activation: str = "identity", out: Any = None,
+) -> Any:  # fmt: skip
+    """Call one matrix product per group, of windows that a view has."""
+    (down, along), (skip, over) = np.broadcast_to(stride, 2), np.broadcast_to(dilation, 2)
+    x, w = np.asarray(x), np.asarray(w)
+    sides = padding if np.ndim(padding) == 2 else [(side, side) for side in np.broadcast_to(padding, 2)]
+    padded = np.pad(x, (*((0, 0),) * (x.ndim - 3), *sides, (0, 0)))
+    covered = (w.shape[0] - 1) * skip + 1, (w.shape[1] - 1) * over + 1
+    windows = np.lib.stride_tricks.sliding_window_view(padded, covered, axis=(-3, -2))
+    windows = windows[..., ::down, ::along, :, ::skip, ::over]
+    own, per = w.shape[3] // groups, x.shape[-1] // groups
+    axes = ((-2, -1, -3), (0, 1, 2))
+    sums = [
+        np.tensordot(windows[..., g * per : (g + 1) * per, :, :], w[..., g * own : (g + 1) * own], axes)
+        for g in range(groups)
+    ]
+    z = np.concatenate(sums, axis=-1)
+    return matmul_epilogue(z, np.eye(z.shape[-1], dtype=z.dtype), bias, activation, out)
+
+
+@peer(Conv2DAttr)
+def numpy_convolution(attr: Conv2DAttr, x: AnyArray, w: AnyArray, *rest: AnyArray) -> Bound:
+    *bias, y = rest
+    return partial(
+        conv2d, x, w, bias[0] if bias else None, attr.stride, attr.padding, attr.dilation, attr.groups,
+        attr.activation, y,
+    )  # fmt: skip
+
+
+@partial(of_torch, Conv2DAttr)
+def torch_convolution(attr: Conv2DAttr, torch: Any, x: Any, w: Any, *rest: Any) -> Bound | None:
+    """Use memory with channels last, as ours is; weights are in torch's order beforehand."""
+    (top, bottom), (left, right) = attr.padding
+    if top != bottom or left != right:
+        return None
+    *bias, y = rest
+    images, weights = x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+    functions: dict[str, Any] = {
+        "relu": torch.relu_,
+        "gelu": torch.nn.functional.gelu,
+        "silu": partial(torch.nn.functional.silu, inplace=True),
+        "tanh": torch.tanh_,
+        "sigmoid": torch.sigmoid_,
+    }
+    activated = functions.get(attr.activation, torch.nn.Identity())
+    convolution = partial(
+        torch.nn.functional.conv2d, images, weights, bias[0] if bias else None, attr.stride, (top, left), attr.dilation,
+        attr.groups,
+    )  # fmt: skip
+
+    def call() -> None:
+        y.copy_(activated(convolution()).permute(0, 2, 3, 1))
+
+    return partial(call)
+
+
+@ordinary_calls(Conv2DAttr)
+def layers(elements: int) -> Iterator[OrdinaryCall]:
+    channels = 2 + elements % 7
+    x, w, bias = values((2, 5, 6, channels)), values((3, 2, channels, 4)), values(4)
+    yield OrdinaryCall("plain", (x, w))
+    for activation in ("relu", "gelu", "silu", "tanh", "sigmoid"):
+        yield OrdinaryCall(activation, (x, w, bias), {"activation": activation})
+    yield OrdinaryCall("padded", (x, w, bias, 1, 1))
+    yield OrdinaryCall("strides", (x, w, bias), {"stride": (2, 1), "padding": ((0, 1), (2, 0))})
+    yield OrdinaryCall("dilated", (x, w, bias), {"dilation": 2, "padding": 2})
+    yield OrdinaryCall("depthwise", (x, values((3, 3, 1, channels))), {"groups": channels})
+    yield OrdinaryCall("one image", (x[0], w, bias))
+    yield OrdinaryCall("no image", (x[:0], w, bias))
+    yield OrdinaryCall("channels first", (np.ascontiguousarray(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1), w, bias))
+    yield from in_dtypes(x, w, bias)
+    yield from in_layouts(x, w, bias, label="all {}")
+    yield from with_outs((x, w, bias), 8, np.zeros((2, 3, 5, 4), np.float32))

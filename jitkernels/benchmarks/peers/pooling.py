@@ -1,0 +1,125 @@
+"""Peers of MAX_POOL2D and AVG_POOL2D in NumPy and torch."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr, PoolAttr
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
+from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, values, with_outs
+from jitkernels.benchmarks.peers.compiled import of_torch
+
+
+def _windows(x: Any, window: Any, options: dict[str, Any], fill: float) -> AnyArray:
+    """Return the windows as a view of the padded images, their height and width last."""
+    extents = np.broadcast_to(window, 2)
+    steps = extents if options["stride"] is None else np.broadcast_to(options["stride"], 2)
+    apart = np.broadcast_to(options["dilation"], 2)
+    padding = options["padding"]
+    sides = padding if np.ndim(padding) == 2 else [(side, side) for side in np.broadcast_to(padding, 2)]
+    behind = [0, 0]
+    if options["ceil_mode"]:
+        for axis, size in enumerate(np.shape(x)[-3:-1]):
+            before, after = sides[axis]
+            free = size + before + after - (apart[axis] * (extents[axis] - 1) + 1)
+            count = min(-(-free // steps[axis]) + 1, -(-(size + before) // steps[axis]))
+            behind[axis] = max((count - 1) * steps[axis] - free, 0)
+    reach = [(sides[axis][0], sides[axis][1] + behind[axis]) for axis in range(2)]
+    padded = np.pad(x, (*((0, 0),) * (np.ndim(x) - 3), *reach, (0, 0)), constant_values=fill)
+    covered = tuple(apart * (extents - 1) + 1)
+    views = np.lib.stride_tricks.sliding_window_view(padded, covered, axis=(-3, -2))
+    return views[..., :: steps[0], :: steps[1], :, :: apart[0], :: apart[1]]
+
+
+@equivalent(MaxPool2DAttr)
+def max_pool2d(
+    x: Any, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
+    floats = x if np.asarray(x).dtype.kind == "f" else np.asarray(x, np.float64)
+    return np.max(_windows(floats, window, options, -np.inf), axis=(-2, -1), out=out)
+
+
+@equivalent(AvgPool2DAttr)
+def avg_pool2d(
+    x: Any, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    count_include_pad: bool = False, out: Any = None,
+) -> Any:  # fmt: skip
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
+    floats = x if np.asarray(x).dtype.kind == "f" else np.asarray(x, np.float64)
+    ones = np.ones((*np.shape(x)[-3:-1], 1))
+    if count_include_pad:
+        sides = padding if np.ndim(padding) == 2 else [(side, side) for side in np.broadcast_to(padding, 2)]
+        ones = np.pad(ones, (*sides, (0, 0)), constant_values=1)
+        counted = options | {"padding": 0}
+    else:
+        counted = options
+    counts = _windows(ones, window, counted, 0).sum(axis=(-2, -1))
+    return np.divide(_windows(floats, window, options, 0).sum(axis=(-2, -1)), counts.astype(floats.dtype), out=out)
+
+
+def _peer(function: Callable[..., Any], attr: PoolAttr, x: AnyArray, y: AnyArray) -> Bound:
+    own = {name: value for name, value in attr.fields().items() if name in attr.options}
+    return partial(function, x, **own, out=y)
+
+
+peer(MaxPool2DAttr, name="numpy")(partial(_peer, max_pool2d))
+peer(AvgPool2DAttr, name="numpy")(partial(_peer, avg_pool2d))
+
+
+def _torch_pool(attr: PoolAttr, torch: Any, x: Any, y: Any, *, mean: bool) -> Bound | None:
+    """Use memory with channels last, as ours is; torch pads both sides alike, by half a window at most."""
+    (top, bottom), (left, right) = attr.padding
+    if top != bottom or left != right or 2 * top > attr.window[0] or 2 * left > attr.window[1]:
+        return None
+    if mean and attr.dilation != (1, 1):
+        return None
+    images, options = x.permute(0, 3, 1, 2), {"ceil_mode": attr.ceil_mode}
+    shared = attr.window, attr.stride, (top, left)
+    if mean:
+        pool = partial(torch.nn.functional.avg_pool2d, images, *shared, **options)
+        pool = partial(pool, count_include_pad=attr.fields()["count_include_pad"])
+    else:
+        pool = partial(torch.nn.functional.max_pool2d, images, *shared, dilation=attr.dilation, **options)
+
+    def call() -> None:
+        y.copy_(pool().permute(0, 2, 3, 1))
+
+    return partial(call)
+
+
+of_torch(MaxPool2DAttr, partial(_torch_pool, mean=False))
+of_torch(AvgPool2DAttr, partial(_torch_pool, mean=True))
+
+
+def _calls(elements: int) -> Iterator[OrdinaryCall]:
+    x = values((2, 5, 6, 1 + elements % 7))
+    yield OrdinaryCall("plain", (x, 2))
+    yield OrdinaryCall("by name", (x,), {"window": (3, 2), "stride": 1})
+    yield OrdinaryCall("padded", (x, 3, 2, 1))
+    yield OrdinaryCall("padded unevenly", (x, 3), {"stride": (2, 1), "padding": ((0, 1), (2, 0))})
+    yield OrdinaryCall("dilated", (x, 2), {"dilation": (2, 3), "stride": 1})
+    yield OrdinaryCall("ceil_mode", (x, 3, 2), {"ceil_mode": True})
+    yield OrdinaryCall("whole image", (x, (5, 6)))
+    yield OrdinaryCall("one image", (x[0], 2))
+    yield OrdinaryCall("no image", (x[:0], 2))
+    yield from in_dtypes(x, fixed=(2,))
+    yield from in_layouts(x, fixed=(2,), label="all {}")
+    yield from with_outs((x, 2), 7, np.zeros((2, 2, 3, x.shape[3]), np.float32))
+
+
+@ordinary_calls(MaxPool2DAttr)
+def maxima(elements: int) -> Iterator[OrdinaryCall]:
+    yield from _calls(elements)
+
+
+@ordinary_calls(AvgPool2DAttr)
+def means(elements: int) -> Iterator[OrdinaryCall]:
+    yield from _calls(elements)
+    x = values((2, 5, 6, 3))
+    yield OrdinaryCall("padding counts", (x, 3, 2, 1), {"count_include_pad": True})
+    yield OrdinaryCall("padding counts, ceil_mode", (x, 3, 2, 1), {"count_include_pad": True, "ceil_mode": True})

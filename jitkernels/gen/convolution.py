@@ -1,0 +1,18 @@
+"""Generated CONV2D: register tiles over images with channels last."""
+
+from jitkernels.attrs.convolution import Conv2DAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.convolution.direct import convolution_nest
+from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
+
+
+def variants(attr: Conv2DAttr) -> list[Variant]:
+    """Serial, and with threads where the work is enough for two of them."""
+    is_large = attr.operations() >= 2 * MIN_PARALLEL_STATIC_MULTIPLY_ADDS and attr.batch * attr.out_height > 1
+    return [{"parallel": parallel} for parallel in ((False, True) if is_large else (False,))]
+
+
+@implements(Conv2DAttr, variants=variants)
+def conv2d(attr: Conv2DAttr, parallel: bool = False) -> LoopNest:
+    return convolution_nest(attr, parallel=parallel)

@@ -1,0 +1,25 @@
+"""Generated MAX_POOL2D and AVG_POOL2D: windows in registers, channels in lanes."""
+
+from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr, PoolAttr
+from jitkernels.attrs.schema.registry import Variant, implements
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.microkernels.chunking import threads
+from jitkernels.microkernels.convolution.pool import pool_nest
+
+MIN_THREAD_OPERATIONS = 1 << 16
+"""Operations that a thread gets at least."""
+
+
+def variants(attr: PoolAttr) -> list[Variant]:
+    """Serial, and with threads where there are rows and work for two of them."""
+    return threads(min(int(attr.operations()) // MIN_THREAD_OPERATIONS, attr.batch * attr.out_height))
+
+
+@implements(MaxPool2DAttr, variants=variants)
+def max_pool2d(attr: MaxPool2DAttr, parallel: bool = False) -> LoopNest:
+    return pool_nest(attr, mean=False, counts_padding=False, parallel=parallel)
+
+
+@implements(AvgPool2DAttr, variants=variants)
+def avg_pool2d(attr: AvgPool2DAttr, parallel: bool = False) -> LoopNest:
+    return pool_nest(attr, mean=True, counts_padding=attr.count_include_pad, parallel=parallel)

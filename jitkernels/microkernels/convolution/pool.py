@@ -1,0 +1,115 @@
+"""Pooling: the loops around the windows, cut to what lies inside of the image."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.source_protocol import Range, inlined, written_by
+from jitkernels.core import cpu_target
+from jitkernels.microkernels.convolution.pool_tile import POOL_ARGUMENTS, PoolTile
+from jitkernels.microkernels.gemm.gemm_arguments import ir_function
+from jitkernels.microkernels.gemm.microkernel import element_size
+
+VECTORS = 4
+"""Vectors of channels of a window that are pooled at once."""
+
+
+class Extents(NamedTuple):
+    """The integers of the row."""
+
+    height: int
+    width: int
+    channels: int
+    out_height: int
+    out_width: int
+    window_height: int
+    window_width: int
+    stride_height: int
+    stride_width: int
+    pad_top: int
+    pad_left: int
+    pad_bottom: int
+    pad_right: int
+    dilation_height: int
+    dilation_width: int
+
+
+class Axis(NamedTuple):
+    """Windows along one axis: the extents of image and window, dilation, and how much padding counts on either side."""
+
+    size: int
+    window: int
+    dilation: int
+    before: int
+    after: int
+
+
+class Taps(NamedTuple):
+    """The taps of a window inside of the image, and how many count."""
+
+    first: int
+    last: int
+    counted: int
+
+
+@inlined()
+def taps_from(begin: int, axis: Axis) -> Any:
+    """Return the taps of the window that begins at an index of the image, which is negative in the padding."""
+    first = max((axis.dilation - 1 - begin) // axis.dilation, 0)
+    last = min((axis.size - begin + axis.dilation - 1) // axis.dilation, axis.window)
+    least = max((axis.dilation - 1 - begin - axis.before) // axis.dilation, 0)
+    most = min((axis.size + axis.after - begin + axis.dilation - 1) // axis.dilation, axis.window)
+    return Taps(min(first, axis.window), max(last, 0), max(most - least, 0))
+
+
+def pool_nest(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) -> LoopNest:
+    """Make the loop nest of MAX_POOL2D or AVG_POOL2D for any sizes; threads split the rows of the result."""
+    target, signature = cpu_target.target(), attr.signature()
+    lanes, counted = target.lanes(attr.dtype), int(counts_padding)
+
+    def function(symbol: str, vectors: int, *, masked: bool) -> Any:
+        tile = PoolTile(symbol, attr.dtype, lanes, vectors, mean, masked)
+        return ir_function(symbol, attr.dtype, POOL_ARGUMENTS, written_by(PoolTile.text, tile))
+
+    whole, part_of = function("pool_whole", VECTORS, masked=False), function("pool_part", 1, masked=True)
+    width = VECTORS * lanes
+
+    def body(x: Any, y: Any, e: Extents, part: Range) -> None:
+        c = e.channels
+        down = Axis(e.height, e.window_height, e.dilation_height, counted * e.pad_top, counted * e.pad_bottom)
+        right = Axis(e.width, e.window_width, e.dilation_width, counted * e.pad_left, counted * e.pad_right)
+        for row in range(part.begin, part.end):
+            image = row // e.out_height
+            top = (row - image * e.out_height) * e.stride_height - e.pad_top
+            rows = taps_from(top, down)
+            for j in range(e.out_width):
+                left = j * e.stride_width - e.pad_left
+                columns = taps_from(left, right)
+                above = image * e.height + top + rows.first * e.dilation_height
+                at = (above * e.width + left + columns.first * e.dilation_width) * c
+                to, done = (row * e.out_width + j) * c, 0
+                while done < c:
+                    if c - done >= width:
+                        whole(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
+                              columns.last - columns.first, e.dilation_width * c, y, to + done, width,
+                              rows.counted * columns.counted)  # fmt: skip
+                        done += width
+                    else:
+                        part_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
+                                columns.last - columns.first, e.dilation_width * c, y, to + done,
+                                min(c - done, lanes), rows.counted * columns.counted)  # fmt: skip
+                        done += lanes
+
+    return LoopNest(
+        f"{attr.name}_{attr.dtype}",
+        signature.c_arguments,
+        body,
+        extent=(signature.index("batch"), signature.index("out_height")),
+        block=max(-(-attr.batch * attr.out_height // 64), 1) if parallel else 1,
+        parallel=parallel,
+        flags=("contract",),
+        vector_bytes=lanes * element_size(attr.dtype),
+        straight=True,
+        names=signature.names,
+    )

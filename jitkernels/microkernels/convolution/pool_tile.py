@@ -1,0 +1,153 @@
+"""Pooling of one window in registers, as LLVM IR text: the maximum or the sum of its elements, channels in lanes.
+
+Every process builds the text again at its start to compute the cache key of the object, so this module must not import
+a compiler.
+"""
+
+from __future__ import annotations
+
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
+
+#: IR arguments of a tile, in order.  Strides and offsets are in elements; the sum is divided by `count`.
+POOL_ARGUMENTS = (
+    ("ptr", "x"), ("i64", "x_offset"), ("i64", "rows"), ("i64", "row_stride"), ("i64", "taps"), ("i64", "tap_stride"),
+    ("ptr", "y"), ("i64", "y_offset"), ("i64", "live"), ("i64", "count"),
+)  # fmt: skip
+
+
+@record
+class PoolTile:
+    """Compile-time parameters of a function for `vectors` vectors of channels; `masked`: only `live` of them exist.
+
+    Rows of a mean are added up one by one, and then their sums: in long windows that loses fewer digits.
+    """
+
+    symbol: str
+    dtype: str
+    lanes: int
+    vectors: int
+    mean: bool
+    masked: bool = False
+
+    def text(self) -> str:
+        """Write the IR of `symbol`, and the declarations that it needs."""
+        return declarations(self.dtype, self.lanes) + _PoolText(self).build()
+
+
+class _PoolText:
+    """Writer of one tile, block by block."""
+
+    def __init__(self, tile: PoolTile) -> None:
+        self.tile, self.out = tile, Text()
+        self.kind, self.align = element_type(tile.dtype), element_size(tile.dtype)
+        self.vector, self.mask = f"<{tile.lanes} x {self.kind}>", f"<{tile.lanes} x i1>"
+        self.suffix = f"v{tile.lanes}f{8 * self.align}"
+        lowest = "0xFFF0000000000000"  # minus infinity
+        self.identity = "zeroinitializer" if tile.mean else f"<{', '.join([f'{self.kind} {lowest}'] * tile.lanes)}>"
+        self.cells = range(tile.vectors)
+
+    def build(self) -> str:
+        out, tile = self.out, self.tile
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in POOL_ARGUMENTS)
+        out.label("entry")
+        for name in ("x", "y"):
+            out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
+        self.masks = [self._live(j) for j in self.cells] if tile.masked else []
+        out.lines.append("  %has_rows = icmp sgt i64 %rows, 0")
+        out.lines.append("  %has_taps = icmp sgt i64 %taps, 0")
+        out.lines.append("  %has_any = and i1 %has_rows, %has_taps")
+        out.line("br i1 %has_any, label %row, label %done")
+        self._rows()
+        out.label("done")
+        for j in self.cells:
+            out.lines.append(f"  %all{j} = phi {self.vector} [ {self.identity}, %entry ], [ %total{j}, %row_end ]")
+        self._store()
+        out.line("ret void")
+        head = f"define void @{tile.symbol}({arguments}) noinline nounwind {{"
+        return "\n".join([head, *out.lines, "}\n"])
+
+    def _rows(self) -> None:
+        """Append the loops over the rows of the window, and over the taps of a row."""
+        out, tile = self.out, self.tile
+        out.label("row")
+        out.lines.append("  %row_left = phi i64 [ %rows, %entry ], [ %row_next, %row_end ]")
+        out.lines.append("  %x_row = phi ptr [ %x_start, %entry ], [ %x_row_next, %row_end ]")
+        for j in self.cells:
+            out.lines.append(f"  %best{j} = phi {self.vector} [ {self.identity}, %entry ], [ %total{j}, %row_end ]")
+        out.line("br label %tap")
+        out.label("tap")
+        out.lines.append("  %tap_left = phi i64 [ %taps, %row ], [ %tap_next, %tap ]")
+        out.lines.append("  %x_tap = phi ptr [ %x_row, %row ], [ %x_tap_next, %tap ]")
+        for j in self.cells:
+            begin = "zeroinitializer" if tile.mean else f"%best{j}"
+            out.lines.append(f"  %acc{j} = phi {self.vector} [ {begin}, %row ], [ %next{j}, %tap ]")
+        for j in self.cells:
+            value = self._load(out.element(self.kind, "%x_tap", j * tile.lanes), j)
+            self._combine(j, value)
+        self._next("tap", "row_end")
+        out.label("row_end")
+        for j in self.cells:
+            total = (
+                f"fadd {self.vector} %best{j}, %next{j}"
+                if tile.mean
+                else f"bitcast {self.vector} %next{j} to {self.vector}"
+            )
+            out.lines.append(f"  %total{j} = {total}")
+        self._next("row", "done")
+
+    def _combine(self, j: int, value: str) -> None:
+        """Append the sum, or the maximum, which keeps NaN of either side."""
+        out, vector = self.out, self.vector
+        if self.tile.mean:
+            out.lines.append(f"  %next{j} = fadd {vector} %acc{j}, {value}")
+            return
+        above = out.value(f"fcmp ogt {vector} {value}, %acc{j}")
+        larger = out.value(f"select {self.mask} {above}, {vector} {value}, {vector} %acc{j}")
+        unknown = out.value(f"fcmp uno {vector} {value}, {value}")
+        out.lines.append(f"  %next{j} = select {self.mask} {unknown}, {vector} {value}, {vector} {larger}")
+
+    def _next(self, name: str, after: str) -> None:
+        """Step on by a stride, count down, and begin the next iteration or go on."""
+        out = self.out
+        out.lines.append(f"  %x_{name}_next = getelementptr {self.kind}, ptr %x_{name}, i64 %{name}_stride")
+        out.lines.append(f"  %{name}_next = add nsw i64 %{name}_left, -1")
+        out.lines.append(f"  %{name}_more = icmp ne i64 %{name}_next, 0")
+        out.line(f"br i1 %{name}_more, label %{name}, label %{after}")
+
+    def _live(self, j: int) -> str:
+        """Append the mask of the live lanes of vector j."""
+        lanes, out = self.tile.lanes, self.out
+        every = self._splat("i64", "%live")
+        numbers = ", ".join(f"i64 {j * lanes + lane}" for lane in range(lanes))
+        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
+
+    def _splat(self, kind: str, scalar: str) -> str:
+        lanes = self.tile.lanes
+        first = self.out.value(f"insertelement <{lanes} x {kind}> poison, {kind} {scalar}, i64 0")
+        return self.out.value(
+            f"shufflevector <{lanes} x {kind}> {first}, <{lanes} x {kind}> poison, <{lanes} x i32> zeroinitializer"
+        )
+
+    def _load(self, address: str, j: int) -> str:
+        if not self.tile.masked:
+            return self.out.value(f"load {self.vector}, ptr {address}, align {self.align}")
+        return self.out.value(
+            f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
+            f"{self.mask} {self.masks[j]}, {self.vector} zeroinitializer)"
+        )
+
+    def _store(self) -> None:
+        out, tile = self.out, self.tile
+        if tile.mean:
+            divisor = self._splat(self.kind, out.value(f"sitofp i64 %count to {self.kind}"))
+        for j in self.cells:
+            value = out.value(f"fdiv {self.vector} %all{j}, {divisor}") if tile.mean else f"%all{j}"
+            address = out.element(self.kind, "%y_start", j * tile.lanes)
+            if tile.masked:
+                out.line(
+                    f"call void @llvm.masked.store.{self.suffix}.p0({self.vector} {value}, ptr {address}, "
+                    f"i32 {self.align}, {self.mask} {self.masks[j]})"
+                )
+            else:
+                out.line(f"store {self.vector} {value}, ptr {address}, align {self.align}")

@@ -1,0 +1,272 @@
+"""The register tile of a convolution, as LLVM IR text: some pixels of one row of the result by some vectors of filters.
+
+With channels last, the taps of a pixel in one row of the filter are one run of ``kernel_width * channels`` neighbours
+of the image, and the next pixel's run begins ``stride * channels`` further on.  So the tile is that of a matrix product
+(`jitkernels.microkernels.gemm.microkernel`) with overlapping rows of A, and loops over the rows of the filter inside,
+which keep all sums in registers: per step it loads ``vectors`` vectors of packed weights, broadcasts one element for
+each pixel and issues ``pixels * vectors`` fused multiply-adds.  A depthwise tile has channels in its lanes instead.
+
+Every process builds the text again at its start to compute the cache key of the object, so this module must not import
+a compiler.
+"""
+
+from __future__ import annotations
+
+from jitkernels.core.frozen_dataclass import record
+from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
+
+#: IR arguments of a tile, in order.  Strides and offsets are in elements.
+TILE_ARGUMENTS = (
+    ("ptr", "x"), ("i64", "x_offset"), ("i64", "pixel_stride"), ("i64", "rows"), ("i64", "row_stride"),
+    ("i64", "runs"), ("i64", "run_stride"), ("i64", "run"),
+    ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("ptr", "bias"), ("i64", "bias_offset"),
+    ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"),
+)  # fmt: skip
+GROUP = 7
+"""Pixels that share a pointer: there are not enough general registers for one of each."""
+
+
+@record
+class ConvolutionTile:
+    """Compile-time parameters of the functions for 1 to `pixels` pixels, and of `symbol`, which calls the right one.
+
+    For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
+    tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. With
+    `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
+    than its width. `biased`: sums begin with the bias. `panel`: the elements of a step of packed weights, if these are
+    more than the tile's.
+    """
+
+    symbol: str
+    dtype: str
+    lanes: int
+    pixels: int
+    vectors: int
+    biased: bool
+    relu: bool
+    depthwise: bool = False
+    masked: bool = False
+    panel: int = 0
+
+    def text(self) -> str:
+        """Write the IR of `symbol`, and the declarations that it needs."""
+        typed = ", ".join(f"{kind} %{name}" for kind, name in TILE_ARGUMENTS)
+        cases = range(1, self.pixels + 1)
+        lines = [f"define void @{self.symbol}({typed}) alwaysinline nounwind {{", "  switch i64 %pixels, label %done ["]
+        lines += [f"    i64 {count}, label %of{count}" for count in cases]
+        lines.append("  ]")
+        for count in cases:
+            lines += [f"of{count}:", f"  call void @{self.symbol}_{count}({typed})", "  br label %done"]
+        lines += ["done:", "  ret void", "}\n"]
+        tiles = [_TileText(self, count).build() for count in cases]
+        return declarations(self.dtype, self.lanes) + "\n".join([*tiles, *lines])
+
+
+class _TileText:
+    """Writer of the tile of one number of pixels, block by block."""
+
+    def __init__(self, tile: ConvolutionTile, pixels: int) -> None:
+        self.tile, self.pixels = tile, pixels
+        self.out = Text()
+        self.kind = element_type(tile.dtype)
+        self.align = element_size(tile.dtype)
+        self.vector = f"<{tile.lanes} x {self.kind}>"
+        self.suffix = f"v{tile.lanes}f{8 * self.align}"
+        self.cells = [(r, j) for r in range(pixels) for j in range(tile.vectors)]
+        self.bases = range(0, pixels, GROUP)
+        self.width = tile.vectors * tile.lanes
+        self.panel = tile.panel or self.width
+
+    def build(self) -> str:
+        out = self.out
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        self._entry()
+        self._begin_loop("row", "rows", "entry", "row_end", {"x": "%x_start", "w": "%w_start"}, "%bias{}")
+        out.line("br label %tap")
+        self._begin_loop("tap", "runs", "row", "tap_end", {"x": "%x_row", "w": "%w_row"}, "%acc{}_row")
+        if self.tile.depthwise:
+            self._depthwise_tap()
+        else:
+            self._dense_run()
+        self._end_loop("tap", "row_end", "%run_stride")
+        out.label("row_end")
+        self._end_loop("row", "done", "%row_stride")
+        out.label("done")
+        self._store()
+        head = f"define internal void @{self.tile.symbol}_{self.pixels}({arguments}) noinline nounwind {{"
+        return "\n".join([head, *out.lines, "}"])
+
+    def _entry(self) -> None:
+        out, tile = self.out, self.tile
+        out.label("entry")
+        for name in ("x", "w", "y"):
+            out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
+        steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(GROUP, self.pixels))]
+        self.steps = [steps[r % GROUP] for r in range(self.pixels)]
+        self.leads = [self._opaque(out.times(base, "%pixel_stride")) for base in self.bases]
+        self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
+        for row in self.y_rows:
+            for first in range(0, self.width * self.align, 64):
+                address = out.element(self.kind, row, first // self.align)
+                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
+        self.masks = [self._mask(j) for j in range(tile.vectors)]
+        for j in range(tile.vectors):
+            start = "zeroinitializer"
+            if tile.biased:
+                base = out.element(self.kind, "%bias", "%bias_offset")
+                start = self._masked_load(out.element(self.kind, base, j * tile.lanes), j)
+            else:
+                start = f"bitcast {self.vector} zeroinitializer to {self.vector}"
+            out.lines.append(f"  %first{j} = {start}")
+        if not tile.depthwise:
+            out.lines.append("  %has_run = icmp ne i64 %run, 0")
+        out.line("br label %row")
+
+    def _opaque(self, value: str | int) -> str | int:
+        """Hide how an offset follows from others: LLVM would add them up in the loop, where registers are left."""
+        return value if value == 0 else self.out.value(f'call i64 asm "", "=r,0"(i64 {value})')
+
+    def _mask(self, j: int) -> str:
+        """Append the mask of the live lanes of vector j."""
+        lanes, out = self.tile.lanes, self.out
+        first = out.value(f"insertelement <{lanes} x i64> poison, i64 %live, i64 0")
+        every = out.value(
+            f"shufflevector <{lanes} x i64> {first}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+        )
+        numbers = ", ".join(f"i64 {j * lanes + lane}" for lane in range(lanes))
+        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
+
+    def _masked_load(self, address: str, j: int) -> str:
+        return (
+            f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
+            f"<{self.tile.lanes} x i1> {self.masks[j]}, {self.vector} zeroinitializer)"
+        )
+
+    def _sums(self, name: str, incoming: list[tuple[str, str]]) -> None:
+        """Append one phi per sum; ``{}`` in an incoming value stands for the sum's number."""
+        for r, j in self.cells:
+            pairs = ", ".join(
+                f"[ {f'%first{j}' if value == '%bias{}' else value.format(f'{r}_{j}')}, %{block} ]"
+                for value, block in incoming
+            )
+            self.out.lines.append(f"  %acc{r}_{j}_{name} = phi {self.vector} {pairs}")
+
+    def _begin_loop(self, name: str, count: str, before: str, after: str, start: dict[str, str], sums: str) -> None:
+        """Begin a loop of `count` iterations, whose last block is `after`."""
+        out = self.out
+        out.label(name)
+        out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
+        out.lines.append(f"  %x_{name} = phi ptr [ {start['x']}, %{before} ], [ %x_{name}_next, %{after} ]")
+        out.lines.append(f"  %w_{name} = phi ptr [ {start['w']}, %{before} ], [ %w_end, %{after} ]")
+        self._sums(name, [(sums, before), ("%acc{}_end", after)])
+
+    def _end_loop(self, name: str, after: str, stride: str) -> None:
+        self.out.lines.append(f"  %x_{name}_next = getelementptr {self.kind}, ptr %x_{name}, i64 {stride}")
+        self._next(name, after)
+
+    def _next(self, name: str, after: str) -> None:
+        """Count down, and begin the next iteration or go on."""
+        out = self.out
+        out.lines.append(f"  %{name}_next = add nsw i64 %{name}_left, -1")
+        out.lines.append(f"  %{name}_more = icmp ne i64 %{name}_next, 0")
+        out.line(f"br i1 %{name}_more, label %{name}, label %{after}")
+
+    def _dense_run(self) -> None:
+        """Append the loop over the elements of a run."""
+        out = self.out
+        out.line("br i1 %has_run, label %step_begin, label %tap_end")
+        self._run_loop()
+        out.label("tap_end")
+        out.lines.append("  %w_end = phi ptr [ %w_tap, %tap ], [ %w_step_next, %step ]")
+        self._sums("end", [("%acc{}_tap", "tap"), ("%acc{}_next", "step")])
+
+    def _run_loop(self) -> None:
+        """Append the loop, with a pointer for each group of pixels.
+
+        It is not unrolled: a step of many multiply-adds hides the loop's own instructions, and code is built faster.
+        """
+        out, kind, lanes = self.out, self.kind, self.tile.lanes
+        out.label("step_begin")
+        out.lines.append('  %x_run = call ptr asm "", "=r,0"(ptr %x_tap)')
+        for group, lead in enumerate(self.leads):
+            out.lines.append(f"  %x{group}_begin = getelementptr {kind}, ptr %x_run, i64 {lead}")
+        out.line("br label %step")
+        out.label("step")
+        out.lines.append("  %step_left = phi i64 [ %run, %step_begin ], [ %step_next, %step ]")
+        for group in range(len(self.leads)):
+            out.lines.append(f"  %x{group} = phi ptr [ %x{group}_begin, %step_begin ], [ %x{group}_next, %step ]")
+        out.lines.append("  %w_step = phi ptr [ %w_tap, %step_begin ], [ %w_step_next, %step ]")
+        self._sums("step", [("%acc{}_tap", "step_begin"), ("%acc{}_next", "step")])
+        weights = [
+            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * lanes)}, align {self.align}")
+            for j in range(self.tile.vectors)
+        ]
+        for r in range(self.pixels):
+            every = self._broadcast(
+                out.value(f"load {kind}, ptr {out.element(kind, f'%x{r // GROUP}', self.steps[r])}")
+            )
+            for j in range(self.tile.vectors):
+                self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
+        for group in range(len(self.leads)):
+            out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 1")
+        out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
+        self._next("step", "tap_end")
+
+    def _depthwise_tap(self) -> None:
+        """Append one tap: vectors of the image times vectors of weights."""
+        out, tile = self.out, self.tile
+        out.line("br label %tap_end")
+        out.label("tap_end")
+        weights = [self._load(out.element(self.kind, "%w_tap", j * tile.lanes), j) for j in range(tile.vectors)]
+        for r in range(self.pixels):
+            if r % GROUP == 0:
+                base = out.element(self.kind, "%x_tap", self.leads[r // GROUP])
+            at = out.element(self.kind, base, self.steps[r])
+            for j in range(tile.vectors):
+                value = self._load(out.element(self.kind, at, j * tile.lanes), j)
+                self._multiply_add(value, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
+        out.lines.append(f"  %w_end = getelementptr {self.kind}, ptr %w_tap, i64 %w_stride")
+
+    def _load(self, address: str, j: int) -> str:
+        if self.tile.masked:
+            return self.out.value(self._masked_load(address, j))
+        return self.out.value(f"load {self.vector}, ptr {address}, align {self.align}")
+
+    def _broadcast(self, scalar: str) -> str:
+        first = self.out.value(f"insertelement {self.vector} poison, {self.kind} {scalar}, i64 0")
+        return self.out.value(
+            f"shufflevector {self.vector} {first}, {self.vector} poison, <{self.tile.lanes} x i32> zeroinitializer"
+        )
+
+    def _multiply_add(self, left: str, right: str, total: str, name: str) -> None:
+        vector = self.vector
+        self.out.lines.append(
+            f"  {name} = call {vector} @llvm.fmuladd.{self.suffix}({vector} {left}, {vector} {right}, {vector} {total})"
+        )
+
+    def _store(self) -> None:
+        """Append the activation and the stores: whole vectors, or those of the live columns."""
+        out, tile = self.out, self.tile
+        results = {}
+        for r, j in self.cells:
+            value = f"%acc{r}_{j}_end"
+            if tile.relu:
+                below = out.value(f"fcmp olt {self.vector} {value}, zeroinitializer")
+                value = out.value(
+                    f"select <{tile.lanes} x i1> {below}, {self.vector} zeroinitializer, {self.vector} {value}"
+                )
+            results[r, j] = value
+        out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
+        out.line("br i1 %is_whole, label %whole, label %part")
+        for block in ("whole", "part"):
+            out.label(block)
+            for r, j in self.cells:
+                address = out.element(self.kind, self.y_rows[r], j * tile.lanes)
+                if block == "whole":
+                    out.line(f"store {self.vector} {results[r, j]}, ptr {address}, align {self.align}")
+                else:
+                    out.line(
+                        f"call void @llvm.masked.store.{self.suffix}.p0({self.vector} {results[r, j]}, ptr {address}, "
+                        f"i32 {self.align}, <{tile.lanes} x i1> {self.masks[j]})"
+                    )
+            out.line("ret void")

@@ -1,0 +1,66 @@
+"""CONV2D, and mutants of it."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.schema.signature import AnyArray
+from mistakes import sigmoid
+
+MISTAKES = {
+    "conv2d": {
+        "padding above is that below": ("*((top, bottom)", "*((bottom, top)"),
+        "padding on the left is that on the right": ("(left, right)), (0, 0))", "(right, left)), (0, 0))"),
+        "padding repeats the border": ("constant_values=0", "mode='edge'"),
+        "strides are exchanged": ("down, along = attr.stride", "along, down = attr.stride"),
+        "dilations are exchanged": ("skip, over = attr.dilation", "over, skip = attr.dilation"),
+        "filters are turned": ("w[a, b]", "w[-1 - a, -1 - b]"),
+        "last column of filters is lost where they are wide": (
+            "range(attr.kernel_width)",
+            "range(min(attr.kernel_width, 6))",
+        ),
+        "all groups see the first": ("group * per : group * per + per", ": per"),
+        "groups are interleaved": ("group * own : group * own + own] +=", "group :: attr.groups] +="),
+        "bias is forgotten": ("z += bias[0]", "pass"),
+        "bias of the first filter for all": ("z += bias[0]", "z += bias[0][:1]"),
+        "bias is added behind the activation": ("    if bias:\n        z += bias[0]\n", ""),
+        "relu loses NaN": ("np.maximum(z, 0)", "np.where(z > 0, z, 0)"),
+        "silu is sigmoid": ("z * sigmoid(z)", "sigmoid(z)"),
+        "gelu of the wrong sign": ("phi(-z * ", "phi(z * "),
+        "last images of many are not computed": (
+            "y[...] = activated[attr.activation]()",
+            "y[: len(y) - len(y) // 9] = activated[attr.activation]()[: len(y) - len(y) // 9]",
+        ),
+    },
+}  # fmt: skip
+phi = np.frompyfunc(math.erfc, 1, 1)
+
+
+def conv2d(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
+    *bias, y = rest
+    (top, bottom), (left, right) = attr.padding
+    padded = np.pad(x, ((0, 0), *((top, bottom), (left, right)), (0, 0)), constant_values=0)
+    down, along = attr.stride
+    skip, over = attr.dilation
+    own, per = attr.filters // attr.groups, attr.channels // attr.groups
+    z = np.zeros(y.shape, y.dtype)
+    for a in range(attr.kernel_height):
+        for b in range(attr.kernel_width):
+            rows = np.minimum(np.arange(y.shape[1]) * down + a * skip, padded.shape[1] - 1)
+            columns = np.minimum(np.arange(y.shape[2]) * along + b * over, padded.shape[2] - 1)
+            seen = padded[:, rows][:, :, columns]
+            for group in range(attr.groups):
+                taps = w[a, b][:, group * own : group * own + own]
+                z[..., group * own : group * own + own] += seen[..., group * per : group * per + per] @ taps
+    if bias:
+        z += bias[0]
+    activated: dict[str, Any] = {
+        "identity": lambda: z,
+        "relu": lambda: np.maximum(z, 0),
+        "gelu": lambda: z * np.asarray(phi(-z * math.sqrt(0.5))).astype(z.dtype) / 2,
+        "silu": lambda: z * sigmoid(z),
+        "tanh": lambda: np.tanh(z),
+        "sigmoid": lambda: sigmoid(z),
+    }
+    y[...] = activated[attr.activation]()
