@@ -160,3 +160,22 @@ def test_functions_of_a_model_are_inlined() -> None:
     model = jitkernels.onnx.load(proto)
     assert model(np.array([1, 2], np.float32)).tolist() == [6, 42]
     assert model.explain(np.ones(2, np.float32)).levels == {"compiled": 4}
+
+
+def test_the_command_line_runs_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import onnx
+
+    from jitkernels.tools.cli import main
+
+    onnx.save(perceptron(), tmp_path / "model.onnx")
+    x = np.ones((2, 3), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    words = ["run", str(tmp_path / "model.onnx"), "--input", str(tmp_path / "x.npy")]
+    for more, code in ((["--output", str(tmp_path / "y.npy")], 0), (["--input", str(tmp_path / "x.npy")], 2)):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *more])
+        assert ended.value.code == code
+    shown = capsys.readouterr()
+    assert "y: tensor(float) [batch, 5]" in shown.out
+    assert "expected 1 inputs (x), got 2" in shown.err.replace("\n", " ")
+    assert np.array_equal(np.load(tmp_path / "y.npy"), jitkernels.onnx.load(perceptron())(x))

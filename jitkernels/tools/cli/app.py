@@ -133,12 +133,12 @@ def run(
     inputs: Annotated[list[Path] | None, Parameter(name="--input", consume_multiple=False)] = None,
     output: Path | None = None,
 ) -> int:
-    """Run a bundle that `export` of a compiled function wrote, and show its outputs.
+    """Run a bundle that `export` of a compiled function wrote, or an ONNX model, and show its outputs.
 
     Parameters
     ----------
     bundle
-        The folder.
+        The folder of the bundle, or the file of the model.
     inputs
         An input as a .npy file; repeat the option for each input, in order.
     output
@@ -178,6 +178,7 @@ def docs(
     write: Path | None = None,
     stub: bool = False,
     rules: bool = False,
+    onnx: bool = False,
     architecture: bool = False,
 ) -> int:
     """Print the reference of all kernels, generated from the registry rows.
@@ -188,6 +189,8 @@ def docs(
         The pictures and tables of ARCHITECTURE.md instead, drawn from the code; in a file, they replace those there.
     rules
         Print the list of all rewrite rules instead; with --write or --check, the list in that page (docs/rules.md).
+    onnx
+        Print the table of ONNX operators instead; with --write or --check, the table in that page (docs/onnx.md).
     stub
         Print the type stub of the package, jitkernels/__init__.pyi, instead.
     check
@@ -197,7 +200,8 @@ def docs(
     """
     from jitkernels.tools.cli import docs as command
 
-    kind = "architecture" if architecture else "rules" if rules else "stub" if stub else ""
+    kinds = {"architecture": architecture, "rules": rules, "onnx": onnx, "stub": stub}
+    kind = next((name for name, is_wanted in kinds.items() if is_wanted), "")
     return command.run(check=check, write=write, kind=kind)
 
 

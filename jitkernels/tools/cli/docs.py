@@ -5,6 +5,7 @@ from pathlib import Path
 from jitkernels.errors import ArgumentError
 from jitkernels.tools.docgen import architecture
 from jitkernels.tools.docgen.architecture import drawn
+from jitkernels.tools.docgen.onnx_operators import listed_operators, operators_page
 from jitkernels.tools.docgen.reference import page
 from jitkernels.tools.docgen.rules import listed, page_of
 from jitkernels.tools.docgen.stubs import text as type_stub
@@ -34,19 +35,31 @@ def _of_architecture(path: Path | None) -> str:
         raise ArgumentError(f"{path}: {_reason(error)}") from None
 
 
+def _with_operators(path: Path | None) -> str:
+    """The table of ONNX operators; for a page that exists, its text with the present table."""
+    if path is None:
+        return listed_operators()
+    try:
+        return operators_page(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{path}: {_reason(error)}") from None
+
+
 def _text(path: Path | None, kind: str) -> str:
     """What is printed, or belongs in a file; of pages that are written in part, the file has the rest."""
     if kind == "rules":
         return _with_rules(path)
     if kind == "architecture":
         return _of_architecture(path)
+    if kind == "onnx":
+        return _with_operators(path)
     return type_stub() if kind == "stub" else page()
 
 
 def run(*, check: Path | None, write: Path | None, kind: str = "") -> int:
     """Print a page, write it to a file, or tell whether a file is up to date.
 
-    `kind`: "stub", "rules" or "architecture"; the reference of all kernels if empty.
+    `kind`: "stub", "rules", "onnx" or "architecture"; the reference of all kernels if empty.
     """
     text = _text(write or check, kind)
     if write is not None:
