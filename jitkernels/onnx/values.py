@@ -121,6 +121,12 @@ def created(function: Any, shape: Sequence[Any], *rest: Any) -> Any:
     return settled(FunctionProxy(function)(tuple(shape), *rest) if has_symbols(shape) else function(shape, *rest))
 
 
+def broadcast(value: Any, shape: Sequence[Any]) -> Any:
+    """A value in a shape that it broadcasts to; a constant stays one."""
+    result = np.broadcast_to(value, tuple(shape))
+    return result if is_traced(result) else result.view(Frozen)
+
+
 def has_symbols(shape: Sequence[Any]) -> bool:
     return any(type(one) is SymInt for one in shape)
 

@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.errors import ModelError
 from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.values import NotServedError, is_float, like, numbers
+from jitkernels.onnx.values import NotServedError, broadcast, is_float, like, numbers
 
 SCORES, CAPPED, BIASED, PROBABILITIES = range(4)
 """What the fourth output holds: products, those behind the soft cap, those with the mask, or their softmax."""
@@ -31,7 +31,7 @@ def _additive(mask: Any, keys: Any, dtype: Any) -> Any:
     mask = mask.astype(dtype)
     missing = keys - mask.shape[-1]
     if type(missing) is not int or missing:
-        rest = np.broadcast_to(low, (*mask.shape[:-1], missing))
+        rest = broadcast(low, (*mask.shape[:-1], missing))
         mask = np.concatenate([mask, rest], axis=-1)
     return mask
 

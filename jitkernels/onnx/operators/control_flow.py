@@ -20,7 +20,7 @@ MOST_UNROLLED_STEPS = 64
 def if_(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
     if not is_traced(condition):
         return (then_branch if bool(np.asarray(condition).reshape(-1)[0]) else else_branch)()
-    return branch(np.reshape(condition, ()), lambda: then_branch(), lambda: else_branch())
+    return branch(np.reshape(condition, (-1,))[0], lambda: then_branch(), lambda: else_branch())
 
 
 def _truth(value: Any) -> bool:

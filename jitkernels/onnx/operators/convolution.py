@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators.quantization import quantized
-from jitkernels.onnx.values import NotServedError, like, limit
+from jitkernels.onnx.values import NotServedError, is_traced, like, limit
 
 MOST_TAPS = 64
 """Most taps of a filter of single channels that are multiplied one by one."""
@@ -107,6 +108,8 @@ def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> A
         raise ModelError(
             f"{int(x.shape[1])} channels, filters of shape {list(map(int, weights.shape))}, {groups} groups"
         )
+    if by_kernel(x, window):
+        return _by_kernel(x, weights, bias, window, groups)
     x = padded(x, window)
     last = np.moveaxis(x, 1, -1)
     space = len(counts)
@@ -117,6 +120,40 @@ def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> A
     if bias is not None:
         result = result + bias
     return np.moveaxis(result, -1, 1) if space else result
+
+
+def by_kernel(x: Any, window: Window) -> bool:
+    """Whether the kernels of images compute what a window describes: of one or two dimensions, in floats."""
+    floats = x.dtype in (np.float32, np.float64)
+    return is_traced(x) and floats and len(window.kernel) in (1, 2) and min((*window.begin, *window.end)) >= 0
+
+
+def images(x: Any) -> Any:
+    """An array of channels first as images with channels last, those of one dimension a row high."""
+    x = x if x.ndim == 4 else np.expand_dims(x, 2)
+    return np.transpose(x, (0, 2, 3, 1))
+
+
+def channels_first(x: Any, dimensions: int) -> Any:
+    """Images with channels last as an array of channels first."""
+    x = np.transpose(x, (0, 3, 1, 2))
+    return x if dimensions == 4 else np.squeeze(x, 2)
+
+
+def options(window: Window) -> dict[str, Any]:
+    """A window as options of the kernels of images."""
+    pads = tuple(zip(window.begin, window.end, strict=True))
+    steps, dilations = window.strides, window.dilations
+    if len(window.kernel) == 1:
+        pads, steps, dilations = ((0, 0), *pads), (1, *steps), (1, *dilations)
+    return {"stride": steps, "padding": pads, "dilation": dilations}
+
+
+def _by_kernel(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> Any:
+    """The kernel CONV2D, on images with channels last and filters as it wants them."""
+    filters = weights if weights.ndim == 4 else np.expand_dims(weights, 2)
+    filters = np.transpose(filters, (2, 3, 1, 0))
+    return channels_first(jk.conv2d(images(x), filters, bias, groups=groups, **options(window)), x.ndim)
 
 
 def _depthwise(x: Any, weights: Any, window: Window, counts: Sequence[int]) -> Any:

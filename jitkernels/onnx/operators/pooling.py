@@ -6,9 +6,20 @@ from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.operators.convolution import Window, padded, space_of, taps, window_of
-from jitkernels.onnx.values import NotServedError, concrete_ints, constant, created, like, numbers
+from jitkernels.onnx.operators.convolution import (
+    Window,
+    by_kernel,
+    channels_first,
+    images,
+    options,
+    padded,
+    space_of,
+    taps,
+    window_of,
+)
+from jitkernels.onnx.values import NotServedError, broadcast, concrete_ints, constant, created, like, numbers
 
 MOST_TAPS = 64
 """Most taps of a window that are compared or added one by one; larger ones are reduced as an axis."""
@@ -36,6 +47,24 @@ def _lowest(x: Any) -> Any:
     return -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
 
 
+def _by_kernel(x: Any, window: Window) -> bool:
+    """Whether the kernels of pooling compute it: their windows reach into the padding, but do not lie in it."""
+    inside = max((*window.begin, *window.end)) < min(window.reach)
+    return by_kernel(x, window) and inside
+
+
+def _kernel_of(window: Window) -> tuple[int, ...]:
+    return window.kernel if len(window.kernel) == 2 else (1, *window.kernel)
+
+
+def _options(node: Any, x: Any, window: Window) -> dict[str, Any]:
+    """The options of a kernel; with rounding up, it finds the padding behind by itself."""
+    if not node.attributes.get("ceil_mode", 0):
+        return options(window)
+    given = window_of(node.attributes, window.kernel, space_of(x))
+    return {**options(given), "ceil_mode": True}
+
+
 def _reduced(x: Any, window: Window, counts: tuple[int, ...], function: Any) -> Any:
     """A function of two operands over all taps of a padded array."""
     return functools.reduce(function, taps(x, window, counts))
@@ -45,13 +74,16 @@ def _reduced(x: Any, window: Window, counts: tuple[int, ...], function: Any) -> 
 def max_pool(x: Any, *, storage_order: int = 0, node: Any = None) -> Any:
     window = _window(node, x)
     counts = window.results(space_of(x))
+    is_single = len(node.outputs) < 2 or not node.outputs[1]
+    if is_single and _by_kernel(x, window):
+        return channels_first(jk.max_pool2d(images(x), _kernel_of(window), **_options(node, x, window)), x.ndim)
     whole = padded(x, window, _lowest(x))
-    if len(node.outputs) < 2 or not node.outputs[1]:
+    if is_single:
         return _reduced(whole, window, counts, np.maximum)
     stacked = np.stack(list(taps(whole, window, counts)), axis=-1)
     best = np.argmax(stacked, axis=-1)
     places = _places(x, window, counts, storage_order)
-    chosen = np.take_along_axis(np.broadcast_to(constant(places), stacked.shape), np.expand_dims(best, -1), axis=-1)
+    chosen = np.take_along_axis(broadcast(constant(places), stacked.shape), np.expand_dims(best, -1), axis=-1)
     rows = numbers(x.shape[0])[:, None] * int(x.shape[1]) + numbers(x.shape[1])[None, :]
     first = np.reshape(rows * math.prod(space_of(x)), (*x.shape[:2], *(1,) * len(counts)))
     return np.max(stacked, axis=-1), np.squeeze(chosen, -1) + first
@@ -72,6 +104,9 @@ def _places(x: Any, window: Window, counts: tuple[int, ...], by_columns: int) ->
 def average_pool(x: Any, *, count_include_pad: int = 0, node: Any = None) -> Any:
     window = _window(node, x)
     counts = window.results(space_of(x))
+    if _by_kernel(x, window):
+        settings = {**_options(node, x, window), "count_include_pad": bool(count_include_pad)}
+        return channels_first(jk.avg_pool2d(images(x), _kernel_of(window), **settings), x.ndim)
     total = _reduced(padded(x, window), window, counts, np.add)
     if not any((*window.begin, *window.end)):
         return total / like(math.prod(window.kernel), x)

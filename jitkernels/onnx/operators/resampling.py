@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.values import axis_of, concrete_array, concrete_ints, constant, like, limit, numbers
+from jitkernels.onnx.values import axis_of, broadcast, concrete_array, concrete_ints, constant, like, limit, numbers
 
 CUBIC = -0.75
 
@@ -235,7 +235,7 @@ def _interpolated(x: Any, rows: Sequence[Sequence[tuple[Any, Any]]], padding: tu
             for factor in (share, None if inside is None else inside.astype(x.dtype)):
                 if factor is not None:
                     weight = factor if weight is None else weight * factor
-        found = last[(np.broadcast_to(batch, index[0].shape), *index)]
+        found = last[(broadcast(batch, index[0].shape), *index)]
         term = found if weight is None else found * np.expand_dims(weight, -1).astype(x.dtype)
         total = term if total is None else total + term
     assert total is not None, "a window has taps"

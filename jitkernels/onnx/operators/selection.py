@@ -11,6 +11,7 @@ from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import (
     NotServedError,
     axis_of,
+    broadcast,
     concrete_ints,
     constant,
     created,
@@ -92,7 +93,7 @@ def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     batch = math.prod(x.shape[:batch_dims])
     rows = np.reshape(x, (batch, *x.shape[batch_dims:]))
     picks = np.reshape(indices, (batch, *outer, last))
-    first = np.broadcast_to(np.reshape(numbers(batch), (-1, *(1,) * len(outer))), (batch, *outer))
+    first = broadcast(np.reshape(numbers(batch), (-1, *(1,) * len(outer))), (batch, *outer))
     found = rows[(first, *(picks[..., i] for i in range(last)))]
     return np.reshape(found, (*x.shape[:batch_dims], *outer, *x.shape[batch_dims + last :]))
 
@@ -109,7 +110,7 @@ def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduc
             key.append(np.where(indices < 0, indices + indices.dtype.type(x.shape[axis]), indices))
         else:
             along = np.reshape(numbers(extent), (*(1,) * i, -1, *(1,) * (x.ndim - i - 1)))
-            key.append(np.broadcast_to(along, indices.shape))
+            key.append(broadcast(along, indices.shape))
     return _scattered(x, tuple(key), updates, reduction)
 
 
@@ -142,7 +143,7 @@ def tensor_scatter(past: Any, update: Any, indices: Any = None, *, axis: int = -
     places = np.remainder(places, extent) if mode == "circular" else places
     result = past.copy() if is_traced(past) else np.array(past)
     moved, new = np.moveaxis(result, axis, 1), np.moveaxis(update, axis, 1)
-    moved[np.broadcast_to(numbers(batch)[:, None], places.shape), places] = new
+    moved[broadcast(numbers(batch)[:, None], places.shape), places] = new
     return np.moveaxis(moved, 1, axis)
 
 
@@ -211,7 +212,7 @@ def _padded(x: Any, pairs: list[tuple[int, ...]], value: Any) -> Any:
         sides = []
         for width in (low, high):
             shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
-            sides.append([np.broadcast_to(np.reshape(value, (1,) * x.ndim), shape)] if width else [])
+            sides.append([broadcast(np.reshape(value, (1,) * x.ndim), shape)] if width else [])
         x = np.concatenate([*sides[0], x, *sides[1]], axis=axis)
     return x
 
@@ -252,7 +253,7 @@ def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int = 1, time_axis: in
     ends = np.reshape(lengths, (1, -1) if time_axis == 0 else (-1, 1))
     places = np.where(time < ends, ends - 1 - time, time)
     rest = x.ndim - 2
-    places = np.broadcast_to(np.reshape(places, (*places.shape, *(1,) * rest)), x.shape)
+    places = broadcast(np.reshape(places, (*places.shape, *(1,) * rest)), x.shape)
     return np.take_along_axis(x, places, axis=time_axis)
 
 
