@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.core.fork_locks import build_lock
+from jitkernels.onnx.fuse_convolutions import fuse_convolutions, mark_channels_last
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, needed
 from jitkernels.onnx.run_node import run_node
 from jitkernels.onnx.stages import COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL, CompiledStage, ReplanError, SingleStage
@@ -52,6 +53,7 @@ class Executor:
         self.constants: dict[str, Any] = {name: constant(array) for name, array in graph.constants.items()}
         self._nodes: tuple[OnnxNode, ...] | None = None
         self._plans: dict[Any, Plan] = {}
+        self.fused: set[OnnxNode] = set()
         for node in graph.nodes:
             for subgraph in node.subgraphs.values():
                 subgraph.executor = Executor(subgraph)
@@ -61,7 +63,11 @@ class Executor:
         """The nodes that outputs depend on, without those that depend on constants alone, which are computed here."""
         if self._nodes is None:
             with build_lock:
-                self._nodes = self._folded(needed(self.graph.nodes, self.graph.output_names))
+                nodes = self._folded(needed(self.graph.nodes, self.graph.output_names))
+                nodes, self.fused = fuse_convolutions(nodes, self.graph.output_names, self.constants)
+                nodes = needed(nodes, self.graph.output_names)
+                mark_channels_last(nodes)
+                self._nodes = nodes
         return self._nodes
 
     def _folded(self, nodes: Sequence[OnnxNode]) -> tuple[OnnxNode, ...]:
@@ -196,7 +202,10 @@ class _Planner:
             return SingleStage(nodes[0], level, known)
         made = [name for node in nodes for name in node.outputs if name]
         inputs = [name for name in reads if name not in constants and name not in set(made) and name not in statics]
-        return CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], known)
+        stage = CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], known)
+        fixed = {one.name for one in self._executor.graph.inputs if one.is_fixed}
+        stage.is_exact = fixed.issuperset(inputs)
+        return stage
 
 
 def _pattern(value: Any) -> Any:

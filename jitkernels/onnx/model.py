@@ -127,8 +127,9 @@ class Model:
         )
         return ModelExplanation(self.graph.name or "model", reports, functions)
 
-    @staticmethod
-    def _report(plan: Plan, node: OnnxNode) -> NodeReport:
+    def _report(self, plan: Plan, node: OnnxNode) -> NodeReport:
+        if node in self._executor.fused:
+            return NodeReport(str(node), COMPILED_LEVEL)
         level, reason = plan.level(node), plan.reason(node)
         if level not in (COMPILED_LEVEL, "constant") and not reason:
             reason = "its operator runs there"

@@ -10,7 +10,10 @@ from jitkernels.onnx.operator_registry import Operator, find_operator
 
 @dataclass(eq=False)
 class OnnxNode:
-    """One node. `subgraphs`: the graphs among its attributes; `captured`: what these read of the graphs around."""
+    """One node. `subgraphs`: the graphs among its attributes; `captured`: what these read of the graphs around.
+
+    `is_channels_last`: its operands, arrays of channels first, lie with channels last in memory.
+    """
 
     name: str
     op: str
@@ -22,6 +25,7 @@ class OnnxNode:
     proto: Any = None
     opsets: Mapping[str, int] = field(default_factory=dict)
     captured: tuple[str, ...] = ()
+    is_channels_last: bool = False
 
     @cached_property
     def operator(self) -> Operator | None:
@@ -69,6 +73,11 @@ class ValueType:
     dtype: str = ""
     proto: Any = None
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all sizes are known."""
+        return self.shape is not None and all(type(one) is int for one in self.shape)
+
     def __str__(self) -> str:
         shape = "" if self.shape is None else f" [{', '.join('?' if one is None else str(one) for one in self.shape)}]"
         return f"{self.name}: {self.type or 'any'}{shape}"
@@ -101,6 +110,13 @@ class OnnxGraph:
             yield node
             for subgraph in node.subgraphs.values():
                 yield from subgraph.all_nodes()
+
+
+ELEMENTWISE = frozenset({
+    "Relu", "Add", "Sum", "Mul", "Sub", "Div", "Sigmoid", "Clip", "LeakyRelu", "PRelu", "Elu", "HardSwish",
+    "HardSigmoid", "Tanh", "Identity",
+})  # fmt: skip
+"""Operators of single elements that networks of convolutions have."""
 
 
 def needed(nodes: Sequence[OnnxNode], outputs: Iterable[str]) -> tuple[OnnxNode, ...]:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.trace_context import current
-from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode
+from jitkernels.onnx.model_graph import ELEMENTWISE, OnnxGraph, OnnxNode
 from jitkernels.onnx.narrow_types import NarrowArray, has_narrow, narrowed, widened
 from jitkernels.onnx.values import NotServedError, is_traced, materialized, settled
 
@@ -52,11 +54,31 @@ def run_node(node: OnnxNode, values: MutableMapping[str, Any]) -> None:
             keywords[name] = BoundGraph(value, values) if isinstance(value, OnnxGraph) else value
     if not operator.narrow and any(map(has_narrow, inputs)):
         results = _rounded(node, inputs, _results(operator.function(*map(widened, inputs), **keywords)))
+    elif node.is_channels_last and node.op in ELEMENTWISE and _are_images(inputs):
+        results = tuple(map(_channels_first, _results(operator.function(*map(_channels_last, inputs), **keywords))))
     else:
         results = _results(operator.function(*inputs, **keywords))
     for name, value in zip(node.outputs, results, strict=False):
         if name:
             values[name] = value if type(value) is NarrowArray else settled(value)
+
+
+def _are_images(inputs: Sequence[Any]) -> bool:
+    """Whether operands are arrays of four dimensions, or broadcast to these from the channels on."""
+    return any(is_traced(one) and one.ndim == 4 for one in inputs) and all(
+        one is None or getattr(one, "ndim", 5) in (0, 3, 4) for one in inputs
+    )
+
+
+def _channels_last(value: Any) -> Any:
+    """An operand with its channels as the last dimension."""
+    if value is None or not value.ndim:
+        return value
+    return np.transpose(value if value.ndim == 4 else np.expand_dims(value, 0), (0, 2, 3, 1))
+
+
+def _channels_first(value: Any) -> Any:
+    return np.transpose(value, (0, 3, 1, 2)) if value.ndim == 4 else value
 
 
 def _results(result: Any) -> tuple[Any, ...]:

@@ -38,7 +38,8 @@ class ReplanError(Exception):
 class CompiledStage:
     """Nodes that are compiled as one function.
 
-    `statics`: the names among its inputs whose elements are constants of the code. `checks`: declared types of inputs.
+    `statics`: the names among its inputs whose elements are constants of the code. `is_exact`: the sizes of all inputs
+    are fixed by the model, and are constants of the code, too.
     """
 
     level = COMPILED_LEVEL
@@ -52,6 +53,7 @@ class CompiledStage:
         constants: Mapping[str, Any],
     ) -> None:
         self.nodes, self.inputs, self.statics, self.outputs = tuple(nodes), tuple(inputs), tuple(statics), outputs
+        self.is_exact = False
         self._constants = constants
         self._functions: dict[Any, Any] = {}
         self._at: OnnxNode | None = None
@@ -72,7 +74,9 @@ class CompiledStage:
             if len(self._functions) >= MOST_STATICS:
                 raise ReplanError(self._all(NUMPY_LEVEL, "its shapes, axes and the like differ from call to call"))
             known = {name: constant(values[name]) for name in self.statics}
-            function = self._functions[key] = jit(lambda arrays: self._run(arrays, known, narrow), strict=True)
+            function = self._functions[key] = jit(
+                lambda arrays: self._run(arrays, known, narrow), strict=True, exact_sizes=self.is_exact
+            )
         return function
 
     def run(self, values: MutableMapping[str, Any]) -> None:

@@ -101,15 +101,15 @@ def taps(x: Any, window: Window, counts: Sequence[int], first: int = 2) -> Any:
         ]  # fmt: skip
 
 
-def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> Any:
-    """The convolution of an array of channels first."""
+def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int, activation: str = "identity") -> Any:
+    """The convolution of an array of channels first, and an activation."""
     counts = window.results(space_of(x))
     if int(x.shape[1]) != int(weights.shape[1]) * groups or int(weights.shape[0]) % max(groups, 1):
         raise ModelError(
             f"{int(x.shape[1])} channels, filters of shape {list(map(int, weights.shape))}, {groups} groups"
         )
-    if by_kernel(x, window):
-        return _by_kernel(x, weights, bias, window, groups)
+    if by_kernel(x, window) and not _is_product(weights, window, groups):
+        return _by_kernel(x, weights, bias, window, groups, activation)
     x = padded(x, window)
     last = np.moveaxis(x, 1, -1)
     space = len(counts)
@@ -119,7 +119,14 @@ def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> A
         result = _by_products(last, weights, window, counts, groups)
     if bias is not None:
         result = result + bias
+    if activation == "relu":
+        result = np.maximum(result, like(0, result))
     return np.moveaxis(result, -1, 1) if space else result
+
+
+def _is_product(weights: Any, window: Window, groups: int) -> bool:
+    """Whether a convolution is a product of the elements of each position with a matrix."""
+    return groups == 1 and math.prod(window.kernel) == 1
 
 
 def by_kernel(x: Any, window: Window) -> bool:
@@ -149,11 +156,12 @@ def options(window: Window) -> dict[str, Any]:
     return {"stride": steps, "padding": pads, "dilation": dilations}
 
 
-def _by_kernel(x: Any, weights: Any, bias: Any, window: Window, groups: int) -> Any:
+def _by_kernel(x: Any, weights: Any, bias: Any, window: Window, groups: int, activation: Any) -> Any:
     """The kernel CONV2D, on images with channels last and filters as it wants them."""
     filters = weights if weights.ndim == 4 else np.expand_dims(weights, 2)
     filters = np.transpose(filters, (2, 3, 1, 0))
-    return channels_first(jk.conv2d(images(x), filters, bias, groups=groups, **options(window)), x.ndim)
+    result = jk.conv2d(images(x), filters, bias, groups=groups, activation=activation, **options(window))
+    return channels_first(result, x.ndim)
 
 
 def _depthwise(x: Any, weights: Any, window: Window, counts: Sequence[int]) -> Any:
@@ -173,8 +181,8 @@ def _by_products(x: Any, weights: Any, window: Window, counts: Sequence[int], gr
     """The elements under each position as a row, times the filters as a matrix."""
     batch, channels, filters = x.shape[0], int(x.shape[-1]), int(weights.shape[0])
     size = math.prod(window.kernel)
-    if size == 1 and all(step == 1 for step in window.strides):
-        rows = x
+    if size == 1:
+        (rows,) = taps(x, window, counts, first=1)
     else:
         rows = np.stack(list(taps(x, window, counts, first=1)), axis=-2)
     if groups == 1:
@@ -192,7 +200,8 @@ def _by_products(x: Any, weights: Any, window: Window, counts: Sequence[int], gr
 @operator("Conv")
 def conv(x: Any, weights: Any, bias: Any = None, *, group: int = 1, node: Any = None) -> Any:
     kernel = tuple(int(extent) for extent in weights.shape[2:])
-    return convolved(x, weights, bias, window_of(node.attributes, kernel, space_of(x)), group)
+    activation = node.attributes.get("activation", "identity")
+    return convolved(x, weights, bias, window_of(node.attributes, kernel, space_of(x)), group, activation)
 
 
 @operator("ConvInteger")

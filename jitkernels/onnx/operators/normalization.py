@@ -33,6 +33,8 @@ def batch_normalization(
 def _normalized(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float) -> Any:
     factor = scale / np.sqrt(variance + like(epsilon, variance))
     term = bias - mean * factor
+    if x.ndim == 4:  # on channels last, as most images lie
+        return np.transpose((np.transpose(x, (0, 2, 3, 1)) * factor + term).astype(x.dtype), (0, 3, 1, 2))
     return (x * _of_channels(factor, x.ndim) + _of_channels(term, x.ndim)).astype(x.dtype)
 
 
@@ -105,16 +107,17 @@ def mean_variance_normalization(x: Any, *, axes: list[int] | None = None) -> Any
 def local_response(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
     """Elements divided by a power of the sum of squares over neighbouring channels."""
     before, after = (size - 1) // 2, size // 2
-    squares = np.pad(x * x, [(0, 0), (before, after), *((0, 0),) * (x.ndim - 2)])
-    channels = x.shape[1]
-    total = squares[:, 0:channels]
+    x = np.moveaxis(x, 1, -1)
+    squares = np.pad(x * x, [*((0, 0),) * (x.ndim - 1), (before, after)])
+    channels = x.shape[-1]
+    total = squares[..., 0:channels]
     for i in range(1, size):
-        total = total + squares[:, i : i + channels]
+        total = total + squares[..., i : i + channels]
     base = like(bias, x) + like(alpha / size, x) * total
     if beta == 0.75:  # two roots cost a tenth of a power
         root = np.sqrt(base)
-        return x / (root * np.sqrt(root))
-    return x / np.power(base, like(beta, x))
+        return np.moveaxis(x / (root * np.sqrt(root)), -1, 1)
+    return np.moveaxis(x / np.power(base, like(beta, x)), -1, 1)
 
 
 @operator("Dropout", since=12, static=(1, 2))

@@ -102,7 +102,11 @@ def transpose(x: Any, *, perm: list[int] | None = None) -> Any:
 
 
 @operator("Concat", sizes=True)
-def concat(*arrays: Any, axis: int = 1) -> Any:
+def concat(*arrays: Any, axis: int = 1, node: Any = None) -> Any:
+    """One array behind another; channels of images that lie last in memory are joined there, without transposing."""
+    if node.is_channels_last and arrays[0].ndim == 4 and axis in (1, -3):
+        joined = np.concatenate([np.transpose(one, (0, 2, 3, 1)) for one in arrays], axis=-1)
+        return np.transpose(joined, (0, 3, 1, 2))
     return np.concatenate(list(arrays), axis=axis_of(axis, arrays[0].ndim))
 
 

@@ -1,0 +1,107 @@
+"""Fold what follows a convolution into it: scales and terms of channels into its constants, and the activation Relu.
+
+A batch normalization with given moments is a factor and a term of each channel, and so are Mul and Add of constants.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, MutableMapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jitkernels.onnx.model_graph import ELEMENTWISE, OnnxNode
+from jitkernels.onnx.values import constant
+
+CHANNELS_LAST = ("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "ConvTranspose")
+"""Operators whose results are channels last in memory."""
+KEEPING_ORDER = ELEMENTWISE | {"BatchNormalization", "LRN", "Dropout", "Concat", "Pad", "Slice", "Split"}
+"""Operators whose results lie as their first operand does."""
+
+
+def fuse_convolutions(
+    nodes: Sequence[OnnxNode], outputs: Iterable[str], constants: MutableMapping[str, Any]
+) -> tuple[tuple[OnnxNode, ...], set[OnnxNode]]:
+    """The nodes with convolutions that contain what follows them, and the nodes that are gone."""
+    uses = Counter(name for node in nodes for name in node.reads)
+    uses.update(outputs)
+    readers = {name: node for node in nodes for name in node.reads}
+    gone: set[OnnxNode] = set()
+    new: dict[OnnxNode, OnnxNode] = {}
+    for node in nodes:
+        if node.op != "Conv" or node.domain or not _is_foldable(node, constants):
+            continue
+        result = node
+        while uses[result.outputs[0]] == 1 and result.outputs[0] in readers:
+            follower = readers[result.outputs[0]]
+            folded = _folded(result, follower, constants)
+            if folded is None:
+                break
+            gone.add(follower)
+            result = folded
+        if result is not node:
+            gone.add(node)
+            new[node] = replace(result, proto=None)
+    return tuple(new.get(node, node) for node in nodes if node in new or node not in gone), gone
+
+
+def _is_foldable(node: OnnxNode, constants: MutableMapping[str, Any]) -> bool:
+    """Whether the filters and the bias of a convolution are constant floats."""
+    names = [name for name in node.inputs[1:] if name]
+    return all(name in constants and constants[name].dtype in (np.float32, np.float64) for name in names)
+
+
+def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any]) -> OnnxNode | None:
+    """A convolution that contains the node behind it; None where it cannot."""
+    if node.domain or "activation" in conv.attributes:
+        return None
+    if node.op == "Relu":
+        return replace(conv, outputs=node.outputs, attributes={**conv.attributes, "activation": "relu"})
+    weights = constants[conv.inputs[1]]
+    filters = weights.shape[0]
+    shape = (filters, *(1,) * (weights.ndim - 2))
+    factor: Any = None
+    term: Any = None
+    if node.op == "BatchNormalization":
+        if node.attributes.get("training_mode") or not all(name in constants for name in node.inputs[1:]):
+            return None
+        scale, bias, mean, variance = (constants[name].astype(np.float64) for name in node.inputs[1:5])
+        factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
+        term = bias - mean * factor
+    elif node.op in ("Mul", "Add"):
+        other = next((name for name in node.inputs if name != conv.outputs[0]), "")
+        if other not in constants or constants[other].shape[-len(shape) :] != shape or constants[other].size != filters:
+            return None
+        values = constants[other].reshape(-1).astype(np.float64)
+        factor, term = (values, None) if node.op == "Mul" else (None, values)
+    else:
+        return None
+    return _scaled(conv, node, factor, term, constants)
+
+
+def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: MutableMapping[str, Any]) -> OnnxNode:
+    """A convolution whose filters and bias contain a factor and a term of each channel."""
+    weights = constants[conv.inputs[1]]
+    has_bias = len(conv.inputs) > 2 and conv.inputs[2]
+    bias = constants[conv.inputs[2]].astype(np.float64) if has_bias else np.zeros(weights.shape[0])
+    if factor is not None:
+        weights = weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))
+        bias = bias * factor
+    if term is not None:
+        bias = bias + term
+    dtype = constants[conv.inputs[1]].dtype
+    names = f"{node.outputs[0]} (filters)", f"{node.outputs[0]} (bias)"
+    constants[names[0]], constants[names[1]] = constant(weights, dtype), constant(bias, dtype)
+    return replace(conv, inputs=(conv.inputs[0], *names), outputs=node.outputs[:1])
+
+
+def mark_channels_last(nodes: Sequence[OnnxNode]) -> None:
+    """Tell nodes whose operands lie with channels last in memory: they compute there, without transposing."""
+    last: set[str] = set()
+    for node in nodes:
+        is_last = node.op in CHANNELS_LAST or (
+            node.op in KEEPING_ORDER and any(name in last for name in node.inputs[: None if node.op == "Concat" else 2])
+        )
+        if is_last and not node.domain:
+            last.update(node.outputs)
+            node.is_channels_last = node.op in KEEPING_ORDER
