@@ -97,7 +97,8 @@ def test_random_weights_beside_onnxruntime(name: str) -> None:
 
     proto = randomized(name)
     model = jitkernels.onnx.load(proto)
-    x = np.random.default_rng(1).normal(size=model.get_inputs()[0].shape).astype(np.float32)
+    shape: Any = model.get_inputs()[0].shape
+    x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {model.get_inputs()[0].name: x})
     np.testing.assert_allclose(model(x), expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
